@@ -1,0 +1,82 @@
+"""Writing a dataset as YAML that people like to read and that loads to the same content, and hashing that content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import yaml
+
+from benchmarks.dataset_format.records import as_mapping
+from benchmarks.dataset_format.scalars import reads_as_text
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
+
+_WIDTH = 110
+_LABELS = frozenset({"name", "difficulty"})
+_KEPT_IN_BLOCKS = re.compile("[\n\x20-\x7e\xa0-\u2027\u202f-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
+"""Characters that a ``|`` block gives back unchanged: no tab, carriage return, bidi or other special sign."""
+
+_ENDS_IN_BLANK_LINES = re.compile(r"(?:^|\n)\n\Z")
+
+
+def dump_dataset(spec: DatasetSpec) -> str:
+    """Write the dataset, keys in declared order, defaults left out. ``parse_dataset`` gives back equal content.
+
+    That holds for any dataset whose YAML stays below ``limits.MAX_BYTES``.
+    """
+    head = as_mapping(spec)
+    tasks = head.pop("tasks")
+    written = (_dump({"tasks": [task]}).removeprefix("tasks:\n") for task in tasks)
+    return f"{_dump(head)}tasks:\n" + "\n".join(written)
+
+
+def content_hash(spec: DatasetSpec) -> str:
+    """SHA-256 (hex) of all that the dataset says. Layout, comments, key order and written-out defaults do not count."""
+    return _hash(as_mapping(spec))
+
+
+def task_hash(task: TaskSpec, dataset: DatasetSpec) -> str:
+    """SHA-256 (hex) of what is asked and expected: with the tools and results that the dataset adds, without labels.
+
+    A new title or difficulty leaves the task the same task, so that its results stay comparable.
+    """
+    asked = {name: value for name, value in as_mapping(task).items() if name not in _LABELS}
+    asked["tools"] = list(task.tools or dataset.tools)
+    asked["tool_results"] = {**dataset.tool_results, **task.tool_results}
+    return _hash(asked)
+
+
+def _hash(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Keeps order, indents lists below their key, repeats instead of aliasing, quotes what any reader may misread."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style: str | None
+    if not _KEPT_IN_BLOCKS.fullmatch(text):
+        style = '"'
+    elif "\n" in text and not _ENDS_IN_BLANK_LINES.search(text):
+        style = "|"
+    else:
+        style = None if reads_as_text(text) and "\n" not in text else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _dump(content: Any) -> str:
+    return yaml.dump(
+        content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False
+    )

@@ -1,0 +1,94 @@
+"""Reading dataset files from a directory that may hold anything: links, pipes, devices, huge or unreadable files."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.parsing import Parsed, parse_dataset, too_large
+from benchmarks.dataset_format.problems import Problem, printable
+
+SUFFIXES = (".yaml", ".yml")
+_SLUG = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file's bytes, and the size and time of change (nanoseconds) that go with exactly these bytes."""
+
+    data: bytes
+    size: int
+    mtime_ns: int
+
+
+def read_dataset_file(path: Path, root: Path) -> Parsed:
+    """Read and parse one file inside ``root``. Never raises for what the path turns out to be."""
+    content = read_content(path, root)
+    if isinstance(content, Problem):
+        return Parsed(None, (content,))
+    return parse_dataset(content.data, display_name(path, root))
+
+
+def read_content(path: Path, root: Path) -> FileContent | Problem:
+    """Read a regular file of allowed size that lies, links followed, inside ``root``. Never waits on a pipe."""
+    file = display_name(path, root)
+    try:
+        inside = path.resolve(strict=True)
+        if not inside.is_relative_to(root.resolve(strict=True)):
+            return Problem(file, 1, "", "the link leads out of the datasets directory: put the file itself there")
+        return _read_regular(inside, file)
+    except RuntimeError:  # how Python 3.11 and 3.12 tell a loop of links
+        return Problem(file, 1, "", "the link leads back to itself: put the file itself there")
+    except OSError as error:
+        return Problem(
+            file, 1, "", f"the file cannot be read ({error.strerror or error}): check that it is there and readable"
+        )
+
+
+def _read_regular(path: Path, file: str) -> FileContent | Problem:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return Problem(file, 1, "", "not a regular file: a dataset is a plain file")
+        if status.st_size >= limits.MAX_BYTES:
+            return too_large(status.st_size, file)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return FileContent(stream.read(limits.MAX_BYTES), status.st_size, status.st_mtime_ns)
+    finally:
+        os.close(descriptor)
+
+
+def display_name(path: Path, root: Path) -> str:
+    """The path as it is shown: relative to the datasets directory where it lies there, odd characters escaped."""
+    return printable(str(path.relative_to(root)) if path.is_relative_to(root) else str(path), limit=500)
+
+
+def dataset_paths(root: Path) -> list[Path]:
+    """The dataset files directly in ``root``, by name, hidden ones left out. Raises ``OSError`` for no directory."""
+    return sorted(
+        root / entry.name
+        for entry in os.scandir(root)
+        if not entry.name.startswith(".") and Path(entry.name).suffix in SUFFIXES
+    )
+
+
+def slug_of(path: Path) -> str:
+    """The dataset's slug: its file name without the ending."""
+    return path.stem
+
+
+def name_problem(path: Path, root: Path, rival: Path | None = None) -> Problem | None:
+    """What is wrong with a file's name. ``rival`` is another file that already stands for the same slug."""
+    file = display_name(path, root)
+    if not _SLUG.fullmatch(slug_of(path)):
+        message = "the file's name is the dataset's identifier: use 1 to 100 letters, digits, _ or -, then .yaml"
+        return Problem(file, 1, "", message)
+    if rival is not None:
+        message = f"{display_name(rival, root)} already is the dataset {slug_of(path)}: rename or remove one of them"
+        return Problem(file, 1, "", message)
+    return None

@@ -1,0 +1,101 @@
+"""From the bytes of a YAML file to a dataset, or to every mistake in it with its line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.nodes import Node, ScalarNode, compose, find, plain_value
+from benchmarks.dataset_format.problems import Fault, Problem, format_path, quoted
+from benchmarks.dataset_format.spec import DatasetSpec
+from benchmarks.dataset_format.validation import dataset_faults, load_dataset
+
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Either a dataset or, ordered by line, what keeps the file from being one."""
+
+    spec: DatasetSpec | None
+    problems: tuple[Problem, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.spec is None) != bool(self.problems):
+            raise ValueError("a file gives either a dataset or problems")
+
+
+def parse_dataset(data: bytes, file: str) -> Parsed:
+    """Read a whole file. ``file`` is the name to show in problems. Raises nothing for any bytes whatsoever.
+
+    Time and memory are bounded by ``limits``, whatever the bytes.
+    """
+    text = _decode(data, file)
+    if isinstance(text, Problem):
+        return Parsed(None, (text,))
+    problems: list[Problem] = []
+    root = compose(text, file, problems)
+    if root is not None:
+        values = plain_value(root)
+        faults = islice(dataset_faults(values), limits.MAX_PROBLEMS - len(problems))
+        problems += [_located(fault, root, file) for fault in faults if not fault.told]
+        if not problems:
+            return Parsed(_with_lines(load_dataset(values), root))
+    elif not problems:
+        problems.append(Problem(file, 1, "", "the file is empty: write a mapping with name, description and tasks"))
+    return Parsed(None, tuple(sorted(problems, key=lambda problem: problem.line)))
+
+
+def too_large(size: int, file: str) -> Problem:
+    """The problem of a file of ``size`` bytes."""
+    return Problem(
+        file, 1, "", f"the file has {size:,} bytes: it must have less than {limits.MAX_BYTES:,}, so split the dataset"
+    )
+
+
+def _decode(data: bytes, file: str) -> str | Problem:
+    if len(data) >= limits.MAX_BYTES:
+        return too_large(len(data), file)
+    if data.startswith(_UTF16_MARKS):
+        return Problem(file, 1, "", "the file is UTF-16: save it as UTF-8")
+    if (at := data.find(b"\0")) >= 0:
+        return Problem(file, _line_of(data, at), "", f"the file is binary (byte {at + 1:,} is NUL): write YAML as text")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = _line_of(error.object, error.start)
+        return Problem(file, line, "", f"byte {error.start + 1:,} is not UTF-8: save the file as UTF-8")
+    if found := _UNPRINTABLE.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        code = f"{ord(found[0]):04x}"
+        message = (
+            f'the character U+{code.upper()} cannot stand in YAML: remove it, or write "\\u{code}" in double quotes'
+        )
+        return Problem(file, line, "", message)
+    return text
+
+
+def _line_of(data: bytes, at: int) -> int:
+    return data.count(b"\n", 0, at) + 1
+
+
+def _located(fault: Fault, root: Node, file: str) -> Problem:
+    """Give a fault the line of the key or list item it is about, or of the line inside a ``|`` block."""
+    place = find(root, fault.path)
+    line, message, node = place.line, fault.message, place.node
+    if isinstance(node, ScalarNode):
+        if fault.inner_line and node.literal:
+            line = node.line + fault.inner_line
+        if fault.quotable and node.text:
+            message += f"; if text is meant, quote it: {quoted(node.text)}"
+    if fault.first is not None:
+        message += f" (first on line {find(root, fault.first).line}): each must be unique"
+    return Problem(file, line, format_path(fault.path), message)
+
+
+def _with_lines(spec: DatasetSpec, root: Node) -> DatasetSpec:
+    tasks = (replace(task, line=find(root, ("tasks", index)).line) for index, task in enumerate(spec.tasks))
+    return replace(spec, tasks=tuple(tasks))

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.dataset_format import (
+    DatasetSpec,
+    content_hash,
+    dump_dataset,
+    parse_dataset,
+    task_hash,
+    validate_dataset_fields,
+)
+from benchmarks.dataset_format.scalars import reads_as_text
+from benchmarks.dataset_format.tests.examples import FULL, VALID
+
+NASTY = (
+    *[
+        "",
+        " ",
+        "\n",
+        "\n\n",
+        " \n",
+        "a\n",
+        "a\n\n",
+        "\na",
+        "\n a",
+        " a\nb",
+        "a \nb",
+        "a\n b\n",
+        "\ta",
+        "a\tb\n",
+        "a\r\nb",
+    ],
+    *["\x85", "a\u2028b\n", "\ufeff", "\x1b[31m", "\u202e", "\x7f", "é\u0301", "\U0010ffff", "\xa0", "a\n\u3000b\n"],
+    *["yes", "NO", "null", "~", "true", "001", "1e5", "1_0", "12:30", "0x1F", "2024-01-31", ".inf", "<<", "=", "\\n"],
+    *["-", "- a", "? a", ": a", "a: b", "a #b", "#a", "&a", "*a", "!a", "%a", "@a", "`a`", "'a'", '"a"', "[a", "{a"],
+    *["|", ">", "---", "...", "--- a", "---\na", "...\n", "a\n---\nb\n", "a\n...\n", "😀\n"],
+    *["x" * 300, "word " * 60, "word " * 60 + "\n  more"],
+)
+
+texts = st.one_of(
+    st.sampled_from(NASTY),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
+    st.lists(st.sampled_from(NASTY), max_size=4).map("".join),
+)
+filled = texts.filter(str.strip)
+names = (
+    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=30)
+    .map(str.strip)
+    .filter(bool)
+)
+numbers = st.one_of(st.integers(-(2**63) + 1, 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False))
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, texts),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=6,
+)
+tool_names = st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True)
+
+
+@st.composite
+def tasks(draw: st.DrawFn, task_id: str) -> dict[str, Any]:
+    uses = draw(
+        st.lists(
+            st.fixed_dictionaries(
+                {"name": tool_names}, optional={"args": st.dictionaries(texts, json_values, max_size=3)}
+            ),
+            max_size=2,
+        )
+    )
+    optional = {
+        "difficulty": st.sampled_from(["easy", "medium", "hard"]),
+        "context": st.lists(filled, max_size=3),
+        "tests": st.sampled_from(["assert True\n", "x = '''\n\ty\n'''\n", "# only this"]),
+        "schema": st.fixed_dictionaries({"description": texts, "default": json_values, "enum": st.just([1, "a"])}),
+        "choices": st.lists(filled, min_size=2, max_size=4, unique=True),
+        "pattern": st.sampled_from(["^a+$", "\\d{2}", "[yes]", "a b "]),
+        "tolerance": st.floats(0, 1e300),
+        "tool_results": st.dictionaries(st.sampled_from([use["name"] for use in uses]), json_values)
+        if uses
+        else st.just({}),
+    }
+    required = {"id": st.just(task_id), "name": names, "input": filled, "expected_output": texts}
+    return draw(st.fixed_dictionaries(required, optional=optional)) | {"expected_tools": uses}
+
+
+@st.composite
+def datasets(draw: st.DrawFn) -> DatasetSpec:
+    ids = draw(st.lists(names, min_size=1, max_size=3, unique=True))
+    values = {"name": draw(names), "description": draw(filled), "tasks": [draw(tasks(task_id)) for task_id in ids]}
+    spec, problems = validate_dataset_fields(values)
+    assert spec is not None, problems
+    return spec
+
+
+def loaded(text: str) -> DatasetSpec:
+    spec = parse_dataset(text.encode(), "x.yaml").spec
+    assert spec is not None
+    return spec
+
+
+def reread(spec: DatasetSpec) -> DatasetSpec:
+    result = parse_dataset(dump_dataset(spec).encode(), "dump.yaml")
+    assert result.spec is not None, (dump_dataset(spec), result.problems)
+    return result.spec
+
+
+@settings(deadline=None, max_examples=150)
+@given(datasets())
+def test_a_written_dataset_loads_to_the_same_content(spec: DatasetSpec) -> None:
+    again = reread(spec)
+    assert again == spec
+    assert content_hash(again) == content_hash(spec)
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nasty_text_survives_in_every_place(text: str) -> None:
+    uses = [{"name": "f", "args": {text: text, "list": [text, {text: [text]}]}}]
+    task = {"id": "i", "name": "n", "input": f"x{text}", "expected_output": text, "expected_tools": uses}
+    values = {"name": "n", "description": f"{text}d", "tasks": [task]}
+    spec, problems = validate_dataset_fields(values)
+    assert spec is not None, problems
+    assert reread(spec) == spec
+
+
+@settings(deadline=None)
+@given(texts)
+@example("y")
+def test_other_yaml_readers_get_the_same_text(text: str) -> None:
+    values = {
+        "name": "n",
+        "description": "d",
+        "tasks": [{"id": "i", "name": "n", "input": "x", "expected_output": text}],
+    }
+    spec, _ = validate_dataset_fields(values)
+    assert spec is not None
+    assert yaml.safe_load(dump_dataset(spec))["tasks"][0]["expected_output"] == text
+
+
+@settings(deadline=None)
+@given(
+    st.one_of(st.from_regex(r"[-+]?[0-9._:eExob]{1,8}", fullmatch=True), st.sampled_from(NASTY), st.text(max_size=8))
+)
+def test_what_pyyaml_would_convert_is_not_read_as_text(word: str) -> None:
+    resolved = yaml.SafeLoader("").resolve(yaml.ScalarNode, word, (True, False))
+    if resolved.rpartition(":")[2] not in {"str", "merge", "value", "yaml"}:  # the others become no Python value
+        assert not reads_as_text(word)
+
+
+def test_the_written_yaml_is_readable() -> None:
+    written = dump_dataset(loaded(FULL))
+    assert "    input: |\n      Add 1 and 2.\n\n        Mind the indent.\n" in written
+    assert (
+        '  - id: plain\n    name: Only what is required\n    input: What is 1 + 1?\n    expected_output: "2"\n\n'
+        in written
+    )
+    assert "medium" not in written
+    assert "&" not in written
+
+
+def test_defaults_written_out_do_not_change_the_hash() -> None:
+    assert content_hash(loaded(VALID + "    difficulty: medium\n    context: []\n")) == content_hash(loaded(VALID))
+
+
+def test_the_order_of_keys_does_not_change_the_hash_but_the_order_of_tasks_does() -> None:
+    name, description, *rest = VALID.splitlines(keepends=True)
+    assert content_hash(loaded("".join([description, name, *rest]))) == content_hash(loaded(VALID))
+    spec = loaded(FULL)
+    assert content_hash(replace(spec, tasks=spec.tasks[::-1])) != content_hash(spec)
+
+
+@pytest.mark.parametrize(
+    "change", [{"input": "Who?"}, {"expected_output": "3"}, {"context": ("c",)}, {"tolerance": 0.0}, {"tests": "x"}]
+)
+def test_any_change_of_what_is_asked_changes_the_hash_of_the_task(change: dict[str, Any]) -> None:
+    spec = loaded(VALID)
+    changed = replace(spec, tasks=(replace(spec.tasks[0], **change),))
+    assert task_hash(changed.tasks[0], changed) != task_hash(spec.tasks[0], spec)
+    assert content_hash(changed) != content_hash(spec)
+
+
+@pytest.mark.parametrize("change", [{"name": "Another"}, {"difficulty": "hard"}, {"line": 7}])
+def test_a_label_changes_the_content_of_the_dataset_but_not_the_task(change: dict[str, Any]) -> None:
+    spec = loaded(VALID)
+    changed = replace(spec.tasks[0], **change)
+    assert task_hash(changed, spec) == task_hash(spec.tasks[0], spec)
+
+
+def test_tools_of_the_dataset_belong_to_what_its_tasks_ask() -> None:
+    spec = loaded(FULL)
+    plain, full = spec.tasks
+    bare = replace(spec, tools=(), tool_results={})
+    assert task_hash(plain, bare) != task_hash(plain, spec)
+    assert task_hash(full, bare) == task_hash(full, spec), "it has tools and results of its own"
