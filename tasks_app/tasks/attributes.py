@@ -1,0 +1,97 @@
+"""What a question can ask of shapes by their attributes: "red circle", "small shape", "large green square".
+
+A pattern fixes a size, a color, a shape, or several of these. There are 59 of them in seven forms (which attributes are
+fixed). Patterns are numbered, and a set of patterns is an integer with their bits, so that the patterns any shape of a
+canvas matches are one "or" a shape.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import product
+
+from tasks_app.canvas.shapes import COLORS, KINDS, SHAPES, SIZES, Kind, Shape
+from tasks_app.tasks.draw import pick
+
+Pattern = tuple[str | None, str | None, str | None]
+"""(size, color, shape); None where any will do."""
+
+
+PATTERNS: tuple[Pattern, ...] = tuple(
+    pattern for pattern in product((*SIZES, None), (*COLORS, None), (*SHAPES, None)) if any(pattern)
+)
+
+
+def _form(pattern: Pattern) -> tuple[bool, ...]:
+    return tuple(part is not None for part in pattern)
+
+
+FORM_BITS: tuple[int, ...] = tuple(
+    sum(1 << number for number, pattern in enumerate(PATTERNS) if _form(pattern) == fixed)
+    for fixed in product((True, False), repeat=3)
+    if any(fixed)
+)
+"""The patterns of each form."""
+
+ALL_BITS = (1 << len(PATTERNS)) - 1
+
+
+def matches(pattern: Pattern, kind: Kind) -> bool:
+    """Tell whether a shape of this kind fits the pattern."""
+    return all(wanted is None or wanted == value for wanted, value in zip(pattern, kind, strict=True))
+
+
+_MATCHED_BITS = {kind: sum(1 << n for n, pattern in enumerate(PATTERNS) if matches(pattern, kind)) for kind in KINDS}
+
+
+def matched_bits(shapes: Sequence[Shape]) -> int:
+    """Return the patterns that some shape fits."""
+    bits = 0
+    for shape in shapes:
+        bits |= _MATCHED_BITS[shape.kind]
+    return bits
+
+
+def bits_by_count(shapes: Sequence[Shape]) -> dict[int, int]:
+    """Return, for each count that occurs, the patterns that so many of the shapes fit.
+
+    All patterns are counted at once, in binary: bit p of `digits[k]` is digit k of pattern p's count.
+    """
+    digits: list[int] = []
+    for shape in shapes:
+        carry = _MATCHED_BITS[shape.kind]
+        for k, digit in enumerate(digits):
+            digits[k], carry = digit ^ carry, digit & carry
+            if not carry:
+                break
+        else:
+            digits.append(carry)
+    groups = {0: ALL_BITS}
+    for digit in reversed(digits):
+        zeros = {2 * count: bits & ~digit for count, bits in groups.items() if bits & ~digit}
+        ones = {2 * count + 1: bits & digit for count, bits in groups.items() if bits & digit}
+        groups = zeros | ones
+    return groups
+
+
+def draw_pattern(rng: random.Random, bits: int, forms: Sequence[int] = FORM_BITS) -> int:
+    """Draw a form that has patterns in `bits`, each alike, then one of these patterns; return its number."""
+    drawn = pick(rng, [form & bits for form in forms if form & bits])
+    for _ in range(int(rng.random() * drawn.bit_count())):
+        drawn &= drawn - 1  # clears the lowest bit
+    return (drawn & -drawn).bit_length() - 1
+
+
+def singular(pattern: Pattern) -> str:
+    """Return the pattern after "a": "small red circle", "small shape", "shape that is red"."""
+    size, color, shape = pattern
+    if color and not size and not shape:
+        return f"shape that is {color.lower()}"
+    return " ".join(part.lower() for part in (size, color, shape or "shape") if part)
+
+
+def plural(pattern: Pattern) -> str:
+    """Return the pattern after "how many": "small red circles", "red shapes"."""
+    size, color, shape = pattern
+    return " ".join(part.lower() for part in (size, color, shape or "shape") if part) + "s"

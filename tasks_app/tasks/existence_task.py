@@ -1,0 +1,49 @@
+"""existence: "Is there a small red circle?"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tasks_app.canvas.shapes import Shape
+from tasks_app.tasks.attributes import ALL_BITS, FORM_BITS, PATTERNS, draw_pattern, matched_bits, singular
+from tasks_app.tasks.draw import pick
+from tasks_app.tasks.judging import judge_yes_no
+from tasks_app.tasks.task import Answer, Question, Task
+from tasks_app.tasks.verdict import Verdict
+
+_TEXTS = tuple(f"Is there a {singular(pattern)}?" for pattern in PATTERNS)
+
+
+class ExistenceTask(Task):
+    """Asks whether a shape with some attributes is on the canvas.
+
+    Only forms of question are used that have both answers on this canvas: of five shapes or more, some circle is nearly
+    always there, and "Is there a circle?" would be answered by its form. With all 24 kinds every answer is Yes.
+    """
+
+    name = "existence"
+    instruction = "Answer with Yes or No."
+    requirement = "a canvas on which the wanted answer can be had"
+    guess_rate = 1 / 2
+
+    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
+        present = matched_bits(shapes)
+        bits = {"Yes": present, "No": ALL_BITS & ~present}
+        forms = [form for form in FORM_BITS if form & bits["Yes"] and form & bits["No"]] or FORM_BITS
+        allowed = sum(forms)
+        questions: list[Question] = []
+        for wanted in (selected_answer, None, None):
+            possible = [answer for answer in ("Yes", "No") if bits[answer] & allowed]
+            answer = pick(self.rng, possible) if wanted is None else str(wanted)
+            if answer not in possible:
+                return []
+            number = draw_pattern(self.rng, bits[answer], forms)
+            bits[answer] ^= 1 << number
+            questions.append((_TEXTS[number], answer))
+        return questions
+
+    def select_expected_answer(self, i: int, n: int) -> Answer | None:
+        return ("Yes", "No")[i % 2]
+
+    def judge(self, expected: str, actual: str) -> Verdict:
+        return judge_yes_no(expected, actual)

@@ -1,0 +1,158 @@
+"""How replies are judged, by kind of answer. Every rule is a table in the tests.
+
+All of them read whole words, look after "Answer:" first, and give "not enough information" 0. A reply in which no
+answer is found, or several that disagree, is unparsable, which is not the same as wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Set
+
+from tasks_app.tasks.numerals import numbers_in
+from tasks_app.tasks.reply import Reply, read_reply, words
+from tasks_app.tasks.verdict import Verdict
+
+_YES = frozenset({"yes", "yeah", "yep", "true"})
+_NO = frozenset({"no", "nope", "false"})
+_DENIAL = re.compile(r"\bthere(?: is|'s| are) (?:not|no)\b|\b(?:isn't|aren't|is not|are not)\b")
+
+_DIRECTION_WORDS = {
+    "above": "above", "over": "above", "top": "above", "upper": "above", "up": "above", "higher": "above",
+    "below": "below", "under": "below", "beneath": "below", "underneath": "below", "bottom": "below", "lower": "below",
+    "down": "below", "left": "left", "leftward": "left", "right": "right", "rightward": "right",
+}  # fmt: skip
+_NOT_A_DIRECTION = re.compile(r"\b(?:that's|that is|you're|you are|all|is) right\b(?=\W*(?:$|[.!,]))|\bright answer\b")
+
+_SIZES = frozenset({"small", "large"})
+_COLORS = frozenset({"red", "blue", "yellow", "green"})
+_SHAPES = {"circle": "circle", "square": "square", "triangle": "triangle"}
+
+
+def judge_phrase(expected: str, actual: str) -> Verdict:
+    """1 if the reply's answer contains the expected one, word by word; number words count as numbers."""
+    reply = read_reply(actual)
+    wanted = _phrase(expected)
+    found = _phrase(reply.answer)
+    if not found.strip():
+        return Verdict.unparsable("the reply is empty")
+    if wanted in found:
+        return Verdict.of(1.0, reply.answer, f"contains {expected!r}")
+    return Verdict.of(0.0, reply.answer, f"does not contain {expected!r}")
+
+
+def judge_yes_no(expected: str, actual: str) -> Verdict:
+    """1 if the reply says the expected one of Yes and No."""
+    return _judge_one(expected.lower(), read_reply(actual), _yes_no, "yes or no")
+
+
+def judge_count(expected: str, actual: str) -> Verdict:
+    """1 if the reply's number, in digits or words, is the expected one; "none" and "no circles" are 0."""
+    return _judge_one(expected, read_reply(actual), _counts, "a number")
+
+
+def judge_shape(expected: str, actual: str) -> Verdict:
+    """1 if the reply names the expected shape by size, color and shape, in any order of the first two."""
+    return _judge_one(expected.lower(), read_reply(actual), _shape_names, "a shape")
+
+
+def judge_directions(expected: str, actual: str) -> Verdict:
+    """Each expected direction is an equal share of 1; a wrong one takes ½ off, and nothing falls below 0."""
+    reply = read_reply(actual)
+    if reply.abstains:
+        return _abstained(reply)
+    wanted = _directions(expected.lower())
+    found = _directions(reply.answer)
+    if not reply.marked and len(found) > 2:
+        found = next((last for sentence in reversed(reply.sentences) if (last := _directions(sentence))), found)
+    if not found:
+        return Verdict.unparsable("the reply names no direction")
+    hits, misses = wanted & found, found - wanted
+    value = max(0.0, len(hits) / len(wanted) - len(misses) / 2)
+    extracted = " ".join(direction for direction in ("above", "below", "left", "right") if direction in found)
+    return Verdict.of(value, extracted, f"{len(hits)} of {len(wanted)} directions right, {len(misses)} wrong")
+
+
+def _judge_one(expected: str, reply: Reply, find: Callable[[str], Set[str]], what: str) -> Verdict:
+    """Judge a reply that should hold exactly one answer of its kind. `find` returns the different ones in a text."""
+    if reply.abstains:
+        return _abstained(reply)
+    found = _settle(reply, find)
+    if len(found) != 1:
+        reason = f"the reply does not give {what}" if not found else f"the reply gives more than one of: {what}"
+        return Verdict.unparsable(reason, ", ".join(sorted(found)) or None)
+    (answer,) = found
+    value = float(answer == expected)
+    return Verdict.of(value, answer, f"read {answer!r}" if value else f"read {answer!r}, expected {expected!r}")
+
+
+def _settle(reply: Reply, find: Callable[[str], Set[str]]) -> Set[str]:
+    """Return the answers in the reply; where they disagree, those of its first words or of its last sentence.
+
+    "2 (one red, one blue)" opens with its answer, and reasoning closes with it. If opening and close disagree too, or
+    the answer after "Answer:" is in dispute beyond its opening, all are returned.
+    """
+    everywhere = find(reply.answer)
+    if len(everywhere) <= 1:
+        return everywhere
+    opening = find(re.split(r"[\s,.;:()]", reply.answer, maxsplit=1)[0])
+    if reply.marked:
+        return opening if len(opening) == 1 and not _is_hedged(reply.answer) else everywhere
+    last = next((found for sentence in reversed(reply.sentences) if (found := find(sentence))), everywhere)
+    if len(opening) == 1 and not _is_hedged(reply.sentences[0]):
+        return opening if len(last) != 1 or last == opening else everywhere
+    return last if len(last) == 1 else everywhere
+
+
+def _is_hedged(answer: str) -> bool:
+    """Tell whether an answer begins with alternatives: "yes or no", "2 / 3"."""
+    return re.match(r"\S+\s*(?:/|\bor\b|\band\b)", answer) is not None
+
+
+def _abstained(reply: Reply) -> Verdict:
+    return Verdict.of(0.0, "not enough information", "the reply says that there is not enough information")
+
+
+def _phrase(text: str) -> str:
+    """Return words with numbers in digits, spaces around each, so that containment means whole words."""
+    parts: list[str] = []
+    for number, text_part in numbers_in(words(text)):
+        parts.append(text_part if number is None else str(number))
+    return f" {' '.join(parts)} "
+
+
+def _yes_no(text: str) -> Set[str]:
+    found = set(words(text))
+    answers = {"yes"} if found & _YES else set()
+    if _DENIAL.search(text) and not answers:
+        return {"no"}
+    return answers | ({"no"} if found & _NO else set())
+
+
+def _counts(text: str) -> Set[str]:
+    found = words(text)
+    numbers = {str(number) for number, _ in numbers_in(found) if number is not None}
+    if not numbers and {"no", "none", "nothing", "nil"} & set(found):
+        return {"0"}
+    return numbers
+
+
+def _directions(text: str) -> set[str]:
+    return {_DIRECTION_WORDS[word] for word in words(_NOT_A_DIRECTION.sub(" ", text)) if word in _DIRECTION_WORDS}
+
+
+def _shape_names(text: str) -> Set[str]:
+    """Return the shapes named: each shape word with the size and color right before it, if it has them."""
+    names, attributes = set(), list[str]()
+    for word in words(text):
+        noun = _SHAPES.get(word.removesuffix("s"))
+        if noun:
+            sizes = [part for part in attributes if part in _SIZES]
+            colors = [part for part in attributes if part in _COLORS]
+            names.add(" ".join([*sizes[-1:], *colors[-1:], noun]))
+            attributes = []
+        elif word in _SIZES or word in _COLORS:
+            attributes.append(word)
+        else:
+            attributes = []
+    return names

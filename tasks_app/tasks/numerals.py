@@ -1,0 +1,36 @@
+"""Numbers in digits and in words, 0 to 99."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+_UNITS = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_VALUES = {word: value for value, word in enumerate(_UNITS)} | {word: 10 * i for i, word in enumerate(_TENS, start=2)}
+
+
+def numbers_in(found: Sequence[str]) -> Iterator[tuple[Decimal | None, str]]:
+    """Yield (number, text) for each word; number is None for words that are none. "twenty four" is one number, 24."""
+    position = 0
+    while position < len(found):
+        word = found[position]
+        position += 1
+        if word in _TENS and position < len(found) and found[position] in _UNITS[1:10]:
+            yield Decimal(_VALUES[word] + _VALUES[found[position]]), f"{word} {found[position]}"
+            position += 1
+        elif word in _VALUES:
+            yield Decimal(_VALUES[word]), word
+        elif word.lstrip("-")[:1].isdigit():
+            yield _in_digits(word), word
+        else:
+            yield None, word
+
+
+def _in_digits(word: str) -> Decimal:
+    """Return a number without needless zeros, so that "2.0" and "02" are 2."""
+    number = Decimal(word.replace(",", ""))
+    return number.quantize(Decimal(1)) if number == number.to_integral_value() and abs(number) < 10**15 else number

@@ -1,0 +1,34 @@
+"""What a judged answer is worth, and how it was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    CORRECT = "correct"
+    PARTIAL = "partial"
+    WRONG = "wrong"
+    UNPARSABLE = "unparsable"
+    """No answer could be read from the reply, or several that disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A value in [0, 1], or None where the reply is unparsable; the part that was compared; why it is so."""
+
+    value: float | None
+    status: Status
+    extracted: str | None
+    reason: str
+
+    @classmethod
+    def of(cls, value: float, extracted: str | None, reason: str) -> Verdict:
+        """Return the verdict of a reply that could be read."""
+        status = Status.CORRECT if value == 1 else Status.PARTIAL if value > 0 else Status.WRONG
+        return cls(value, status, extracted, reason)
+
+    @classmethod
+    def unparsable(cls, reason: str, extracted: str | None = None) -> Verdict:
+        return cls(None, Status.UNPARSABLE, extracted, reason)
