@@ -1,0 +1,154 @@
+"""How far a mean may be off: the variance of a mean of values that may come in clusters, and how far to trust it.
+
+Sources: Bell & McCaffrey (2002), Surv. Methodol. 28:169, for the cluster-robust variance CR2 and its degrees of
+freedom; Satterthwaite (1946), Biometrics Bull. 2:110, for degrees of freedom from the variance's own spread; Kish
+(1965), Survey Sampling, for the design effect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.statistics.distributions import two_sided_t, two_sided_z
+
+ClusterCount = tuple[int, float, int]
+"""Size and sum of a cluster, and how many clusters have both. There may be several entries of the same size and sum."""
+
+_NO_SPREAD = 1e-12
+"""A variance below this is rounding, not spread: scores closer together than a millionth are the same score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean, the variance of its values and the variance of itself."""
+
+    n: int
+    n_clusters: int
+    mean: float
+    population_variance: float
+    """Of the single values, with divisor n."""
+    variance_of_mean: float
+    degrees: float
+    """Degrees of freedom of ``variance_of_mean``; 0 where a single cluster leaves it unknown."""
+    concentration: float
+    """The sum of the squared shares of the clusters: 1/n for independent values, 1 where all share one cluster."""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all values are equal, which says nothing of how much they could have varied."""
+        return self.population_variance <= _NO_SPREAD
+
+
+def spread_of(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Spread:
+    """The spread of one or more values, independent or, where ``clusters`` names one for each value, in clusters."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    deviations = [value - mean for value in values]
+    variance = math.fsum(deviation**2 for deviation in deviations) / n
+    sums = None if clusters is None else cluster_sums(values, clusters)
+    if sums is None or len(sums) == n:
+        return independent_spread(n, mean, variance, math.fsum(deviation**4 for deviation in deviations) / n)
+    return clustered_spread(n, mean, variance, counted(sums))
+
+
+def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> list[tuple[int, float]]:
+    """Size and sum of every cluster, in the order in which the clusters first appear."""
+    sums: dict[Hashable, tuple[int, float]] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        size, total = sums.get(cluster, (0, 0.0))
+        sums[cluster] = (size + 1, total + value)
+    return list(sums.values())
+
+
+def counted(sums: Iterable[tuple[int, float]]) -> list[ClusterCount]:
+    """How many clusters there are of each size and sum."""
+    return [(size, total, count) for (size, total), count in Counter(sums).items()]
+
+
+def independent_spread(n: int, mean: float, variance: float, fourth_moment: float | None) -> Spread:
+    """The spread of independent values from their central moments; without the fourth, n - 1 degrees of freedom."""
+    if n == 1:
+        return Spread(n, n, mean, variance, 0.0, 0.0, 1.0)
+    degrees = float(n - 1)
+    if fourth_moment is not None and variance > _NO_SPREAD:
+        degrees = trusted_degrees(degrees, fourth_moment / (n * variance * variance), n)
+    return Spread(n, n, mean, variance, variance / (n - 1), degrees, 1 / n)
+
+
+class ClusteredSpread:
+    """Gathers clusters one by one for the spread of ``n`` values whose mean is known; keeps none of them.
+
+    CR2 and its degrees of freedom have a closed form for a mean, which is a regression on a constant.
+    """
+
+    def __init__(self, n: int, mean: float) -> None:
+        self.n = n
+        self.mean = mean
+        self.seen = 0
+        self.n_clusters = 0
+        self.concentration = self.leverage = self.squared_leverage = 0.0
+        self.variance_of_mean = self.fourths = 0.0
+
+    def add(self, size: int, subtotal: float, count: int = 1) -> None:
+        """Take in ``count`` clusters of this size and sum; an empty one is none."""
+        if not size:
+            return
+        share = size / self.n
+        self.seen += size * count
+        self.n_clusters += count
+        self.concentration += count * share**2
+        if share < 1:
+            square = ((subtotal - size * self.mean) / self.n) ** 2 / (1 - share)
+            self.variance_of_mean += count * square
+            self.fourths += count * square**2
+            self.leverage += count * share**2 / (1 - share)
+            self.squared_leverage += count * (share**2 / (1 - share)) ** 2
+
+    def spread(self, variance: float) -> Spread:
+        """The spread, given the variance of the single values. Raises ``ValueError`` where values are missing."""
+        if self.seen != self.n:
+            raise ValueError(f"the clusters hold {self.seen} values, not {self.n}: count each value once")
+        if self.n_clusters == 1:
+            return Spread(self.n, 1, self.mean, variance, 0.0, 0.0, 1.0)
+        degrees = 1 / (self.concentration + self.leverage**2 - self.squared_leverage)
+        if self.variance_of_mean > 0:
+            degrees = trusted_degrees(degrees, self.fourths / self.variance_of_mean**2, self.n_clusters)
+        return Spread(self.n, self.n_clusters, self.mean, variance, self.variance_of_mean, degrees, self.concentration)
+
+
+def clustered_spread(n: int, mean: float, variance: float, clusters: Iterable[ClusterCount]) -> Spread:
+    """The spread of clustered values, from how many clusters there are of each size and sum; passed over once."""
+    gathered = ClusteredSpread(n, mean)
+    for size, subtotal, count in clusters:
+        gathered.add(size, subtotal, count)
+    return gathered.spread(variance)
+
+
+def trusted_degrees(degrees: float, fourth_share: float, n_clusters: int) -> float:
+    """Fewer degrees of freedom where a few clusters make up most of the variance.
+
+    ``fourth_share`` is Σe⁴ / (Σe²)² over the clusters' deviations e, which is their kurtosis over their number. The
+    variance estimate then has relative variance ``fourth_share - 1 / n_clusters``, and a scaled χ² with that spread has
+    2 over it degrees. Ordinary data keep theirs; one failed canvas among thirty right ones leaves two, as it should.
+    """
+    relative_variance = fourth_share - 1 / n_clusters
+    return degrees if relative_variance * degrees <= 2 else max(1.0, 2 / relative_variance)
+
+
+def score_factor(spread: Spread, reference_variance: float, confidence: float) -> float:
+    """The c of a score interval, ``(estimate - m)² <= c · v(m)``, whose v at the estimate is ``reference_variance``.
+
+    ``reference_variance`` is the variance that a single value would have at most, given the mean. Above, no values
+    vary more than such extreme ones that rise and fall with their whole cluster: that bound needs no estimate and so
+    a normal quantile. Below, clusters are not taken to make a mean surer than independent values would.
+    """
+    z_squared = two_sided_z(confidence) ** 2
+    widest = z_squared * spread.concentration
+    if spread.is_flat or spread.degrees <= 0:
+        return widest
+    narrowest = z_squared * spread.population_variance / reference_variance / spread.n
+    estimated = two_sided_t(confidence, spread.degrees) ** 2 * spread.variance_of_mean / reference_variance
+    return min(widest, max(narrowest, estimated))

@@ -1,0 +1,80 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from benchmarks.statistics.contamination import Sample, published_against_fresh
+
+
+def sample(right, n):
+    return Sample([1] * right + [0] * (n - right))
+
+
+def test_newcombes_own_example_is_met():
+    """Newcombe (1998), Stat. Med. 17:873, example a: 56/70 less 48/80 is 0.0524 to 0.3339 by method 10."""
+    found = published_against_fresh({"all": (sample(56, 70), sample(48, 80))})
+    assert (round(found.low, 4), round(found.high, 4)) == (0.0524, 0.3339)
+
+
+@pytest.mark.parametrize(("first", "second"), [((30, 60), (20, 60)), ((5, 40), (0, 35)), ((99, 100), (80, 90))])
+def test_one_stratum_gets_the_newcombe_interval_of_statsmodels(first, second):
+    found = published_against_fresh({"all": (sample(*first), sample(*second))})
+    expected = confint_proportions_2indep(*first, *second, method="newcomb", compare="diff")
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.integers(0, 50), st.integers(0, 50))
+@settings(max_examples=60, deadline=None)
+def test_the_p_value_is_the_one_whose_interval_just_reaches_zero(right_published, right_fresh):
+    strata = {"all": (sample(right_published, 50), sample(right_fresh, 50))}
+    p_value = published_against_fresh(strata).p_value
+    if 1e-8 < p_value < 0.999:
+        inside = published_against_fresh(strata, confidence=1 - p_value * 0.999)
+        outside = published_against_fresh(strata, confidence=1 - min(p_value * 1.001, 0.9999))
+        assert inside.low <= 0 <= inside.high
+        assert outside.low > 0 or outside.high < 0
+
+
+def test_strata_count_alike_so_that_an_uneven_mix_is_no_contamination():
+    strata = {
+        "easy": (sample(90, 100), sample(18, 20)),
+        "hard": (sample(4, 20), sample(20, 100)),
+    }
+    found = published_against_fresh(strata)
+    assert found.difference == pytest.approx(0)
+    assert found.p_value == 1.0
+    assert found.verdict == "no difference between the published and the fresh set can be told"
+    assert (found.n_published, found.n_fresh) == (120, 120)
+
+
+def test_a_clear_lead_on_the_published_set_is_called_by_its_name():
+    found = published_against_fresh({n: (sample(90, 100), sample(60, 100)) for n in "abc"})
+    assert found.difference == pytest.approx(0.3)
+    assert found.p_value < 0.001
+    assert "may have been trained on it" in found.verdict
+
+
+def test_a_lead_on_the_fresh_set_is_no_contamination():
+    found = published_against_fresh({"a": (sample(30, 100), sample(70, 100))})
+    assert "no sign of contamination" in found.verdict
+
+
+def test_shared_canvases_make_the_difference_less_sure():
+    values = [1] * 60 + [0] * 40
+    canvases = [place // 10 for place in range(100)]
+    plain = published_against_fresh({"a": (Sample(values), sample(40, 100))})
+    clustered = published_against_fresh({"a": (Sample(values, canvases), sample(40, 100))})
+    assert clustered.high - clustered.low > plain.high - plain.low
+    assert clustered.p_value > plain.p_value
+
+
+def test_a_stratum_of_one_set_only_is_named_and_left_out():
+    found = published_against_fresh({"both": (sample(5, 10), sample(5, 10)), "one": (sample(5, 10), Sample([]))})
+    assert found.left_out == ("one",)
+    assert found.n_published == 10
+
+
+def test_nothing_to_compare_is_said():
+    found = published_against_fresh({"one": (sample(5, 10), Sample([]))})
+    assert (found.difference, found.p_value) == (None, None)
+    assert found.verdict.startswith("nothing to compare")

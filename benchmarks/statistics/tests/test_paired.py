@@ -1,0 +1,255 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import binom, permutation_test, ttest_rel
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from benchmarks.statistics.families import compare_many, holm
+from benchmarks.statistics.paired import compare, paired_score_bounds, task_scores
+from benchmarks.statistics.permutation import DRAWS, sign_flip_test
+
+pairs_of_scores = st.lists(
+    st.tuples(st.floats(0, 1).map(lambda v: round(v, 2)), st.floats(0, 1).map(lambda v: round(v, 2))),
+    min_size=1,
+    max_size=40,
+)
+
+
+def run(scores):
+    return dict(enumerate(scores))
+
+
+def table_run(both, only_a, only_b, neither):
+    """Two 0/1 runs with this two by two table."""
+    a = [1] * both + [1] * only_a + [0] * only_b + [0] * neither
+    b = [1] * both + [0] * only_a + [1] * only_b + [0] * neither
+    return run(a), run(b)
+
+
+@pytest.mark.parametrize("cells", [(30, 5, 14, 20), (0, 1, 8, 3), (100, 9, 9, 2), (10, 12, 0, 0), (400, 60, 20, 20)])
+def test_zeros_and_ones_get_the_exact_mcnemar_test_of_statsmodels(cells):
+    both, only_a, only_b, neither = cells
+    expected = mcnemar([[both, only_a], [only_b, neither]], exact=True).pvalue
+    found = compare(*table_run(*cells))
+    assert found.p_value == pytest.approx(expected, abs=1e-12)
+    assert (found.n_changed, found.n_better, found.n_worse) == (only_a + only_b, only_b, only_a)
+    assert found.method == "McNemar's exact test"
+
+
+def tango_statistic(only_b, only_a, n, delta):
+    """The score statistic, with the nuisance share maximised by search instead of by Tango's closed form."""
+
+    def loss(q):
+        shares = (q + delta, q, 1 - 2 * q - delta)
+        counts = (only_b, only_a, n - only_a - only_b)
+        return -sum(c * math.log(max(s, 1e-300)) for s, c in zip(shares, counts, strict=True) if c)
+
+    low, high = max(0.0, -delta), (1 - delta) / 2
+    q = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).x
+    return (only_b - only_a - n * delta) / math.sqrt(n * (2 * q + delta * (1 - delta)))
+
+
+@pytest.mark.parametrize(("only_a", "only_b", "n"), [(5, 14, 69), (9, 9, 120), (3, 20, 50), (1, 4, 400)])
+def test_the_interval_of_zeros_and_ones_inverts_tangos_score_test(only_a, only_b, n):
+    z = 1.959963984540054
+    difference = (only_b - only_a) / n
+    low = brentq(lambda d: tango_statistic(only_b, only_a, n, d) - z, -0.9, difference)
+    high = brentq(lambda d: tango_statistic(only_b, only_a, n, d) + z, difference, 0.9)
+    found = paired_score_bounds(only_b / n, only_a / n, z * z / n)
+    assert found == pytest.approx((low, high), abs=1e-6)
+
+
+def test_no_change_at_all_still_leaves_room_for_a_difference():
+    scores = run([1, 0] * 50)
+    found = compare(scores, scores)
+    edge = 1.959963984540054**2 / (100 + 1.959963984540054**2)
+    assert (found.low, found.high) == pytest.approx((-edge, edge), abs=1e-9)
+    assert (found.p_value, found.n_changed, found.effect_size) == (1.0, 0, 0.0)
+    assert found.detectable_difference > 0.05
+
+
+def test_graded_differences_get_the_exact_permutation_test_of_scipy():
+    rng = np.random.default_rng(4)
+    a, b = rng.random(11), np.clip(rng.random(11) + 0.2, 0, 1)
+    expected = permutation_test(
+        (b, a), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
+    ).pvalue
+    found = compare(run(a), run(b))
+    assert found.p_value == pytest.approx(expected, abs=1e-9)
+    assert found.method == "sign-flip permutation of the tasks' differences (exact)"
+
+
+@pytest.mark.parametrize("step", [0.5, 0.25, 0.1, 0.01, 1 / 3, 1 / 7])
+def test_the_exact_answer_on_a_grid_is_that_of_counting_every_pattern(step):
+    rng = np.random.default_rng(9)
+    differences = (rng.integers(-3, 6, 12) * step).tolist()
+    total = abs(sum(differences))
+    sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in product((1, -1), repeat=12)]
+    expected = sum(value >= total - 1e-9 for value in sums) / len(sums)
+    assert sign_flip_test(differences).p_value == pytest.approx(expected, abs=1e-9)
+
+
+def test_random_patterns_come_near_the_exact_answer_and_never_reach_zero():
+    rng = np.random.default_rng(2)
+    differences = rng.normal(0.05, 0.2, 60)
+    found = sign_flip_test(differences.tolist(), seed=7)
+    assert "Monte Carlo" in found.method
+    assert found.p_value == pytest.approx(ttest_rel(differences, np.zeros(60)).pvalue, abs=0.02)
+    assert sign_flip_test([1 + value for value in differences]).p_value == 1 / (DRAWS + 1)
+    assert found == sign_flip_test(differences.tolist()[::-1], seed=7)
+
+
+def test_results_of_one_canvas_are_flipped_together():
+    a, b = run([0] * 12), run([1] * 6 + [0] * 6)
+    canvases = {task: task // 3 for task in range(12)}
+    assert compare(a, b).p_value == pytest.approx(2 * binom.cdf(0, 6, 0.5))
+    clustered = compare(a, b, canvases)
+    assert clustered.p_value == pytest.approx(0.5)
+    assert clustered.n_clusters == 4
+    assert clustered.high - clustered.low > compare(a, b).high - compare(a, b).low
+
+
+def test_a_few_canvases_are_said_to_be_too_few_to_show_anything():
+    a, b = run([0] * 40), run([1] * 40)
+    found = compare(a, b, {task: task // 10 for task in range(40)})
+    assert found.note == "only 4 independent pairs: no result could have p below 0.12"
+    assert not found.is_clear
+
+
+def test_the_standardised_effect_of_graded_scores_is_the_paired_t_statistic_over_root_n():
+    rng = np.random.default_rng(1)
+    a, b = rng.random(30), rng.random(30)
+    found = compare(run(a), run(b))
+    assert found.effect_size == pytest.approx(ttest_rel(b, a).statistic / math.sqrt(30), abs=1e-9)
+    assert found.effect_size_name == "Cohen's d_z"
+
+
+def test_the_effect_of_zeros_and_ones_is_the_share_for_the_better_less_one_half():
+    found = compare(*table_run(50, 5, 15, 30))
+    assert (found.effect_size, found.effect_size_name) == (0.25, "Cohen's g")
+
+
+def test_many_graded_scores_get_the_usual_t_interval_of_the_difference():
+    rng = np.random.default_rng(8)
+    a = rng.random(5000)
+    b = np.clip(a + rng.normal(0.02, 0.2, 5000), 0, 1)
+    found = compare(run(a), run(b))
+    low, high = ttest_rel(b, a).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((low, high), abs=2e-4)
+
+
+def test_tasks_without_a_score_are_left_out_and_bound_the_difference_both_ways():
+    a = {"one": 1.0, "two": 0.0, "three": None, "four": 1.0, "alone": 1.0}
+    b = {"one": 1.0, "two": 1.0, "three": 1.0, "four": None, "other": 0.0, "another": None}
+    found = compare(a, b)
+    assert (found.n_shared, found.n_missing, found.n_only_a, found.n_only_b) == (2, 2, 1, 2)
+    assert found.difference == 0.5
+    assert found.worst_case == pytest.approx((0 + 1 + (1 - 1) + (0 - 1)) / 4)
+    assert found.best_case == pytest.approx((0 + 1 + (1 - 0) + (1 - 1)) / 4)
+
+
+def test_repeats_are_averaged_by_task_and_errors_left_out():
+    results = [("x", 1.0), ("y", None), ("x", 0.0), ("x", None), ("z", 0.25)]
+    assert task_scores(results) == {"x": 0.5, "y": None, "z": 0.25}
+
+
+def test_runs_without_a_shared_score_are_not_compared():
+    found = compare({"a": 1.0, "b": None}, {"b": 1.0})
+    assert (found.difference, found.p_value, found.low, found.is_clear) == (None, None, None, False)
+    assert found.note == "no task has a score in both runs"
+    assert (found.worst_case, found.best_case) == (0.0, 1.0)
+
+
+def test_a_score_out_of_range_is_refused():
+    with pytest.raises(ValueError, match="task 'x' has score 3"):
+        compare({"x": 3.0}, {"x": 1.0})
+
+
+def test_the_detectable_difference_is_seen_about_as_often_as_promised():
+    """With as many tasks changed as expected, and the detectable difference true, the exact test finds it 4 times in
+    5.
+    """
+    found = compare(*table_run(210, 72, 72, 126))
+    delta, n = found.detectable_difference, 480
+    rng = np.random.default_rng(12)
+    up, down = 0.15 + delta / 2, 0.15 - delta / 2
+    draws = rng.multinomial(n, [up, down, 1 - up - down], 4000)
+    p_values = np.minimum(1, 2 * binom.cdf(draws[:, :2].min(axis=1), draws[:, :2].sum(axis=1), 0.5))
+    assert np.mean(p_values <= 0.05) == pytest.approx(0.8, abs=0.04)
+
+
+@given(pairs_of_scores, st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_swapping_the_runs_mirrors_the_comparison(scores, grouped):
+    a, b = run([first for first, _ in scores]), run([second for _, second in scores])
+    clusters = {task: task // 3 for task in a} if grouped else None
+    forth, back = compare(a, b, clusters), compare(b, a, clusters)
+    assert back.difference == pytest.approx(-forth.difference, abs=1e-9)
+    assert (back.low, back.high) == pytest.approx((-forth.high, -forth.low), abs=1e-6)
+    assert back.p_value == pytest.approx(forth.p_value, abs=1e-9)
+    assert (back.n_better, back.n_worse) == (forth.n_worse, forth.n_better)
+    assert (back.worst_case, back.best_case) == pytest.approx((-forth.best_case, -forth.worst_case))
+
+
+def test_clusters_that_happen_to_agree_do_not_promise_to_see_any_difference():
+    same, varied = run([0.5, 0.5, 0.5, 0.5]), run([1.0, 0.0, 1.0, 0.0])
+    found = compare(same, varied, dict(zip(same, "aabb", strict=True)))
+    assert found.detectable_difference == pytest.approx(compare(same, varied).detectable_difference, rel=0.5)
+    assert found.detectable_difference > 0.3
+
+
+@given(pairs_of_scores, st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_the_bounds_hold_the_difference_and_stay_in_range(scores, grouped):
+    a, b = run([first for first, _ in scores]), run([second for _, second in scores])
+    found = compare(a, b, {task: task // 3 for task in a} if grouped else None)
+    assert -1 <= found.low <= found.difference + 1e-9
+    assert found.difference - 1e-9 <= found.high <= 1
+    assert 0 < found.p_value <= 1
+    assert found.high > found.low
+    assert 0 < found.detectable_difference <= 1
+
+
+@pytest.mark.parametrize("p_values", [[0.3], [0.04, 0.01, 0.04], [0.0, 1.0, 0.02, 0.02, 0.013, 0.6, 0.001]])
+def test_holm_gives_the_p_values_of_statsmodels(p_values):
+    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), abs=1e-12)
+
+
+def test_a_family_holds_every_pair_on_every_shared_metric():
+    rng = np.random.default_rng(3)
+    runs = {
+        name: {metric: run(rng.integers(0, 2, 50).tolist()) for metric in metrics}
+        for name, metrics in {"x": ["exact", "judge"], "y": ["exact", "judge"], "z": ["exact"]}.items()
+    }
+    family = compare_many(runs)
+    assert [(one.a, one.b, one.metric) for one in family] == [
+        ("x", "y", "exact"),
+        ("x", "y", "judge"),
+        ("x", "z", "exact"),
+        ("y", "z", "exact"),
+    ]
+    assert [one.p_adjusted for one in family] == holm([one.comparison.p_value for one in family])
+    assert {one.family_size for one in family} == {4}
+
+
+def test_a_pair_with_nothing_to_test_does_not_count_in_the_family():
+    runs = {"x": {"exact": run([1, 0])}, "y": {"exact": {"other": 1.0}}, "z": {"exact": run([0, 0])}}
+    family = {(one.a, one.b): one for one in compare_many(runs)}
+    assert family["x", "y"].p_adjusted is None
+    assert not family["x", "y"].is_clear
+    assert family["x", "z"].family_size == 1
+
+
+def test_the_correction_can_take_a_clear_difference_away():
+    worse, better = run([0] * 8 + [1] * 40), run([1] * 8 + [1] * 40)
+    family = compare_many({"a": {"m": worse}, **{name: {"m": better} for name in "bcdefg"}})
+    first = family[0]
+    assert first.comparison.is_clear
+    assert not first.is_clear
+    assert first.p_adjusted == pytest.approx(21 * 2 / 2**8)
