@@ -1,0 +1,184 @@
+"""From an HTTP status and body that are no answer to a ``ProviderError``: what happened, and what to do about it."""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.providers.base import ErrorKind, ProviderError
+from benchmarks.providers.clean_text import shortened, storable, without_secrets
+from benchmarks.providers.reading import parse_json
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a status or an error code means for the engine, and for the reader."""
+
+    kind: ErrorKind
+    retryable: bool = False
+    systemic: bool = False
+    advice: str = ""
+
+
+_CHECK_KEY = "Check the provider's API key and what it is allowed to do"
+_CHECK_ADDRESS = "Check the model's name and the provider's base_url"
+_SERVER = Verdict("server", retryable=True)
+_REDIRECT = Verdict(
+    "not_found",
+    systemic=True,
+    advice="Redirects are not followed, for they would carry the key elsewhere; set base_url to the final address",
+)
+_REFUSED_REQUEST = Verdict("bad_request")
+
+_BY_STATUS: Mapping[int, Verdict] = {
+    401: Verdict("auth", systemic=True, advice=_CHECK_KEY),
+    402: Verdict("auth", systemic=True, advice="Add credit to the account, or use another key"),
+    403: Verdict("auth", systemic=True, advice=_CHECK_KEY),
+    404: Verdict("not_found", systemic=True, advice=_CHECK_ADDRESS),
+    405: Verdict("not_found", systemic=True, advice=_CHECK_ADDRESS),
+    408: Verdict("timeout", retryable=True),
+    409: Verdict("server", retryable=True),
+    413: Verdict("too_large", advice="Shorten the prompt"),
+    429: Verdict("rate_limited", retryable=True),
+}
+
+_MOST_READ = 64 * 1024
+"""Of an error's body; its message is shortened to a line far below this, so that no key is cut here and shown."""
+_ERROR_STATUS = re.compile("[45][0-9][0-9]")
+
+_BY_CODE: Mapping[str, Verdict] = {
+    "insufficient_quota": Verdict("rate_limited", systemic=True, advice="The quota is used up: waiting does not help"),
+    "context_length_exceeded": Verdict("too_large", advice="Shorten the prompt or lower max_tokens"),
+    "model_not_found": Verdict("not_found", systemic=True, advice=_CHECK_ADDRESS),
+}
+"""Codes in the body that say more than the status does."""
+
+_PARAMETER_ADVICE: Mapping[str, str] = {
+    "max_tokens": "Leave max_tokens unset and set max_completion_tokens in the extra parameters",
+    "max_completion_tokens": "Leave max_completion_tokens unset and set max_tokens",
+    "temperature": "Leave temperature unset",
+    "top_p": "Leave top_p unset",
+    "seed": "Leave seed unset",
+    "response_format": "The model takes no response_format of this kind",
+    "tools": "The model takes no tools; choose one that does, or a dataset without tools",
+}
+"""Parameters that a model as such refuses: every request of a run carries them, so the refusal is systemic."""
+_PARAMETER_CODES = frozenset({"unsupported_parameter", "unsupported_value"})
+
+
+def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> ProviderError:
+    """The error that a reply with this status means, with ``secrets`` masked where the endpoint quotes them."""
+    error = error_object(body)
+    code, their_message = _code_of(error), _message_of(error, body, secrets)
+    verdict = _verdict(status, code, error)
+    phrase = http.client.responses.get(status, "(unknown status)")
+    parts = [f"{status} {phrase}" + (f": {their_message}" if their_message else "")]
+    if verdict.advice:
+        parts.append(verdict.advice)
+    return ProviderError(
+        verdict.kind,
+        ". ".join(part.rstrip(".") for part in parts),
+        status=status,
+        retry_after=retry_after(headers),
+        retryable=verdict.retryable,
+        systemic=verdict.systemic,
+    )
+
+
+def verdict_for_status(status: int) -> Verdict:
+    """What a status alone means; every 4xx that is not in the table is the request's fault."""
+    if status >= 500:
+        return _SERVER
+    if status < 400:
+        return _REDIRECT
+    return _BY_STATUS.get(status, _REFUSED_REQUEST)
+
+
+def error_in_good_reply(headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> ProviderError | None:
+    """The error that some proxies wrap into status 200, by the status in its ``code``; ``None`` where there is none."""
+    try:
+        document = parse_json(body)
+    except ValueError:
+        return None
+    if not isinstance(document, dict) or not document.get("error"):
+        return None
+    error = error_object(body)
+    code = _ERROR_STATUS.fullmatch(str(error.get("code")))
+    status = int(code[0]) if code else 500
+    return error_for_reply(status, headers, body, secrets)
+
+
+def error_object(body: bytes) -> Mapping[str, Any]:
+    """The ``error`` object of a body in the form of OpenAI and its likes; empty where there is none."""
+    try:
+        document = parse_json(body)
+    except ValueError:
+        return {}
+    error = document.get("error", document) if isinstance(document, dict) else None
+    if isinstance(error, str):
+        return {"message": error}
+    return error if isinstance(error, dict) else {}
+
+
+def filter_message(error: Mapping[str, Any], secrets: Iterable[str] = ()) -> str | None:
+    """What a moderation filter said that refused the prompt with an error status; ``None`` where it was no filter."""
+    metadata = error.get("metadata")
+    flagged = isinstance(metadata, dict) and "flagged_input" in metadata
+    if error.get("code") == "content_filter" or flagged:
+        return _message_of(error, b"", secrets) or "the prompt was refused by a content filter"
+    return None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date); never negative."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    given = headers.get("Retry-After")
+    seconds = _number(given)
+    if seconds is not None or given is None:
+        return seconds
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _verdict(status: int, code: str, error: Mapping[str, Any]) -> Verdict:
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    param = error.get("param")
+    if status in (400, 422) and code in _PARAMETER_CODES and isinstance(param, str):
+        advice = _PARAMETER_ADVICE.get(param, f"Leave {shortened(param, 40)} unset")
+        return Verdict("bad_request", systemic=True, advice=advice)
+    return verdict_for_status(status)
+
+
+def _code_of(error: Mapping[str, Any]) -> str:
+    """The most telling of code and type, as OpenAI puts ``insufficient_quota`` into either."""
+    names = [value for key in ("code", "type") if isinstance(value := error.get(key), str)]
+    return next((name for name in names if name in _BY_CODE or name in _PARAMETER_CODES), names[0] if names else "")
+
+
+def _message_of(error: Mapping[str, Any], body: bytes, secrets: Iterable[str]) -> str:
+    """The endpoint's own words on a line. Masked before they are shortened: half a key would not be known as one."""
+    message = error.get("message") or error.get("detail")
+    if message is None and not error and not body.lstrip().startswith(b"<"):
+        message = body[:_MOST_READ].decode("utf-8", "replace")
+    if not isinstance(message, str):
+        return ""
+    return shortened(without_secrets(storable(message[:_MOST_READ], []), secrets))
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None

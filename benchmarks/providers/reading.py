@@ -1,0 +1,165 @@
+"""From the bytes of a chat completion to a ``ChatReply``. Every byte is hostile; only ``ProviderError`` is raised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from benchmarks.providers.base import ChatReply, ProviderError, ToolCall
+from benchmarks.providers.clean_text import shortened, storable, storable_json
+
+_MOST_TOKENS = 2**31 - 1
+"""More than any model can use, and what a database integer holds."""
+_LONGEST_NAME = 200
+
+
+def parse_json(body: bytes | str) -> Any:
+    """Strict JSON, except for lone surrogates and bytes that are no UTF-8, which arrive in otherwise good answers.
+
+    ``ValueError`` where it is not JSON, nests too deep, or holds NaN or infinities.
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def read_reply(body: bytes, *, duration_ms: float, first_byte_ms: float | None) -> ChatReply:
+    """The answer in a body that came with status 200. ``ProviderError`` (``bad_response``) where there is none."""
+    try:
+        document = parse_json(body)
+    except ValueError:
+        raise _bad_response(f"is no JSON but {_sketch(body)}") from None
+    return reply_from(document, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
+
+
+def reply_from(document: Any, *, duration_ms: float, first_byte_ms: float | None) -> ChatReply:
+    """The answer in a decoded ``chat.completion``. Null content is an empty answer; no choice is none."""
+    message, finish_reason = _first_choice(document)
+    notes: list[str] = []
+    tokens_in, tokens_out = _usage(document.get("usage"), notes)
+    return ChatReply(
+        text=_text(message.get("content"), notes),
+        tool_calls=_tool_calls(message.get("tool_calls"), notes),
+        finish_reason=finish_reason,
+        refusal=_optional_text(message.get("refusal"), notes),
+        reasoning=_optional_text(message.get("reasoning_content") or message.get("reasoning"), notes),
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        model=_name(document.get("model")),
+        duration_ms=duration_ms,
+        first_byte_ms=first_byte_ms,
+        notes=tuple(notes),
+    )
+
+
+def _first_choice(document: Any) -> tuple[Mapping[str, Any], str]:
+    """Message and finish reason of the first choice."""
+    if not isinstance(document, dict):
+        raise _bad_response(f"is a JSON {type(document).__name__}, not an object")
+    choices = document.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise _bad_response("has no choices")
+    message = choices[0].get("message") if isinstance(choices[0], dict) else None
+    if not isinstance(message, dict):
+        raise _bad_response("has a choice without a message")
+    return message, _name(choices[0].get("finish_reason")) or "stop"
+
+
+def _text(content: Any, notes: list[str]) -> str:
+    """Content as text. Where it comes in parts, as some vendors send it, the text parts are joined."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return storable(content, notes)
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return storable("".join(part for part in parts if isinstance(part, str)), notes)
+    raise _bad_response(f"has content of type {type(content).__name__}")
+
+
+def _optional_text(value: Any, notes: list[str]) -> str | None:
+    return storable(value, notes) if isinstance(value, str) and value else None
+
+
+def _name(value: Any) -> str:
+    return storable(value, [])[:_LONGEST_NAME] if isinstance(value, str) else ""
+
+
+def _tool_calls(calls: Any, notes: list[str]) -> tuple[ToolCall, ...]:
+    return tuple(_tool_call(call, notes) for call in calls) if isinstance(calls, list) else ()
+
+
+def _tool_call(call: Any, notes: list[str]) -> ToolCall:
+    """One call; whatever is not understood stays readable in ``raw_arguments``."""
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        return ToolCall(id="", name="", arguments=None, raw_arguments=_as_json(call))
+    given = function.get("arguments")
+    raw = given if isinstance(given, str) else _as_json({} if given is None else given)
+    return ToolCall(
+        id=_name(call.get("id")),
+        name=_name(function.get("name")),
+        arguments=_arguments(raw, notes),
+        raw_arguments=storable(raw, notes),
+    )
+
+
+def _as_json(value: Any) -> str:
+    """As text what an endpoint sent as JSON where text belongs; ASCII, so it is storable."""
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return "(nested too deep to show)"
+
+
+def _arguments(raw: str, notes: list[str]) -> dict[str, Any] | None:
+    """The arguments, or ``None`` where they are no JSON object. Blank means none, as some endpoints send it."""
+    if not raw.strip():
+        return {}
+    try:
+        arguments = storable_json(parse_json(raw), notes)
+    except (ValueError, RecursionError):
+        return None
+    return arguments if isinstance(arguments, dict) else None
+
+
+def _usage(usage: Any, notes: list[str]) -> tuple[int | None, int | None]:
+    if not isinstance(usage, dict):
+        return None, None
+    return _tokens(usage, "prompt_tokens", notes), _tokens(usage, "completion_tokens", notes)
+
+
+def _tokens(usage: Mapping[str, Any], key: str, notes: list[str]) -> int | None:
+    count = usage.get(key)
+    if count is None:
+        return None
+    if type(count) is int and 0 <= count <= _MOST_TOKENS:
+        return count
+    notes.append(f"usage reports {key} as {shortened(repr(count), 40)}, which is no count of tokens")
+    return None
+
+
+def _sketch(body: bytes) -> str:
+    """What a body that is no JSON seems to be."""
+    if not body:
+        return "empty"
+    start = body[:200].lstrip().lower()
+    if start.startswith((b"<!doctype", b"<html")):
+        return "a web page; is the base URL right?"
+    return f"{len(body):,} bytes that break off or are malformed"
+
+
+def _bad_response(what: str) -> ProviderError:
+    return ProviderError("bad_response", f"the reply {what}", status=200, retryable=True)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

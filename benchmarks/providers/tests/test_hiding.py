@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.providers.base import ChatReply, ToolCall
+from benchmarks.providers.hiding import NOTE, keys_sent, without_keys
+
+KEY = "planted-key-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("api_key", "headers", "found"),
+    [
+        (KEY, None, {KEY}),
+        (None, {"X-Api-Key": KEY}, {KEY}),
+        (None, {"Authorization": f"Token {KEY}"}, {KEY, f"Token {KEY}"}),
+        ("not-needed", {"X-Title": "CodeForge Benchmarks here", "Cookie": "a=b"}, set()),
+        (None, None, set()),
+    ],
+)
+def test_what_is_secret_of_what_is_sent(api_key: str | None, headers: dict[str, str] | None, found: set[str]) -> None:
+    assert set(keys_sent(api_key, headers)) == found
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ChatReply(f"It is {KEY}."),
+        ChatReply("", refusal=f"no {KEY}"),
+        ChatReply("", reasoning=f"they sent {KEY}"),
+        ChatReply("", finish_reason=KEY),
+        ChatReply("", model=KEY),
+        ChatReply("", notes=(f"usage reports {KEY}",)),
+        ChatReply("", tool_calls=(ToolCall(KEY, "f", None, ""),)),
+        ChatReply("", tool_calls=(ToolCall("1", KEY, None, ""),)),
+        ChatReply("", tool_calls=(ToolCall("1", "f", None, f"broken {KEY}"),)),
+        ChatReply("", tool_calls=(ToolCall("1", "f", {"deep": [{"er": KEY}]}, "escaped"),)),
+        ChatReply("", tool_calls=(ToolCall("1", "f", {KEY: 1}, "escaped"),)),
+    ],
+)
+def test_a_key_is_hidden_wherever_the_endpoint_puts_it(reply: ChatReply) -> None:
+    hidden = without_keys(reply, (KEY,))
+    assert KEY not in repr(hidden)
+    assert "[key hidden]" in repr(hidden)
+    assert hidden.notes[-1] == NOTE
+
+
+def test_an_answer_that_quotes_no_key_is_the_same_object() -> None:
+    reply = ChatReply("An example: sk-0123456789abcdef", tool_calls=(ToolCall("1", "f", {"n": 1}, '{"n": 1}'),))
+    assert without_keys(reply, (KEY,)) is reply

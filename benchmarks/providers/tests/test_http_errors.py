@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import email.utils
+import json
+import time
+
+import pytest
+from multidict import CIMultiDict
+
+from benchmarks.providers.clean_text import shortened, without_secrets
+from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, filter_message, retry_after
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3),
+        ({"Retry-After": "0.25"}, 0.25),
+        ({"Retry-After-Ms": "1500", "Retry-After": "9"}, 1.5),
+        ({"Retry-After": "-5"}, 0),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"Retry-After": "Wed, 99 Oct 99999 07:28:00 GMT"}, None),
+    ],
+)
+def test_the_wished_wait_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(CIMultiDict(headers)) == seconds
+
+
+def test_a_date_to_wait_for_counts_from_now() -> None:
+    wait = retry_after({"Retry-After": email.utils.formatdate(time.time() + 100, usegmt=True)})
+    assert wait is not None
+    assert 98 <= wait <= 100
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "retryable", "systemic"),
+    [
+        (300, "not_found", False, True),
+        (418, "bad_request", False, False),
+        (422, "bad_request", False, False),
+        (500, "server", True, False),
+        (529, "server", True, False),
+        (599, "server", True, False),
+    ],
+)
+def test_a_status_nobody_thought_of_has_a_meaning(status: int, kind: str, retryable: bool, systemic: bool) -> None:
+    error = error_for_reply(status, {}, b"")
+    assert (error.kind, error.retryable, error.systemic) == (kind, retryable, systemic)
+    assert error.message.startswith(str(status))
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b'{"error": "plain text"}', "plain text"),
+        (b'{"message": "at the top"}', "at the top"),
+        (b'{"detail": "as FastAPI says it"}', "as FastAPI says it"),
+        (b"upstream is gone", "upstream is gone"),
+        (b'{"error": {"message": "a\\u0000b"}}', "a␀b"),
+        (b"<html><body>secret internals</body></html>", "500 Internal Server Error"),
+        (b"[1, 2]", "[1, 2]"),
+    ],
+)
+def test_the_endpoints_own_words_are_found(body: bytes, says: str) -> None:
+    message = error_for_reply(500, {}, body).message
+    assert says in message
+    assert "<html" not in message
+
+
+def test_a_long_message_is_shortened_to_a_line() -> None:
+    message = error_for_reply(500, {}, json.dumps({"error": {"message": "word \n" * 10_000}}).encode()).message
+    assert len(message) < 400
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "status"),
+    [
+        (429, "rate_limited", 429),
+        ("503", "server", 503),
+        ("oops", "server", 500),
+        (7, "server", 500),
+        (None, "server", 500),
+    ],
+)
+def test_an_error_inside_a_good_status_counts_by_its_code(code: object, kind: str, status: int) -> None:
+    error = error_in_good_reply({}, json.dumps({"error": {"message": "m", "code": code}}).encode())
+    assert error is not None
+    assert (error.kind, error.status, error.retryable) == (kind, status, True)
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[]", b"", b'{"error": null, "choices": []}'])
+def test_a_good_status_without_an_error_object_has_no_error(body: bytes) -> None:
+    assert error_in_good_reply({}, body) is None
+
+
+def test_a_prompt_flagged_by_a_proxy_is_a_filters_doing_and_no_bad_key() -> None:
+    assert filter_message({"code": 403, "message": "flagged", "metadata": {"flagged_input": "…"}}) == "flagged"
+    assert filter_message({"code": "invalid_api_key", "message": "no"}) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Incorrect API key: my-own-key-42",
+        "Bearer abcdefghijk",
+        "authorization: bearer abcdefghijk",
+        "key sk-proj-abcdefgh12345678 is wrong",
+        "key gsk_abcdefgh12345678 is wrong",
+        "key AIzaSyA1234567890abcdefghijklm is wrong",
+    ],
+)
+def test_keys_are_masked(text: str) -> None:
+    masked = without_secrets(text, ["my-own-key-42", "my-own"])
+    assert "[key hidden]" in masked
+    for part in ("key-42", "abcdefgh", "A1234567890"):
+        assert part not in masked
+
+
+@pytest.mark.parametrize("text", ["risk-assessment failed", "the task none exists", "a bearer of news"])
+def test_words_are_not_taken_for_keys(text: str) -> None:
+    assert without_secrets(text, ["none", "", "a"]) == text
+
+
+def test_a_short_text_stays_as_it_is_on_one_line() -> None:
+    assert shortened("two\n lines") == "two lines"
+    assert shortened("x" * 301) == "x" * 299 + "…"

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.providers.base import ChatReply, ProviderError
+from benchmarks.providers.reading import parse_json, read_reply
+
+
+def read(message: Any, **fields: Any) -> ChatReply:
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], **fields})
+    return read_reply(body.encode(), duration_ms=1.0, first_byte_ms=None)
+
+
+def tool_calls(*calls: Any) -> list[tuple[str, Any, str]]:
+    return [(call.name, call.arguments, call.raw_arguments) for call in read({"tool_calls": list(calls)}).tool_calls]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_raise_anything_but_a_provider_error(body: bytes) -> None:
+    with contextlib.suppress(ProviderError):
+        read_reply(body, duration_ms=0, first_byte_ms=None)
+
+
+@given(JSON, JSON, JSON, JSON)
+def test_whatever_is_read_can_be_stored(content: Any, arguments: Any, usage: Any, refusal: Any) -> None:
+    call = {"id": "\0", "function": {"name": "\ud800", "arguments": arguments}}
+    with contextlib.suppress(ProviderError):
+        reply = read({"content": content, "refusal": refusal, "tool_calls": [call, arguments]}, usage=usage)
+        texts = [reply.text, reply.refusal or "", *reply.notes]
+        for call in reply.tool_calls:
+            texts += [call.id, call.name, call.raw_arguments]
+            arguments_text = json.dumps(call.arguments, ensure_ascii=False, allow_nan=False)
+            assert "\\u0000" not in arguments_text.replace("\\\\", "")
+            texts.append(arguments_text)
+        for text in texts:
+            assert "\0" not in text
+            text.encode()
+        for tokens in (reply.tokens_in, reply.tokens_out):
+            assert tokens is None or 0 <= tokens < 2**31
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read_as"),
+    [
+        ('{"x": 1}', {"x": 1}),
+        ({"x": 1}, {"x": 1}),
+        ("", {}),
+        (None, {}),
+        ("[1]", None),
+        ("{x: 1}", None),
+        ('{"x": NaN}', None),
+        ('{"x": 1e999}', None),
+        ("[" * 5000, None),
+        ('{"x": "a\\u0000b"}', {"x": "a␀b"}),
+        ('{"x": "\\ud800"}', {"x": "\ufffd"}),
+    ],
+)
+def test_arguments_are_read_as_an_object_or_kept_raw(arguments: Any, read_as: Any) -> None:
+    ((name, parsed, raw),) = tool_calls({"id": "1", "function": {"name": "f", "arguments": arguments}})
+    assert (name, parsed) == ("f", read_as)
+    if isinstance(arguments, str):
+        assert raw == arguments
+
+
+@pytest.mark.parametrize("call", [7, None, "f", [], {}, {"function": 3}])
+def test_a_call_that_is_none_is_kept_as_malformed(call: Any) -> None:
+    (read_call,) = read({"tool_calls": [call]}).tool_calls
+    assert read_call.malformed
+    assert json.loads(read_call.raw_arguments) == call
+
+
+def test_content_in_parts_is_joined_without_what_is_no_text() -> None:
+    parts = [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 3]
+    assert read({"content": parts}).text == "ab"
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens", "notes"),
+    [
+        ({"prompt_tokens": 0, "completion_tokens": 2}, (0, 2), 0),
+        ({"prompt_tokens": 3}, (3, None), 0),
+        ({"prompt_tokens": True, "completion_tokens": "2"}, (None, None), 2),
+        ({"prompt_tokens": -1, "completion_tokens": 2**31}, (None, None), 2),
+        ([], (None, None), 0),
+        (None, (None, None), 0),
+    ],
+)
+def test_usage_is_believed_where_it_counts_tokens(usage: Any, tokens: tuple[Any, Any], notes: int) -> None:
+    reply = read({"content": "x"}, usage=usage)
+    assert (reply.tokens_in, reply.tokens_out) == tokens
+    assert len(reply.notes) == notes
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "[" * 100_000, "", "{", b"\xff"])
+def test_what_is_no_json_is_a_value_error(text: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - its message depends on the parser that gave up
+        parse_json(text)
+
+
+def test_numbers_too_large_for_a_double_do_not_pass_as_infinite_arguments() -> None:
+    assert tool_calls({"function": {"name": "f", "arguments": '{"x": -1e999}'}})[0][1] is None
+    assert math.isinf(parse_json("1e999"))

@@ -1,0 +1,180 @@
+"""Two workers that share limits through a real Redis. Each ``Gates`` here is what one worker process has."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import pytest
+from redis.asyncio import Redis
+
+from benchmarks.providers.gate import Gate, Limits
+from benchmarks.providers.gates import Gates
+from benchmarks.providers.shared_limits import RedisLeases, RedisPauses
+from benchmarks.providers.tests.stand_ins import FakeTime, rate_limited
+
+URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/15")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _redis_is_there() -> None:
+    address = urlsplit(URL)
+    try:
+        socket.create_connection((address.hostname or "127.0.0.1", address.port or 6379), timeout=1).close()
+    except OSError:
+        missing = f"no Redis at {address.hostname}:{address.port}; start one or set REDIS_URL"
+        if os.environ.get("CODEFORGE_REQUIRE_SERVICES") == "1":
+            pytest.fail(missing)
+        pytest.skip(missing)
+
+
+@pytest.fixture
+async def redis() -> AsyncIterator[Redis]:
+    client = Redis.from_url(URL)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def workers() -> AsyncIterator[tuple[Gates, Gates]]:
+    pair = Gates(URL), Gates(URL)
+    yield pair
+    for gates in pair:
+        await gates.close()
+
+
+@pytest.fixture
+def model() -> str:
+    """A model of its own for each test, so that no counts are left over."""
+    return uuid.uuid4().hex
+
+
+async def test_two_workers_together_keep_to_the_limit_in_flight(workers: tuple[Gates, Gates], model: str) -> None:
+    inside = most = 0
+
+    async def visit(gate: Gate) -> None:
+        nonlocal inside, most
+        ticket = await gate.enter()
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0.002)
+        inside -= 1
+        await gate.leave(ticket)
+
+    gates = [worker.of("p", model, Limits(max_in_flight=4)) for worker in workers]
+    await asyncio.gather(*(visit(gate) for gate in gates for _ in range(30)))
+    assert most == 4
+
+
+async def test_two_workers_share_the_requests_of_a_minute(workers: tuple[Gates, Gates], model: str) -> None:
+    gates = [worker.of("p", model, Limits(requests_per_minute=10)) for worker in workers]
+    entered, full = 0, asyncio.Event()
+
+    async def visit(gate: Gate) -> None:
+        nonlocal entered
+        await gate.enter()
+        entered += 1
+        if entered == 10:
+            full.set()
+
+    visits = [asyncio.create_task(visit(gate)) for gate in gates for _ in range(15)]
+    await asyncio.wait_for(full.wait(), 10)
+    await asyncio.wait(visits, timeout=0.05)
+    for task in visits:
+        task.cancel()
+    await asyncio.gather(*visits, return_exceptions=True)
+    assert entered == 10
+
+
+async def test_the_slots_of_a_killed_worker_come_back(redis: Redis, model: str) -> None:
+    killed = RedisLeases(redis, model, 2, seconds=0.05)
+    assert [await killed.take() for _ in range(2)]
+    await killed.close()  # it renews no more, as if it were dead
+    other = RedisLeases(redis, model, 2, seconds=5, poll_seconds=0.005)
+    began = asyncio.get_running_loop().time()
+    await asyncio.wait_for(other.take(), 2)
+    assert asyncio.get_running_loop().time() - began >= 0.03
+    await other.close()
+
+
+async def test_a_lease_outlasts_a_long_request(redis: Redis, model: str) -> None:
+    leases = RedisLeases(redis, model, 1, seconds=0.06)
+    lease = await leases.take()
+    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.05)
+    other = RedisLeases(redis, model, 1, seconds=5, poll_seconds=0.005)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(other.take(), 0.02)
+    assert lease is not None
+    await leases.give_back(lease)
+    assert await asyncio.wait_for(other.take(), 2)
+    await leases.close()
+    await other.close()
+
+
+async def test_a_cancelled_wait_holds_no_lease(redis: Redis, model: str) -> None:
+    leases = RedisLeases(redis, model, 1, poll_seconds=0.005)
+    lease = await leases.take()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(leases.take(), 0.02)
+    assert lease is not None
+    await leases.give_back(lease)
+    assert await redis.zcard(f"codeforge:leases:{model}") == 0
+    await leases.close()
+
+
+async def test_a_429_at_one_worker_slows_the_other_down(workers: tuple[Gates, Gates], model: str) -> None:
+    limits = Limits(max_in_flight=8)
+    first, second = (worker.of("p", model, limits) for worker in workers)
+    ticket = await first.enter()
+    first.heard(ticket, rate_limited(retry_after=0.05))
+    await first.leave(ticket)
+    began = asyncio.get_running_loop().time()
+    await second.leave(await second.enter())
+    assert asyncio.get_running_loop().time() - began >= 0.03
+    assert second.limit == 1  # halved from the one request that it had in flight
+
+
+async def test_a_worker_is_not_slowed_by_its_own_news(redis: Redis, model: str) -> None:
+    pauses = RedisPauses(redis, model, every_seconds=0)
+    await pauses.publish(30)
+    assert await pauses.news() == 0
+
+
+async def test_news_is_told_once(redis: Redis, model: str) -> None:
+    await RedisPauses(redis, model).publish(30)
+    pauses = RedisPauses(redis, model, every_seconds=0)
+    assert 29 < await pauses.news() <= 30
+    assert await pauses.news() == 0
+
+
+async def test_without_a_shared_limit_requests_do_not_wait_for_redis(redis: Redis, model: str) -> None:
+    time = FakeTime()
+    gate = Gate(pauses=RedisPauses(redis, model, every_seconds=0.5, clock=time.clock), clock=time.clock)
+
+    async def commands() -> int:
+        return (await redis.info("stats"))["total_commands_processed"]
+
+    before = await commands()
+    for _ in range(1000):
+        await gate.leave(await gate.enter())
+    assert await commands() - before < 20  # other clients may send some meanwhile
+
+
+async def test_without_redis_every_worker_keeps_the_limits_for_itself(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening
+        gates = Gates(f"redis://127.0.0.1:{taken.getsockname()[1]}/0")
+        gate = gates.of("p", "m", Limits(max_in_flight=2, requests_per_minute=1))
+        tickets = [await gate.enter() for _ in range(2)]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(gate.enter(), 0.02)
+        for ticket in tickets:
+            await gate.leave(ticket)
+        await gates.close()
+    assert gate.in_flight == 0
+    assert len([record for record in caplog.records if "Redis failed" in record.message]) == 2
