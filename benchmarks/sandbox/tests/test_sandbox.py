@@ -1,0 +1,309 @@
+"""What the sandbox must stop. Needs bubblewrap on a machine that lets it work."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.sandbox import sandbox as sandbox_module
+from benchmarks.sandbox.sandbox import Limits, Sandbox, SandboxError
+
+REFUSAL = Sandbox().refusal()
+REQUIRED = os.environ.get("CODEFORGE_REQUIRE_SERVICES") == "1"
+pytestmark = pytest.mark.skipif(bool(REFUSAL) and not REQUIRED, reason=f"the sandbox cannot run: {REFUSAL}")
+
+QUICK = Sandbox(Limits(wall_s=5, cpu_s=5))
+
+
+def processes_with(text: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if text in command and "pytest" not in command:
+            found.append(command)
+    return found
+
+
+def test_this_machine_can_isolate():
+    assert REFUSAL is None
+
+
+def test_right_code_passes_and_every_check_is_counted():
+    report = QUICK.run(
+        "def double(x):\n    return 2 * x",
+        "assert double(2) == 4\nfrom answer import double as d\ndef test_text():\n    assert d('a') == 'aa'\n",
+    )
+
+    assert report.passed
+    assert (report.checks, report.failures) == (2, ())
+
+
+def test_every_failed_check_is_named():
+    report = QUICK.run("def f(x): return x", "assert f(1) == 1\nassert f(2) == 3, 'two'\ndef test_g():\n    g()\n")
+
+    assert not report.passed
+    assert report.checks == 3
+    assert report.failures == (
+        "line 2: assert f(2) == 3, 'two': AssertionError: two (tests.py line 2)",
+        "test_g: NameError: name 'g' is not defined (tests.py line 4)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("def f(:", "SyntaxError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("import numpy", "ModuleNotFoundError"),
+        ("import sys; sys.exit(0)", "SystemExit"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("def f(): f()\nf()", "RecursionError"),
+        ("\0", "null bytes"),
+    ],
+)
+def test_code_that_cannot_be_run_fails_with_its_error(code, reason):
+    report = QUICK.run(code, "assert True")
+
+    assert report.outcome == "not_loaded"
+    assert reason in report.reason
+
+
+def test_a_main_block_is_not_run():
+    assert QUICK.run("x = 1\nif __name__ == '__main__':\n    raise SystemExit", "assert x == 1").passed
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('all passed')\nimport os\nos._exit(0)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+        "import atexit, os\nos.abort()",
+    ],
+)
+def test_code_that_leaves_early_proves_nothing(code):
+    report = QUICK.run(code, "assert False")
+
+    assert report.outcome == "ended"
+    assert not report.passed
+
+
+def test_a_verdict_written_into_every_open_file_is_not_believed():
+    forged = (
+        "import os, json\n"
+        "line = json.dumps({'token': 'guess', 'checks': 1, 'failures': []}).encode() + b'\\n'\n"
+        "for fd in range(64):\n"
+        "    try:\n        os.write(fd, line * 5)\n"
+        "    except OSError:\n        pass\n"
+    )
+
+    assert not QUICK.run(forged, "assert False").passed
+
+
+def test_a_thread_that_waits_for_the_token_is_refused():
+    code = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
+
+    report = QUICK.run(code, "assert True")
+
+    assert (report.outcome, report.reason) == ("interference", "threads were left running after the tests")
+
+
+def test_a_process_that_waits_for_the_token_is_refused():
+    report = QUICK.run("import os, time\nif os.fork() == 0:\n    time.sleep(60)", "assert True")
+
+    assert (report.outcome, report.reason) == ("interference", "processes were left running after the tests")
+
+
+def test_the_first_process_cannot_be_killed_or_read_from_inside():
+    code = (
+        "import os, signal\n"
+        "os.kill(1, signal.SIGKILL)\nos.kill(1, signal.SIGSTOP)\n"
+        "try:\n    open('/proc/1/mem', 'rb')\n    readable = True\nexcept OSError:\n    readable = False\n"
+    )
+
+    assert QUICK.run(code, "assert not readable").passed
+
+
+@pytest.mark.parametrize(
+    ("temporary_mb", "bomb"),
+    [
+        (21, "import os\nwhile True:\n    os.fork()"),
+        (22, "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"),
+        (23, "import subprocess, sys\nwhile True:\n    subprocess.Popen([sys.executable, '-c', 'input()'])"),
+        (24, "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(60,)).start()"),
+    ],
+)
+def test_a_fork_bomb_is_stopped(temporary_mb, bomb):
+    started = time.monotonic()
+
+    report = Sandbox(Limits(wall_s=2, temporary_mb=temporary_mb)).run(bomb, "assert True")
+
+    assert not report.passed
+    assert time.monotonic() - started < 2 + sandbox_module.GRACE_S
+    assert processes_with(f"--size {temporary_mb << 20}") == []  # this test's sandbox, told apart by its own size
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = bytearray(10 << 30)",
+        "x = []\nwhile True:\n    x.append(bytearray(1 << 20))",
+        "import mmap\nx = mmap.mmap(-1, 10 << 30)",
+    ],
+)
+def test_ten_gigabytes_are_not_given(code):
+    report = QUICK.run(code, "assert True")
+
+    assert not report.passed
+    assert "Error" in report.reason or "memory" in report.reason
+
+
+def test_memory_is_limited_for_all_processes_together():
+    code = (
+        "import os, time\n"
+        "for _ in range(6):\n"
+        "    if os.fork() == 0:\n        x = bytearray(100 << 20)\n"
+        "        x[::4096] = b'x' * len(x[::4096])\n        time.sleep(60)\n"
+        "time.sleep(60)"
+    )
+
+    report = Sandbox(Limits(wall_s=5, memory_mb=256)).run(code, "assert True")
+
+    assert (report.outcome, report.reason) == ("stopped", "it took more than 256 MB of memory")
+
+
+@pytest.mark.parametrize("code", ["while True: print('x' * 1000)", "import os\nwhile True: os.write(2, b'x' * 60000)"])
+def test_endless_output_is_stopped(code):
+    report = QUICK.run(code, "assert True")
+
+    assert (report.outcome, report.reason) == ("stopped", "it wrote more than 100,000 bytes")
+    assert len(report.output) <= 4_000
+
+
+def test_endless_work_is_stopped():
+    assert Sandbox(Limits(wall_s=0.5)).run("while True: pass", "assert True").reason == "it took longer than 0.5 s"
+
+
+def test_processor_time_is_limited():
+    report = Sandbox(Limits(wall_s=10, cpu_s=1)).run("while True: pass", "assert True")
+
+    assert report.reason == "it took more processor time than allowed"
+
+
+def test_nothing_survives_the_timeout():
+    code = (
+        "import os, signal, time\n"
+        "for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGXCPU):\n"
+        "    signal.signal(name, signal.SIG_IGN)\n"
+        "if os.fork() == 0:\n    os.setsid()\n    os.execv('/usr/bin/sleep', ['sleep', '4711'])\n"
+        "time.sleep(60)"
+    )
+
+    report = Sandbox(Limits(wall_s=0.5)).run(code, "assert True")
+
+    assert report.outcome == "stopped"
+    assert processes_with("sleep 4711") == []
+
+
+def test_no_variable_of_the_environment_is_readable(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-do-not-leak")
+    code = (
+        "import glob, os\n"
+        "seen = repr(dict(os.environ))\n"
+        "for path in glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):\n"
+        "    try:\n        seen += open(path, errors='replace').read()\n"
+        "    except OSError:\n        pass\n"
+    )
+
+    assert QUICK.run(code, "assert 'leak' not in seen, seen\nassert 'OPENAI' not in seen").passed
+
+
+def test_no_socket_reaches_anything():
+    listener = socket.create_server(("127.0.0.1", 0))
+    accepted: list[object] = []
+    threading.Thread(target=lambda: accepted.append(listener.accept()), daemon=True).start()
+    code = (
+        "import socket\nerrors = []\ninterfaces = [name for _, name in socket.if_nameindex()]\n"
+        f"for address in (('127.0.0.1', {listener.getsockname()[1]}), ('192.0.2.1', 53)):\n"
+        "    try:\n        socket.create_connection(address, timeout=0.5)\n"
+        "    except OSError as error:\n        errors.append(error)\n"
+    )
+
+    report = QUICK.run(code, "assert len(errors) == 2, errors\nassert interfaces == ['lo']")
+
+    assert report.passed, report
+    assert accepted == []
+
+
+def test_nothing_can_be_written_but_a_small_temporary_directory():
+    code = (
+        "import os\nwritten = []\n"
+        "for folder in ('/', '/usr', '/usr/bin', '/dev', '/etc', '/home', '/root', '/proc/sys/kernel', '/tmp'):\n"
+        "    try:\n        open(folder + '/written', 'w').write('x')\n        written.append(folder)\n"
+        "    except OSError:\n        pass\n"
+        "sysctl = os.access('/proc/sys/kernel/hostname', os.W_OK)\n"
+        "def fill(folder):\n"
+        "    total = 0\n"
+        "    try:\n"
+        "        for n in range(100):\n"
+        "            total += open(f'{folder}/{n}', 'wb').write(bytes(1 << 20))\n"
+        "    except OSError:\n        pass\n"
+        "    return total >> 20\n"
+    )
+
+    report = QUICK.run(
+        code,
+        "assert written == ['/tmp'], written\nassert not sysctl\n"
+        "assert fill('/tmp') <= 32\nassert fill('/dev/shm') < 1\n",
+    )
+
+    assert report.passed, report
+
+
+def test_the_files_of_this_machine_are_not_there():
+    folders = [str(Path(__file__).parent), str(Path.home() / ".ssh"), "/etc/passwd", "/var", "/sys"]
+    code = f"import os\nseen = [path for path in {folders!r} if os.path.exists(path)]"
+
+    report = QUICK.run(code, "assert seen == [], seen")
+
+    assert report.passed, report
+
+
+def test_one_run_leaves_nothing_for_the_next():
+    QUICK.run("open('/tmp/left', 'w').write('x')", "assert True")
+
+    assert QUICK.run("import os", "assert os.listdir('/tmp') == []").passed
+
+
+def test_a_worker_without_bubblewrap_is_told_what_to_install(monkeypatch):
+    sandbox_module._working_interpreter.cache_clear()
+    monkeypatch.setenv("PATH", "/nowhere")
+    try:
+        assert "install the package “bubblewrap”" in (Sandbox().refusal() or "")
+        with pytest.raises(SandboxError, match="not installed"):
+            Sandbox().run("x = 1", "assert x")
+    finally:
+        sandbox_module._working_interpreter.cache_clear()
+
+
+def test_a_sandbox_that_does_not_start_is_an_error_and_no_verdict(tmp_path, monkeypatch):
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(sandbox_module.shutil, "which", lambda name: str(broken))
+
+    with pytest.raises(SandboxError, match=r"code 1 and no report|could not be started"):
+        sandbox_module._run("/usr/bin/python3", "x = 1", "assert x", Limits())
+
+
+def test_code_of_many_megabytes_is_refused():
+    with pytest.raises(SandboxError, match="more than 5,000,000 characters"):
+        QUICK.run("#" * 6_000_000, "assert True")
