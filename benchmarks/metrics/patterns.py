@@ -1,0 +1,60 @@
+"""Patterns of datasets, matched by RE2: linear time and bounded memory whatever the pattern and the text are, and a
+refusal where even a linear search would take seconds.
+
+The price is that look-around and back-references do not exist. Inline flags such as ``(?i)`` and ``(?m)`` work.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import re2  # type: ignore[import-untyped]  # google-re2 ships no types
+
+MAX_MEMORY = 8 << 20
+"""Bytes that one compiled pattern may take, its search included."""
+
+
+MAX_WORK = 200_000_000
+"""Size of the compiled pattern times characters of the text: one to two seconds."""
+
+
+class PatternError(ValueError):
+    """A pattern that cannot be used, or not on a text so long; the message says why."""
+
+
+def find(pattern: str, text: str) -> str | None:
+    """The first text in ``text`` that ``pattern`` matches, or ``None``. Raises ``PatternError``."""
+    compiled = _compiled(pattern)
+    if compiled.programsize * len(text) > MAX_WORK:
+        raise PatternError(f"it is too large for a text of {len(text):,} characters")
+    found = compiled.search(_encodable(text))
+    return None if found is None else str(found.group())
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """What is wrong with a pattern, or ``None``. For checking datasets before any run."""
+    try:
+        _compiled(pattern)
+    except PatternError as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.max_mem = MAX_MEMORY
+    options.log_errors = False
+    options.never_capture = True  # only the whole match is read, and hundreds of groups make a search slow
+    try:
+        return re2.compile(_encodable(pattern), options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "unknown"
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise PatternError(f"RE2 says {text}") from None
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates have no UTF-8; they become question marks, which no pattern is about."""
+    return text.encode("utf-8", "replace").decode()

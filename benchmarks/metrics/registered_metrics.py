@@ -1,0 +1,85 @@
+"""The registry: a metric is its file, a line here and its test. Order is the order shown."""
+
+from __future__ import annotations
+
+from benchmarks.metrics.answer_relevancy import AnswerRelevancy
+from benchmarks.metrics.base import Metric
+from benchmarks.metrics.code_tests import CodeTests
+from benchmarks.metrics.contains import Contains
+from benchmarks.metrics.contextual_precision import ContextualPrecision
+from benchmarks.metrics.correctness import Correctness
+from benchmarks.metrics.exact_match import ExactMatch
+from benchmarks.metrics.external import external_metric
+from benchmarks.metrics.faithfulness import Faithfulness
+from benchmarks.metrics.json_match import JsonMatch
+from benchmarks.metrics.json_schema import JsonSchema
+from benchmarks.metrics.json_valid import JsonValid
+from benchmarks.metrics.latency import Latency
+from benchmarks.metrics.length import Length
+from benchmarks.metrics.levenshtein import Levenshtein
+from benchmarks.metrics.multiple_choice import MultipleChoice
+from benchmarks.metrics.numeric import Numeric
+from benchmarks.metrics.regex import Regex
+from benchmarks.metrics.rouge_l import RougeL
+from benchmarks.metrics.task_score import TaskScore
+from benchmarks.metrics.tool_calls import ToolCalls, ToolCallsAnyOrder
+from benchmarks.metrics.tool_correctness import ToolCorrectness
+from benchmarks.sandbox.sandbox import Sandbox
+
+_METRICS: tuple[Metric, ...] = (
+    Correctness(),
+    ToolCorrectness(),
+    Faithfulness(),
+    AnswerRelevancy(),
+    ContextualPrecision(),
+    TaskScore(),
+    ExactMatch(),
+    Contains(),
+    Regex(),
+    Numeric(),
+    MultipleChoice(),
+    JsonValid(),
+    JsonSchema(),
+    JsonMatch(),
+    ToolCalls(),
+    ToolCallsAnyOrder(),
+    CodeTests(),
+    RougeL(),
+    Levenshtein(),
+    Latency(),
+    Length(),
+)
+
+REGISTERED_METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
+
+
+def metric_named(name: str) -> Metric | None:
+    """A metric that runs may have: a registered one, or one of another tool. ``None`` where it no longer is either."""
+    return REGISTERED_METRICS.get(name) or external_metric(name)
+
+
+def is_score(name: str) -> bool:
+    """Whether the metric is known and scores from 0 to 1."""
+    metric = metric_named(name)
+    return metric is not None and metric.range == (0.0, 1.0)
+
+
+def metrics_with(sandbox: Sandbox | None) -> dict[str, Metric]:
+    """The registry as a worker uses it: with ``code_tests`` switched on where there is a sandbox to run them in."""
+    return {**REGISTERED_METRICS, CodeTests.name: CodeTests(sandbox)}
+
+
+def metric_table() -> str:
+    """All metrics as a Markdown table."""
+    head = ["| metric | what it says | needs | range | better | judge |", "|---|---|---|---|---|---|"]
+    return "\n".join(head + [_row(metric) for metric in REGISTERED_METRICS.values()])
+
+
+def _row(metric: Metric) -> str:
+    low, high = metric.range
+    span = f"{low:g} to {high:g}" if high is not None else f"{low:g} and up"
+    needs = ", ".join(f"`{name}`" for name in sorted(metric.needs)) or "–"
+    return (
+        f"| `{metric.name}` | {metric.description} | {needs} | {f'{span} {metric.unit}'.strip()} "
+        f"| {'higher' if metric.higher_is_better else 'lower'} | {'yes' if metric.judged else 'no'} |"
+    )

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, ScoreStatus
+from benchmarks.metrics.verdicts import MAX_RECORDED, metric_error, not_applicable, shortened
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+
+
+class TaskScore(DeterministicMetric):
+    """A canvas answer as its own task class scores it: the class's ``score`` if it brings one, else its rules."""
+
+    name = "task_score"
+    title = "Task score"
+    description = "The canvas task class's own score of the answer"
+    needs = frozenset({"group", "expected_output"})
+
+    def applies_to(self, item: Item) -> bool:
+        return item.group in REGISTERED_TASKS
+
+    def score(self, item: Item) -> Score:
+        task_class = REGISTERED_TASKS.get(item.group)
+        if task_class is None:
+            return not_applicable(f"There is no task class {item.group!r}.")
+        try:
+            verdict = task_class.verdict(item.expected_output, item.actual_output)
+        except Exception as error:  # a plug-in may raise anything, and that is no wrong answer
+            return metric_error(f"{task_class.__name__}.score failed: {type(error).__name__}: {error}")
+        extracted = None if verdict.extracted is None else shortened(verdict.extracted, MAX_RECORDED)
+        if verdict.value is None:
+            return Score(ScoreStatus.UNPARSABLE, None, verdict.reason, extracted)
+        return Score(ScoreStatus.SCORED, float(verdict.value), verdict.reason, extracted)

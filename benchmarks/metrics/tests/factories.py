@@ -1,0 +1,43 @@
+"""Items with defaults, and a judge that answers from a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.metrics.base import Item, JudgeAnswer
+from benchmarks.providers.base import ProviderError, ToolCall
+
+Reply = str | ProviderError | Mapping[str, Any]
+
+
+def item(actual: str = "", expected: str = "", **fields: Any) -> Item:
+    return Item(**{"input": "a question", "expected_output": expected, "actual_output": actual, **fields})
+
+
+def tool_call(name: str, arguments: dict[str, Any] | None = None, raw: str | None = None) -> ToolCall:
+    """A call with ``arguments``, or a malformed one where ``raw`` is given."""
+    if raw is not None:
+        return ToolCall(id="call_1", name=name, arguments=None, raw_arguments=raw)
+    return ToolCall(id="call_1", name=name, arguments=arguments or {}, raw_arguments=json.dumps(arguments or {}))
+
+
+@dataclass
+class ScriptedJudge:
+    """Gives the scripted replies in turn, or what ``script`` makes of the prompt; keeps every prompt."""
+
+    script: Sequence[Reply] | Callable[[str], Reply]
+    model: str = "scripted/judge"
+    prompts: list[str] = field(default_factory=list)
+    schemas: list[Mapping[str, Any] | None] = field(default_factory=list)
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
+        self.prompts.append(prompt)
+        self.schemas.append(schema)
+        reply = self.script(prompt) if callable(self.script) else self.script[len(self.prompts) - 1]
+        if isinstance(reply, ProviderError):
+            raise reply
+        text = reply if isinstance(reply, str) else json.dumps(reply)
+        return JudgeAnswer(text, tokens_in=100, tokens_out=10)

@@ -1,0 +1,216 @@
+"""tool_correctness, faithfulness, answer_relevancy, contextual_precision."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from benchmarks.metrics.answer_relevancy import AnswerRelevancy
+from benchmarks.metrics.base import JudgeAnswer, ScoreStatus
+from benchmarks.metrics.contextual_precision import ContextualPrecision
+from benchmarks.metrics.faithfulness import Faithfulness
+from benchmarks.metrics.tests.factories import ScriptedJudge, item, tool_call
+from benchmarks.metrics.tests.test_correctness import BROKEN
+from benchmarks.metrics.tool_correctness import NO_CALLS, ToolCorrectness
+from benchmarks.providers.base import ProviderError
+
+WEATHER = {"name": "get_weather", "args": {"city": "Paris"}}
+PASSAGES = ("The tower is 330 m high.", "It was built in 1889.", "Cats sleep a lot.")
+
+
+def verdicts(*words: str) -> dict:
+    return {"verdicts": [{"verdict": word, "reason": f"because {word}"} for word in words]}
+
+
+def rag_judge(claims: list[str], *words: str) -> ScriptedJudge:
+    """Answers the three questions of faithfulness, in whatever order they come."""
+
+    def reply(prompt: str):
+        if '"truths"' in prompt:
+            return {"truths": ["The tower is 330 m high."]}
+        if '"claims"' in prompt:
+            return {"claims": claims}
+        return verdicts(*words)
+
+    return ScriptedJudge(reply)
+
+
+def relevancy_judge(statements: list[str], *words: str) -> ScriptedJudge:
+    return ScriptedJudge([{"statements": statements}, verdicts(*words)])
+
+
+async def test_tool_correctness_shows_the_judge_expected_and_actual_calls():
+    judge = ScriptedJudge([{"reason": "Same call.", "score": 10}])
+    case = item(
+        input="Weather in Paris?", expected_tools=[WEATHER], tool_calls=[tool_call("get_weather", {"city": "Lyon"})]
+    )
+
+    score = await ToolCorrectness().judge(case, judge)
+
+    assert (score.value, score.reason) == (1.0, "Same call.")
+    prompt = judge.prompts[0]
+    assert "Weather in Paris?" in prompt
+    assert '1. {"name": "get_weather", "arguments": {"city": "Lyon"}}' in prompt.split("<<ACTUAL CALLS")[1]
+    assert '1. {"name": "get_weather", "arguments": {"city": "Paris"}}' in prompt.split("<<EXPECTED CALLS")[1]
+
+
+async def test_tool_correctness_tells_the_judge_of_missing_and_malformed_calls():
+    judge = ScriptedJudge([{"reason": "None.", "score": 0}, {"reason": "Broken.", "score": 2}])
+
+    none = await ToolCorrectness().judge(item(expected_tools=[WEATHER]), judge)
+    broken = await ToolCorrectness().judge(
+        item(expected_tools=[WEATHER], tool_calls=[tool_call("get_weather", raw='{"city": ')]), judge
+    )
+
+    assert (none.value, broken.value) == (0.0, 0.2)
+    assert NO_CALLS in judge.prompts[0]
+    assert "malformed_arguments" in judge.prompts[1]
+
+
+@pytest.mark.parametrize(
+    ("calls", "decided"),
+    [
+        ([tool_call("get_weather", {"city": "Paris"})], True),
+        ([tool_call("get_weather", {"city": "paris"})], False),
+        ([], False),
+    ],
+)
+def test_identical_calls_can_do_without_the_judge(calls, decided):
+    score = ToolCorrectness().decided_without_judge(item(expected_tools=[WEATHER], tool_calls=calls))
+
+    assert (score is not None) is decided
+
+
+async def test_faithfulness_is_the_share_of_claims_the_context_does_not_contradict():
+    judge = rag_judge(["It is 330 m high.", "It is in Lyon.", "It is nice."], "yes", "no", "borderline")
+
+    score = await Faithfulness().judge(item("330 m high, in Lyon, nice.", context=PASSAGES), judge)
+
+    assert score.value == pytest.approx(2 / 3)
+    assert score.reason == "2 of 3 claims agree with the context. Not: “It is in Lyon.” (because no)."
+    assert [entry["verdict"] for entry in score.detail["verdicts"]] == ["yes", "no", "borderline"]
+
+
+async def test_all_calls_for_one_score_are_summed():
+    judge = rag_judge(["It is 330 m high."], "yes")
+
+    score = await Faithfulness().judge(item("330 m", context=PASSAGES), judge)
+
+    assert (score.usage.calls, score.usage.tokens_in, score.usage.tokens_out) == (3, 300, 30)
+    assert score.usage.prompt.count("── call") == 3
+    assert score.usage.raw_reply.count("── call") == 3
+
+
+async def test_faithfulness_shows_the_judge_the_context_and_the_answer():
+    judge = rag_judge(["It is 330 m high."], "yes")
+
+    await Faithfulness().judge(item("answer-text", context=PASSAGES), judge)
+
+    of_truths = next(prompt for prompt in judge.prompts if '"truths"' in prompt)
+    of_claims = next(prompt for prompt in judge.prompts if '"claims"' in prompt)
+    assert all(passage in of_truths for passage in PASSAGES)
+    assert "answer-text" in of_claims
+    assert "It is 330 m high." in judge.prompts[-1]
+
+
+async def test_an_answer_that_claims_nothing_is_faithful():
+    score = await Faithfulness().judge(item("I do not know.", context=PASSAGES), rag_judge([]))
+
+    assert (score.value, score.usage.calls) == (1.0, 2)
+
+
+async def test_answer_relevancy_is_the_share_of_statements_that_address_the_input():
+    judge = relevancy_judge(["It is 330 m high.", "Buy my book."], "Yes", "NO ")
+
+    score = await AnswerRelevancy().judge(item("330 m. Buy my book.", input="How high is it?"), judge)
+
+    assert score.value == 0.5
+    assert "330 m. Buy my book." in judge.prompts[0]
+    assert "How high is it?" in judge.prompts[1]
+
+
+async def test_a_relevant_answer_scores_high_and_an_irrelevant_one_low():
+    good = await AnswerRelevancy().judge(item("a"), relevancy_judge(["a"], "yes"))
+    bad = await AnswerRelevancy().judge(item("a"), relevancy_judge(["a"], "no"))
+
+    assert (good.value, bad.value) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (("yes", "yes", "no"), 1.0),
+        (("no", "yes", "yes"), (1 / 2 + 2 / 3) / 2),
+        (("no", "no", "yes"), 1 / 3),
+        (("no", "no", "no"), 0.0),
+    ],
+)
+async def test_contextual_precision_is_the_average_precision_of_the_passages(words, value):
+    judge = ScriptedJudge([verdicts(*words)])
+
+    score = await ContextualPrecision().judge(item("unused", "330 m", input="How high?", context=PASSAGES), judge)
+
+    assert score.value == pytest.approx(value)
+    assert all(text in judge.prompts[0] for text in (*PASSAGES, "330 m", "How high?"))
+    assert "unused" not in judge.prompts[0]
+
+
+@pytest.mark.parametrize("metric", [Faithfulness(), AnswerRelevancy()], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("empty", ["", " \n", "<think>It is 330 m high.</think>"])
+async def test_an_empty_answer_earns_nothing_and_costs_no_judge_call(metric, empty):
+    judge = ScriptedJudge([])
+
+    score = await metric.judge(item(empty, context=PASSAGES), judge)
+
+    assert (score.value, score.reason, score.usage.calls) == (0.0, "The answer is empty.", 0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "judge"),
+    [
+        (Faithfulness(), rag_judge(["one", "two"], "yes")),
+        (AnswerRelevancy(), relevancy_judge(["one"], "yes", "no")),
+        (AnswerRelevancy(), relevancy_judge([])),
+        (ContextualPrecision(), ScriptedJudge([verdicts("yes")])),
+        (Faithfulness(), ScriptedJudge(lambda prompt: {"truths": [], "claims": ["one"], **verdicts("yes")})),
+        (ContextualPrecision(), ScriptedJudge([verdicts("yes", "yes", "maybe")] * 2)),
+    ],
+)
+async def test_verdicts_that_do_not_fit_what_was_asked_are_an_error(metric, judge):
+    score = await metric.judge(item("text", "330 m", context=PASSAGES), judge)
+
+    assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [Faithfulness(), AnswerRelevancy(), ContextualPrecision(), ToolCorrectness()],
+    ids=lambda metric: metric.name,
+)
+@pytest.mark.parametrize("reply", BROKEN.values(), ids=BROKEN.keys())
+async def test_a_broken_reply_is_an_error_in_every_judged_metric(metric, reply):
+    case = item("text", "330 m", context=PASSAGES, expected_tools=[WEATHER])
+
+    score = await metric.judge(case, ScriptedJudge(lambda prompt: reply))
+
+    assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None)
+    assert score.reason
+
+
+async def test_a_call_beside_a_failed_one_is_waited_for_and_counted():
+    class HalfDeadJudge:
+        model = "half/dead"
+
+        async def ask(self, prompt, schema=None):
+            if '"truths"' in prompt:
+                raise ProviderError("server", "500 from the endpoint", retryable=True)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            return JudgeAnswer(json.dumps({"claims": []}), tokens_in=100, tokens_out=10)
+
+    score = await Faithfulness().judge(item("text", context=PASSAGES), HalfDeadJudge())
+
+    assert score.status is ScoreStatus.JUDGE_ERROR
+    assert (score.usage.calls, score.usage.tokens_in) == (2, 100)

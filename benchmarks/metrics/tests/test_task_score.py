@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.metrics.base import ScoreStatus
+from benchmarks.metrics.task_score import TaskScore
+from benchmarks.metrics.tests.factories import item
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.task import Task
+
+
+class HalfForAnything(Task):
+    """A plug-in that brings a score and nothing else."""
+
+    name = "half"
+
+    def score(self, file):
+        assert set(json.load(file)) == {"expected", "actual"}
+        return 0.5
+
+
+class Broken(Task):
+    name = "broken"
+
+    def score(self, file):
+        raise ZeroDivisionError("oops")
+
+
+class OutOfRange(Task):
+    name = "range"
+
+    def score(self, file):
+        return 7
+
+
+@pytest.fixture(autouse=True)
+def plug_ins(monkeypatch):
+    for plug_in in (HalfForAnything, Broken, OutOfRange):
+        monkeypatch.setitem(REGISTERED_TASKS, plug_in.name, plug_in)
+
+
+@pytest.mark.parametrize(
+    ("group", "expected", "actual", "value"),
+    [
+        ("existence", "Yes", "Answer: Yes.", 1),
+        ("existence", "No", "Answer: Yes.", 0),
+        ("count", "2", "There are two.", 1),
+        ("half", "x", "y", 0.5),
+    ],
+)
+def test_an_answer_is_scored_by_its_task_class(group, expected, actual, value):
+    assert TaskScore().score(item(actual, expected, group=group)).value == value
+
+
+def test_an_unreadable_answer_is_unparsable_and_not_wrong():
+    score = TaskScore().score(item("", "2", group="count"))
+
+    assert (score.status, score.value) == (ScoreStatus.UNPARSABLE, None)
+
+
+@pytest.mark.parametrize(("group", "said"), [("broken", "ZeroDivisionError: oops"), ("range", "returned 7")])
+def test_a_plug_in_that_fails_is_no_wrong_answer(group, said):
+    score = TaskScore().score(item("a", "b", group=group))
+
+    assert score.status is ScoreStatus.METRIC_ERROR
+    assert said in score.reason
+
+
+def test_it_applies_to_canvas_questions_alone():
+    assert TaskScore().applies_to(item("a", "b", group="count"))
+    assert not TaskScore().applies_to(item("a", "b"))

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.metrics.tests.factories import item, tool_call
+from benchmarks.metrics.tool_calls import ToolCalls, ToolCallsAnyOrder, best_in_any_order, best_in_order
+
+A = {"name": "a", "args": {"x": 1}}
+B = {"name": "b", "args": {}}
+C = {"name": "c", "args": {"x": 1, "y": "two"}}
+
+CALL_A, CALL_B, CALL_C = tool_call("a", {"x": 1}), tool_call("b"), tool_call("c", {"x": 1, "y": "two"})
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "in_order", "any_order"),
+    [
+        ([A], [CALL_A], 1, 1),
+        ([A, B], [CALL_A, CALL_B], 1, 1),
+        ([A, B], [CALL_B, CALL_A], 1 / 2, 1),
+        ([A, B, C], [CALL_C, CALL_A, CALL_B], 2 / 3, 1),
+        ([A], [], 0, 0),
+        ([A], [CALL_B], 0, 0),
+        ([A], [CALL_A, CALL_A], 1 / 2, 1 / 2),
+        ([A, A], [CALL_A], 1 / 2, 1 / 2),
+        ([A], [tool_call("a", {"x": 2})], 1 / 2, 1 / 2),
+        ([A], [tool_call("a", {"x": 1.0})], 1, 1),
+        ([A], [tool_call("a", {"x": True})], 1 / 2, 1 / 2),
+        ([A], [tool_call("a", {"x": "1"})], 1 / 2, 1 / 2),
+        ([C], [tool_call("c", {"x": 1})], 3 / 4, 3 / 4),
+        ([C], [tool_call("c", {"x": 1, "y": "two", "z": 0, "w": 0})], 3 / 4, 3 / 4),
+        ([A], [tool_call("a", raw="{broken")], 1 / 2, 1 / 2),
+        ([{"name": "b"}], [CALL_B], 1, 1),
+        ([{"name": "a", "args": {"x": None}}], [tool_call("a", {})], 1 / 2, 1 / 2),
+    ],
+)
+def test_names_arguments_and_order_each_earn_their_part(expected, actual, in_order, any_order):
+    case = item(expected_tools=expected, tool_calls=actual)
+
+    assert ToolCalls().score(case).value == pytest.approx(in_order)
+    assert ToolCallsAnyOrder().score(case).value == pytest.approx(any_order)
+
+
+def test_partial_credit_is_said():
+    case = item(expected_tools=[A, B], tool_calls=[tool_call("a", raw="{broken"), CALL_C])
+
+    reason = ToolCalls().score(case).reason
+
+    assert reason == (
+        "0 of 2 expected calls made as expected. 50% for a: its arguments are no JSON object. "
+        "Missing, or out of order: b. Not expected there: c."
+    )
+
+
+def test_ten_thousand_calls_are_scored_without_ado():
+    case = item(expected_tools=[A, B], tool_calls=[CALL_A] * 10_000)
+
+    assert ToolCalls().score(case).value == pytest.approx(1 / 10_000)
+
+
+@pytest.mark.parametrize(("calls", "value"), [([], 1.0), ([CALL_A], 0.0), ([CALL_A, CALL_B], 0.0)])
+def test_where_tools_are_offered_and_none_should_be_called_a_stray_call_is_wrong(calls, value):
+    asked = item(tools_offered=True, tool_calls=calls)
+    for metric in (ToolCalls(), ToolCallsAnyOrder()):
+        assert metric.applies_to(asked)
+        assert metric.score(asked).value == value
+
+
+def test_it_applies_where_tools_are_expected():
+    assert ToolCalls().applies_to(item(expected_tools=[A]))
+    assert not ToolCalls().applies_to(item())
+
+
+credit_tables = st.integers(1, 4).flatmap(
+    lambda columns: st.lists(
+        st.lists(st.sampled_from([0.0, 0.5, 0.75, 1.0]), min_size=columns, max_size=columns), min_size=1, max_size=4
+    )
+)
+
+
+@given(credit_tables)
+def test_the_pairing_is_the_best_of_all_there_are(credits):
+    def total(pairs):
+        return sum(credits[e][a] for e, a in pairs)
+
+    rows, columns = len(credits), len(credits[0])
+    size = min(rows, columns)
+    any_order = [
+        list(zip(picked, placed, strict=True))
+        for picked in itertools.combinations(range(rows), size)
+        for placed in itertools.permutations(range(columns), size)
+    ]
+    in_order = [
+        list(zip(picked, placed, strict=True))
+        for k in range(size + 1)
+        for picked in itertools.combinations(range(rows), k)
+        for placed in itertools.combinations(range(columns), k)
+    ]
+
+    assert total(best_in_any_order(credits)) == max(map(total, any_order))
+    assert total(best_in_order(credits)) == max(map(total, in_order))

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.metrics.base import Item, Score
+from benchmarks.metrics.g_eval import GEvalMetric
+from benchmarks.metrics.judging import as_data
+from benchmarks.metrics.tool_calls import call_credit
+from benchmarks.metrics.verdicts import scored, shortened
+from benchmarks.providers.base import ToolCall
+
+NO_CALLS = "(The model made no tool call at all.)"
+MAX_SHOWN = 100
+"""Calls that the judge is shown."""
+
+
+class ToolCorrectness(GEvalMetric):
+    """Whether the model made the right tool calls; the judge sees the expected and the actual ones. One judge call."""
+
+    name = "tool_correctness"
+    title = "Tool correctness"
+    description = "G-Eval: the right tool calls, arguments and order, with the expected and the actual calls shown"
+    needs = frozenset({"expected_tools"})
+    steps = (
+        "Read the task in Input. Expected Output lists the tool calls that solve it, Actual Output those that the "
+        "model made, both in order.",
+        "Check that every expected tool was called, and that no tool was called that the task does not ask for.",
+        "Compare the arguments of each call: every expected argument is there with a value that means the same. Other "
+        "spelling of the same value (a date format, letter case of a city) is a small mistake at most, another value a "
+        "big one. Arguments marked as malformed are wrong.",
+        "Compare the order where a later call needs the result of an earlier one; otherwise order is free.",
+        "Judge the calls alone and no text around them. No call at all, where calls are expected, is wrong.",
+    )
+    rubric = (
+        ((0, 0), "None of the expected calls was made."),
+        ((1, 3), "Mostly wrong: wrong tools, or right tools with arguments that would do something else."),
+        ((4, 6), "Partly right: some expected calls are right, others wrong, missing or too many."),
+        ((7, 9), "All expected calls, with a small mistake in an argument or a needless extra call."),
+        ((10, 10), "Exactly the expected calls, with arguments that mean the same, in a working order."),
+    )
+
+    def shown(self, item: Item) -> tuple[str, str, str]:
+        expected = [{"name": call["name"], "arguments": call.get("args") or {}} for call in item.expected_tools]
+        actual = [_made(call) for call in item.tool_calls[:MAX_SHOWN]]
+        return (
+            as_data("TASK", item.input),
+            as_data("ACTUAL CALLS", _numbered(actual)) if actual else NO_CALLS,
+            as_data("EXPECTED CALLS", _numbered(expected)),
+        )
+
+    def decided_without_judge(self, item: Item) -> Score | None:
+        pairs = zip(item.expected_tools, item.tool_calls, strict=False)
+        same = len(item.expected_tools) == len(item.tool_calls) and all(call_credit(e, a) == 1.0 for e, a in pairs)
+        return (
+            scored(1.0, "The calls are the expected ones, argument for argument; the judge was not asked.")
+            if same
+            else None
+        )
+
+
+def _made(call: ToolCall) -> dict[str, Any]:
+    if call.arguments is None:
+        return {"name": call.name, "malformed_arguments": shortened(call.raw_arguments, 2_000)}
+    return {"name": call.name, "arguments": call.arguments}
+
+
+def _numbered(calls: list[dict[str, Any]]) -> str:
+    return "\n".join(f"{number}. {_json(call)}" for number, call in enumerate(calls, 1))
+
+
+def _json(call: Mapping[str, Any]) -> str:
+    return shortened(json.dumps(call, ensure_ascii=False, default=str), 4_000)
