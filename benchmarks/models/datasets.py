@@ -1,0 +1,139 @@
+"""Datasets, their immutable versions, the tasks of a version, and the files that datasets come from."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from tasks_app.models import CanvasSet, Question
+
+
+class Dataset(models.Model):
+    """A named, versioned set of tasks. What is asked lies in ``current_version``; runs keep the version they used."""
+
+    class Kind(models.TextChoices):
+        YAML = "yaml"
+        CANVAS = "canvas"
+
+    slug = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.YAML)
+    canvas_set = models.OneToOneField(
+        CanvasSet, null=True, blank=True, on_delete=models.CASCADE, related_name="dataset"
+    )
+    current_version = models.ForeignKey(
+        "DatasetVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    edited_here = models.BooleanField(default=False, help_text="Edited in the admin since its file was last taken over")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("slug",)
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class DatasetVersion(models.Model):
+    """One content of a dataset, never changed once written. A canvas version may grow: what it had stays as it was."""
+
+    class Origin(models.TextChoices):
+        FILE = "file"
+        ADMIN = "admin"
+        UPLOAD = "upload"
+        GENERATED = "generated"
+        EXTERNAL = "external", "taken over with a run of another tool"
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    content_hash = models.CharField(max_length=64)
+    origin = models.CharField(max_length=9, choices=Origin.choices)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    tools = models.JSONField(default=list, blank=True)
+    tool_results = models.JSONField(default=dict, blank=True)
+    task_count = models.PositiveIntegerField(default=0)
+    facets = models.JSONField(
+        default=dict, help_text="How many tasks have each difficulty, task class, and field that some metric needs"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ("dataset", "-number")
+        constraints = (
+            models.UniqueConstraint(fields=("dataset", "number"), name="versions_are_numbered_once"),
+            models.UniqueConstraint(fields=("dataset", "content_hash"), name="one_version_per_content"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}, version {self.number}"
+
+
+class Task(models.Model):
+    """One thing a model is asked, with its reference answer."""
+
+    class Difficulty(models.TextChoices):
+        EASY = "easy"
+        MEDIUM = "medium"
+        HARD = "hard"
+
+    version = models.ForeignKey(DatasetVersion, on_delete=models.CASCADE, related_name="tasks")
+    position = models.PositiveIntegerField()
+    task_id = models.CharField(max_length=200)
+    name = models.CharField(max_length=300)
+    input = models.TextField()
+    expected_output = models.TextField(blank=True)
+    difficulty = models.CharField(max_length=6, choices=Difficulty.choices, default=Difficulty.MEDIUM)
+    expected_tools = models.JSONField(default=list, blank=True)
+    context = models.JSONField(default=list, blank=True)
+    tools = models.JSONField(null=True, blank=True)
+    tool_results = models.JSONField(default=dict, blank=True)
+    tests = models.TextField(null=True, blank=True)
+    schema = models.JSONField(null=True, blank=True)
+    choices = models.JSONField(default=list, blank=True)
+    pattern = models.TextField(null=True, blank=True)
+    tolerance = models.FloatField(null=True, blank=True)
+    content_hash = models.CharField(max_length=64, help_text="Tasks of equal hash ask and expect exactly the same")
+    group = models.CharField(max_length=64, blank=True, help_text="The canvas task class")
+    n_shapes = models.PositiveSmallIntegerField(null=True, blank=True)
+    cluster = models.CharField(max_length=32, blank=True, help_text="Tasks that share it, as a canvas, are one cluster")
+    question = models.ForeignKey(Question, null=True, blank=True, on_delete=models.CASCADE, related_name="tasks")
+
+    class Meta:
+        ordering = ("version", "position")
+        constraints = (models.UniqueConstraint(fields=("version", "task_id"), name="task_ids_are_unique_in_a_version"),)
+        indexes = (
+            models.Index(fields=("version", "position"), name="tasks_in_order"),
+            models.Index(fields=("content_hash",), name="tasks_of_equal_content"),
+        )
+
+    def __str__(self) -> str:
+        return self.task_id
+
+
+class DatasetFile(models.Model):
+    """A YAML file in the datasets directory, and how it was last found. A bad file keeps its mistakes here."""
+
+    class State(models.TextChoices):
+        GOOD = "good"
+        BROKEN = "broken"
+        VANISHED = "vanished"
+        UNDECIDED = "undecided", "changed, while its dataset was edited here"
+
+    path = models.CharField(max_length=500, unique=True, help_text="Relative to the datasets directory")
+    dataset = models.OneToOneField(Dataset, null=True, blank=True, on_delete=models.SET_NULL, related_name="file")
+    state = models.CharField(max_length=9, choices=State.choices)
+    size = models.PositiveBigIntegerField(default=0)
+    modified_ns = models.BigIntegerField(default=0)
+    sha256 = models.CharField(max_length=64, blank=True)
+    problems = models.JSONField(default=list, help_text="List of {line, path, message, text}")
+    checked_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("path",)
+
+    def __str__(self) -> str:
+        return self.path

@@ -1,0 +1,148 @@
+"""Results and what belongs to them: the long texts apart, so that lists stay narrow, and one score per metric."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from benchmarks.models.datasets import Task
+from benchmarks.models.runs import Run
+
+
+class ResultState(models.TextChoices):
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    ANSWERED = "answered", "answered, waiting for its judge"
+    JUDGING = "judging"
+    DONE = "done"
+    ERROR = "error"
+
+
+class Outcome(models.TextChoices):
+    CORRECT = "correct"
+    PARTIAL = "partial"
+    WRONG = "wrong"
+    ANSWERED = "answered", "answered, and no metric of the run says right or wrong"
+    UNPARSABLE = "unparsable"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    PROVIDER_ERROR = "provider_error"
+    JUDGE_ERROR = "judge_error"
+    CANCELLED = "cancelled"
+
+
+class Result(models.Model):
+    """One task asked once in one run. ``difficulty`` to ``cluster`` repeat the task's, so that filters need no join.
+
+    ``value`` repeats the score of the run's first metric for sorting. Durations are milliseconds.
+    """
+
+    # Without an index of its own: those below begin with the run, and every index costs each write of a result.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="results", db_index=False)
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="results")
+    repeat = models.PositiveSmallIntegerField(default=1)
+    position = models.PositiveIntegerField()
+    state = models.CharField(max_length=8, choices=ResultState.choices, default=ResultState.PENDING)
+    claimed_by = models.UUIDField(null=True, blank=True)
+    outcome = models.CharField(max_length=14, choices=Outcome.choices, blank=True)
+    value = models.FloatField(null=True, blank=True)
+    error_kind = models.CharField(max_length=20, blank=True)
+    error_message = models.TextField(blank=True)
+    difficulty = models.CharField(max_length=6)
+    group = models.CharField(max_length=64, blank=True)
+    n_shapes = models.PositiveSmallIntegerField(null=True, blank=True)
+    cluster = models.CharField(max_length=32, blank=True)
+    duration_ms = models.FloatField(null=True, blank=True)
+    tokens_in = models.PositiveIntegerField(null=True, blank=True)
+    tokens_out = models.PositiveIntegerField(null=True, blank=True)
+    cost_usd = models.FloatField(null=True, blank=True)
+    judge_cost_usd = models.FloatField(null=True, blank=True)
+    cached = models.BooleanField(default=False)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    finish_reason = models.CharField(max_length=40, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("run", "position")
+        constraints = (
+            models.UniqueConstraint(fields=("run", "task", "repeat"), name="one_result_per_task_and_repeat"),
+        )
+        indexes = (
+            models.Index(fields=("run", "position"), name="results_in_order"),
+            models.Index(
+                fields=("run", "state", "position"),
+                name="results_to_do",
+                condition=Q(state__in=("pending", "claimed", "answered", "judging")),
+            ),
+            models.Index(fields=("run", "outcome", "position"), name="results_by_outcome"),
+            models.Index(fields=("run", "group", "position"), name="results_by_group"),
+            models.Index(fields=("run", "difficulty", "position"), name="results_by_difficulty"),
+            models.Index(fields=("run", "value", "id"), name="results_by_value"),
+            models.Index(fields=("run", "duration_ms", "id"), name="results_by_duration"),
+        )
+
+    def __str__(self) -> str:
+        return f"result {self.pk} of run {self.run_id}"
+
+
+class Transcript(models.Model):
+    """What was sent and what came back, word for word (unstorable characters replaced and said so)."""
+
+    result = models.OneToOneField(Result, primary_key=True, on_delete=models.CASCADE, related_name="transcript")
+    messages = models.JSONField(default=list, help_text="Everything sent and received, in OpenAI chat form")
+    picture = models.JSONField(null=True, blank=True, help_text="{canvas, sha256} of a picture that was sent")
+    actual_output = models.TextField(blank=True)
+    reasoning = models.TextField(blank=True)
+    tool_calls = models.JSONField(default=list)
+    attempts = models.JSONField(default=list)
+    notes = models.JSONField(default=list, help_text="What had to be changed to store or count the reply")
+    prompt_hash = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return f"transcript of {self.result_id}"
+
+
+class Score(models.Model):
+    """One metric's verdict on one result: a value, or a status and a reason for its absence."""
+
+    class Status(models.TextChoices):
+        SCORED = "scored"
+        NOT_APPLICABLE = "not_applicable"
+        UNPARSABLE = "unparsable"
+        JUDGE_ERROR = "judge_error"
+        METRIC_ERROR = "metric_error"
+
+    # Neither has an index of its own: the unique constraint begins with the result, the index below with the run.
+    result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="scores", db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="scores", db_index=False)
+    metric = models.CharField(max_length=64)
+    status = models.CharField(max_length=14, choices=Status.choices)
+    value = models.FloatField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+    extracted = models.TextField(null=True, blank=True)
+    detail = models.JSONField(default=dict, blank=True)
+    judge = models.JSONField(null=True, blank=True, help_text="Prompt, raw reply, tokens and cost of a judged metric")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("result", "metric"), name="one_score_per_metric_and_result"),
+            models.CheckConstraint(
+                condition=Q(status="scored", value__isnull=False) | (~Q(status="scored") & Q(value__isnull=True)),
+                name="a_value_exactly_when_scored",
+            ),
+        )
+        indexes = (models.Index(fields=("run", "metric", "value"), name="scores_by_value"),)
+
+    def __str__(self) -> str:
+        return f"{self.metric} of {self.result_id}"
+
+
+class CachedReply(models.Model):
+    """A reply kept for runs that ask for the cache, under the hash of everything that was sent."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    reply = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,172 @@
+"""Runs, and the shifts in which workers work on them."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from benchmarks.models.datasets import Dataset, DatasetVersion
+
+
+class RunStatus(models.TextChoices):
+    QUEUED = "queued"
+    PREPARING = "preparing"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    COMPLETED_WITH_ERRORS = "completed_with_errors"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.FAILED, RunStatus.CANCELLED})
+LIVE = frozenset({RunStatus.QUEUED, RunStatus.PREPARING, RunStatus.RUNNING})
+
+
+class Run(models.Model):
+    """One execution of one dataset version against one model.
+
+    Counters (``total`` to ``judge_cost_usd``) move with the results, in the same transactions; ``summary`` and
+    ``breakdown`` are computed from the rows while the run goes and when it ends. A cost is ``None`` where the price is
+    unknown, and tokens where a reply came without their count, never 0.
+    ``parameters`` is what is sent with every request: temperature, max_tokens, seed, system_prompt….
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
+    dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="runs")
+    model = models.CharField(max_length=200)
+    metrics = models.JSONField()
+    judge_model = models.CharField(max_length=200, blank=True)
+    self_judged = models.BooleanField(default=False)
+    parameters = models.JSONField(default=dict)
+    repeats = models.PositiveSmallIntegerField(default=1)
+    concurrency = models.PositiveSmallIntegerField(default=32)
+    use_cache = models.BooleanField(default=False)
+    skip_judge_when_identical = models.BooleanField(default=False)
+    budget_usd = models.FloatField(null=True, blank=True)
+    task_classes = models.JSONField(default=list, blank=True)
+    representation = models.CharField(max_length=20, blank=True)
+    few_shot = models.BooleanField(default=False)
+    limit = models.PositiveIntegerField(null=True, blank=True, help_text="Only the first so many tasks")
+    target_half_width = models.FloatField(
+        null=True, blank=True, help_text="An adaptive run goes on until every interval is this narrow"
+    )
+    max_canvases = models.PositiveIntegerField(
+        null=True, blank=True, help_text="The most an adaptive run may ask about"
+    )
+    adaptive = models.JSONField(default=dict, blank=True, help_text="Number of shapes → canvases asked about so far")
+
+    status = models.CharField(max_length=21, choices=RunStatus.choices, default=RunStatus.QUEUED)
+    error_message = models.TextField(blank=True)
+    total = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    errors = models.PositiveIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0, null=True)
+    tokens_out = models.PositiveBigIntegerField(default=0, null=True)
+    cost_usd = models.FloatField(null=True, blank=True)
+    judge_tokens_in = models.PositiveBigIntegerField(default=0, null=True)
+    judge_tokens_out = models.PositiveBigIntegerField(default=0, null=True)
+    judge_cost_usd = models.FloatField(null=True, blank=True)
+    reserved_usd = models.FloatField(default=0.0)
+
+    summary = models.JSONField(default=dict, blank=True)
+    breakdown = models.JSONField(default=dict, blank=True)
+    summarised_at = models.DateTimeField(null=True, blank=True)
+
+    texts_pruned_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when the texts of its results are no longer kept"
+    )
+    texts_left = models.BooleanField(
+        default=False, db_default=False, help_text="Pruning them has begun and is not over"
+    )
+
+    code_version = models.CharField(max_length=60, blank=True)
+    prompt_hash = models.CharField(max_length=64, blank=True)
+    environment = models.JSONField(default=dict, blank=True)
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="reruns")
+    fresh_of = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="fresh_runs",
+        help_text="The run on a published set that this one on a fresh set is held against",
+    )
+    external_format = models.CharField(
+        max_length=20,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The tool that made the run, where it was taken over from a file",
+    )
+    external_key = models.CharField(
+        max_length=64, null=True, blank=True, unique=True, help_text="SHA-256 of that file and of the part of it"
+    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    completed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = (
+            models.Index(fields=("status", "id"), name="runs_by_status"),
+            models.Index(fields=("dataset", "model", "id"), name="runs_of_a_model"),
+            models.Index(fields=("model", "id"), name="runs_by_model"),
+        )
+        permissions = (("launch_run", "Can launch, cancel and resume runs"),)
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.status in LIVE
+
+    @property
+    def texts_pruned(self) -> str:
+        """``pruned on`` the day the texts of its results went, empty while they are kept."""
+        return f"pruned on {self.texts_pruned_at:%Y-%m-%d}" if self.texts_pruned_at else ""
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.model.startswith("baseline/") and not self.is_external
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it can be resumed or tried again, if its status allows: its questions and answers are all here."""
+        return not self.is_external and self.texts_pruned_at is None
+
+    @property
+    def is_external(self) -> bool:
+        """Whether another tool made the run. Nothing of it can be asked again from here."""
+        return bool(self.external_format)
+
+    @property
+    def external_tool(self) -> str:
+        """What made the run, as people write it; empty for a run made here."""
+        return {"inspect": "Inspect"}.get(self.external_format, self.external_format)
+
+    @property
+    def model_label(self) -> str:
+        """The model as lists and sentences name it, with a mark where the run was not made here."""
+        return f"{self.model} (external)" if self.is_external else self.model
+
+
+class Shift(models.Model):
+    """One worker's spell of work on one run. A shift that stops beating is dead, and its claims are given back."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="shifts")
+    worker = models.CharField(max_length=300, help_text="host:pid:token of the process, the token made at its start")
+    lanes = models.PositiveSmallIntegerField(help_text="Requests this shift may have in flight; 0 while it prepares")
+    started_at = models.DateTimeField(auto_now_add=True)
+    beat_at = models.DateTimeField()
+
+    class Meta:
+        indexes = (models.Index(fields=("beat_at",), name="shifts_by_beat"),)
+
+    def __str__(self) -> str:
+        return f"shift on run {self.run_id} by {self.worker}"

@@ -1,0 +1,58 @@
+"""Messages to other systems: what happened to a run, owed to the addresses that codeforge.yaml names."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+from benchmarks.models.runs import Run
+
+
+class WebhookDelivery(models.Model):
+    """One message to one address. Its ``id`` is sent with every attempt, so that a receiver can drop what it has.
+
+    It is stored in the transaction of what it tells about, sent by workers until the address takes it or the attempts
+    are used up, and goes with its run. ``body`` is fixed by the first attempt, to the letter.
+    """
+
+    class Event(models.TextChoices):
+        RUN_COMPLETED = "run.completed"
+        RUN_COMPLETED_WITH_ERRORS = "run.completed_with_errors"
+        RUN_FAILED = "run.failed"
+        RUN_CANCELLED = "run.cancelled"
+        RUN_PAUSED = "run.paused"
+        SCORE_DROPPED = "score.dropped"
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        DELIVERED = "delivered"
+        GIVEN_UP = "given_up", "given up"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    address = models.CharField(max_length=60, help_text="The webhook's name in codeforge.yaml")
+    event = models.CharField(max_length=30, choices=Event.choices)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="webhook_deliveries")
+    run_completed_at = models.DateTimeField(
+        null=True, blank=True, help_text="Of the ending it tells about: a run that was resumed ends again"
+    )
+    body = models.TextField(blank=True, help_text="What is sent; empty before the first attempt")
+    state = models.CharField(max_length=9, choices=State.choices, default=State.PENDING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(
+        help_text="When it is due. While an attempt goes on: when that is given up for lost"
+    )
+    last_error = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    delivered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "webhook deliveries"
+        ordering = ("-created_at",)
+        indexes = (
+            models.Index(fields=("next_attempt_at",), name="deliveries_due", condition=models.Q(state="pending")),
+            models.Index(fields=("-created_at",), name="deliveries_by_time"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.event} of run {self.run_id} to {self.address}"
