@@ -1,0 +1,55 @@
+"""Nothing is read without the right to read: one gate in front of every page, closed unless it is known to be open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.views import APIView
+
+from benchmarks.services.permissions import READ_REFUSAL, may_read
+
+OPEN_ROUTES = frozenset({"login", "logout", "frontend:theme", "frontend:shared-run", "frontend:charts-script"})
+"""Pages for everybody: the login, the choice of colours, a run shared by a signed link, a script that holds no data."""
+
+
+class ReadingMiddleware:
+    """Sends whoever may not read to the login, whatever the page. The admin and the API look after themselves:
+
+    the admin asks for staff accounts, and the API's views check permissions after they have read the caller's token.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> HttpResponseBase | None:
+        if may_read(request.user) or _looks_after_itself(request, view):
+            return None
+        if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path(), settings.LOGIN_URL)
+        raise PermissionDenied(READ_REFUSAL)
+
+
+def _looks_after_itself(request: HttpRequest, view: Callable[..., Any]) -> bool:
+    match = request.resolver_match
+    if match is None:
+        return False
+    api_view = getattr(view, "cls", None)
+    guarded_api = isinstance(api_view, type) and issubclass(api_view, APIView) and bool(api_view.permission_classes)
+    return guarded_api or match.app_name == "admin" or match.view_name in OPEN_ROUTES
+
+
+def client_address(request: HttpRequest) -> str:
+    """Who is asking, for counting failed logins: the last hop that our own proxy wrote down, where there is one."""
+    forwarded = request.headers.get("X-Forwarded-For", "") if settings.BEHIND_PROXY else ""
+    return forwarded.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")

@@ -1,0 +1,15 @@
+"""The Celery app. Each worker keeps the sweep going, so that neither a lost message nor a dead worker strands a run."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
+
+app = Celery("codeforge")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(related_name="jobs")
+app.steps["worker"].add("benchmarks.worker:EngineStep")
+app.steps["worker"].add("benchmarks.presence:PresenceStep")

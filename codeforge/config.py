@@ -1,0 +1,274 @@
+"""``codeforge.yaml``: read once, typed, every mistake named with its key.
+
+Keys of providers never stand in the file: ``api_key_env`` names the environment variable that holds one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. The message lists every mistake as ``file: key: what is wrong``."""
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _http_address(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{value!r} is not an http(s) address such as https://api.example.com/v1")
+    if parts.username or parts.password:
+        raise ValueError("an address may not hold a user or a password; name the key with api_key_env")
+    return value.rstrip("/")
+
+
+def _receiver_address(value: str) -> str:
+    """The address to the letter; a mistake in it is told without it, because such addresses may be secrets."""
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError("this is not an http(s) address such as https://hooks.example.com/codeforge")
+    if parts.username or parts.password:
+        raise ValueError("an address may not hold a user or a password; messages are signed with secret_env")
+    return value
+
+
+def _model_name(value: str) -> str:
+    provider, slash, model = value.partition("/")
+    if not (slash and provider and model):
+        raise ValueError(f"{value!r} does not name a provider; write provider/model, for example openai/gpt-4o")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_http_address)]
+ModelName = Annotated[str, AfterValidator(_model_name)]
+ReceiverAddress = Annotated[str, AfterValidator(_receiver_address)]
+Seconds = Annotated[float, Field(gt=0)]
+WebhookEvent = Literal[
+    "run.completed", "run.completed_with_errors", "run.failed", "run.cancelled", "run.paused", "score.dropped"
+]
+
+
+class Limits(Section):
+    """What one provider allows, over all workers together. ``None`` is unlimited."""
+
+    max_in_flight: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+
+
+class Timeouts(Section):
+    connect: Seconds = 10.0
+    first_byte: Seconds = 120.0
+    whole: Seconds = 300.0
+
+
+class Retries(Section):
+    """How often one request is tried, and how long is waited in between: a random time up to ``base_seconds``, doubled
+    with each attempt up to ``cap_seconds``. A ``Retry-After`` of the endpoint comes before that."""
+
+    max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    base_seconds: Annotated[float, Field(ge=0)] = 0.5
+    cap_seconds: Annotated[float, Field(ge=0)] = 30.0
+
+
+class ProviderConfig(Section):
+    kind: Literal["openai_compatible", "litellm"] = "openai_compatible"
+    base_url: Address | None = None
+    api_key_env: str | None = None
+    limits: Limits = Limits()
+    timeouts: Timeouts = Timeouts()
+    retries: Retries = Retries()
+    headers: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _address_is_known(self) -> ProviderConfig:
+        if self.kind == "openai_compatible" and self.base_url is None:
+            raise ValueError("base_url is missing; an openai_compatible provider needs its address")
+        return self
+
+    def api_key(self, environ: Mapping[str, str]) -> str | None:
+        """The key from the environment, or ``None`` where none is named or set."""
+        return (environ.get(self.api_key_env) or None) if self.api_key_env else None
+
+
+class ModelConfig(Section):
+    """Prices in US dollars per million tokens; ``None`` is unknown and never counted as free."""
+
+    input_per_million: Annotated[float, Field(ge=0)] | None = None
+    output_per_million: Annotated[float, Field(ge=0)] | None = None
+    context_length: Annotated[int, Field(ge=1)] | None = None
+    sees_pictures: bool = False
+    limits: Limits = Limits()
+
+
+class Redelivery(Section):
+    """How often one message is sent to an address that does not take it: after ``base_seconds``, then after twice as
+    long each time, up to ``cap_seconds``."""
+
+    max_attempts: Annotated[int, Field(ge=1, le=50)] = 10
+    base_seconds: Annotated[float, Field(ge=1, le=86_400)] = 30.0
+    cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3600.0
+
+    def pause(self, attempts: int) -> float:
+        """Seconds from the end of so many attempts to the next one."""
+        return float(min(self.cap_seconds, self.base_seconds * 2.0 ** (attempts - 1)))
+
+
+class WebhookConfig(Section):
+    """An address that is told what happens to runs, in messages signed with the secret that ``secret_env`` names."""
+
+    url: ReceiverAddress
+    secret_env: Annotated[str, Field(min_length=1)]
+    events: list[WebhookEvent] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
+    retries: Redelivery = Redelivery()
+
+    def wants(self, event: str) -> bool:
+        return self.events is None or event in self.events
+
+    def signing_key(self, environ: Mapping[str, str]) -> bytes:
+        """The bytes behind ``whsec_``. Raises ``ValueError`` that names the variable and never shows its value."""
+        prefix, text = "whsec_", environ.get(self.secret_env, "")
+        try:
+            key = base64.b64decode(text.removeprefix(prefix), validate=True) if text.startswith(prefix) else b""
+        except (binascii.Error, ValueError):
+            key = b""
+        if len(key) < 24:
+            what = "does not hold whsec_ and at least 24 bytes in base64" if text else "is not set"
+            raise ValueError(f"The environment variable {self.secret_env} {what}. See docs/how-to/webhooks.md.")
+        return key
+
+
+class BenchmarkConfig(Section):
+    datasets_dir: str = "datasets"
+    judge_model: ModelName | None = None
+    default_concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    code_tests: bool = False
+
+
+class RetentionConfig(Section):
+    """How long the texts of results are kept, in days after their run has ended; ``None`` is for ever."""
+
+    texts_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+
+
+class Config(Section):
+    benchmark: BenchmarkConfig = BenchmarkConfig()
+    retention: RetentionConfig = RetentionConfig()
+    providers: dict[str, ProviderConfig] = Field(default_factory=dict)
+    models: dict[ModelName, ModelConfig] = Field(default_factory=dict)
+    webhooks: dict[str, WebhookConfig] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_can_be_used(self) -> Config:
+        for name in self.providers:
+            if name == "baseline":
+                raise ValueError("providers.baseline is built in and cannot be configured; choose another name")
+            if not name or "/" in name or name != name.strip().lower():
+                raise ValueError(f"providers.{name}: a provider's name is lower case, without spaces and slashes")
+        for name in self.models:
+            provider = name.partition("/")[0]
+            if provider not in {*self.providers, "baseline"}:
+                known = ", ".join(sorted(self.providers)) or "none"
+                raise ValueError(f"models.{name}: provider {provider!r} is not configured (configured: {known})")
+        for name in self.webhooks:
+            if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", name):
+                raise ValueError(f"webhooks.{name}: a webhook's name is up to 60 of a-z, 0-9, - and _")
+        return self
+
+    def model(self, name: str) -> ModelConfig:
+        """What is known of a model; everything unknown where it is not configured. Baselines cost nothing."""
+        if name.startswith("baseline/"):
+            return ModelConfig(input_per_million=0.0, output_per_million=0.0)
+        return self.models.get(name, ModelConfig())
+
+    @property
+    def secret_variables(self) -> frozenset[str]:
+        """The names of the environment variables that hold a key or a signing secret, whatever they are called."""
+        keys = {provider.api_key_env for provider in self.providers.values() if provider.api_key_env}
+        return frozenset(keys | {webhook.secret_env for webhook in self.webhooks.values()})
+
+    def datasets_path(self, base: Path) -> Path:
+        """Where datasets lie; a relative ``datasets_dir`` counts from ``base``."""
+        return (base / self.benchmark.datasets_dir).resolve()
+
+
+def load_config(path: Path, environ: Mapping[str, str] | None = None) -> Config:
+    """Read the file, apply environment overrides and validate. Raises ``ConfigError`` naming every mistake."""
+    environ = os.environ if environ is None else environ
+    return parse_config(_read(path), environ, path.name)
+
+
+def parse_config(document: dict[str, Any], environ: Mapping[str, str], file: str = "codeforge.yaml") -> Config:
+    """Validate an already loaded document. ``document`` is not changed. Raises ``ConfigError``."""
+    try:
+        return Config.model_validate(_with_overrides(document, environ, file))
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(file, mistake) for mistake in error.errors())) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path.name}: cannot be read as YAML: {error}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path.name}: the top level must be keys such as benchmark:, providers:, models:")
+    return document
+
+
+def _with_overrides(document: dict[str, Any], environ: Mapping[str, str], file: str) -> dict[str, Any]:
+    """``OPENAI_BASE_URL`` moves the openai provider as it moves the OpenAI SDK; ``CODEFORGE_JUDGE_MODEL`` the judge."""
+    overridden = dict(document)
+    for variable, section, key in (
+        ("CODEFORGE_JUDGE_MODEL", "benchmark", "judge_model"),
+        ("CODEFORGE_DATASETS_DIR", "benchmark", "datasets_dir"),
+    ):
+        if environ.get(variable):
+            overridden[section] = {**_section(overridden, section, file), key: environ[variable]}
+    providers = dict(_section(overridden, "providers", file))
+    openai = {"base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"}
+    configured = providers.get("openai", {})
+    if isinstance(configured, dict):
+        openai |= configured
+        if environ.get("OPENAI_BASE_URL"):
+            openai["base_url"] = environ["OPENAI_BASE_URL"]
+        providers["openai"] = openai
+    overridden["providers"] = providers
+    return overridden
+
+
+def _section(document: dict[str, Any], name: str, file: str) -> dict[str, Any]:
+    section = document.get(name) or {}
+    if not isinstance(section, dict):
+        raise ConfigError(f"{file}: {name}: must hold keys, not {type(section).__name__}")
+    return section
+
+
+def _explain(file: str, mistake: Any) -> str:
+    key = ".".join(str(part) for part in mistake["loc"] if part != "function-after[_model_name(), str]")
+    message = mistake["msg"].removeprefix("Value error, ")
+    if mistake["type"] == "extra_forbidden":
+        message = "is not a known key; see docs/configuration.md for those that are"
+    return f"{file}: {key}: {message}" if key else f"{file}: {message}"

@@ -1,0 +1,36 @@
+"""Sends spans to the OpenTelemetry collector that the environment names, if it names one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from django.core.exceptions import ImproperlyConfigured
+
+from benchmarks import __version__, tracing
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+INSTALL = "pip install -r requirements-opentelemetry.txt"
+
+
+def export_spans(environ: Mapping[str, str]) -> bool:
+    """Export by OTLP over HTTP where an endpoint is set; returns whether. The SDK reads its other variables itself.
+
+    Raises ``ImproperlyConfigured`` where the exporter is not installed, rather than losing spans in silence.
+    """
+    if not any(environ.get(name) for name in ENDPOINTS):
+        return False
+    try:
+        otlp = importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+        resources = importlib.import_module("opentelemetry.sdk.resources")
+        trace = importlib.import_module("opentelemetry.sdk.trace")
+        export = importlib.import_module("opentelemetry.sdk.trace.export")
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but its exporter is not installed ({error}). Run: {INSTALL}"
+        ) from None
+    about = {"service.name": environ.get("OTEL_SERVICE_NAME") or "codeforge", "service.version": __version__}
+    provider = trace.TracerProvider(resource=resources.Resource.create(about))
+    provider.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter()))
+    tracing.take_spans(provider)
+    return True

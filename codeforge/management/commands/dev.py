@@ -1,0 +1,113 @@
+"""``manage.py dev``: the whole thing on this machine, as ``make run`` starts it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+
+from benchmarks.models import Dataset, Run
+from benchmarks.services.datasets import sync_datasets
+from benchmarks.services.errors import NotPossible
+from benchmarks.services.runs import start_run
+from codeforge.supervisor import Process, supervise
+
+HOST = "127.0.0.1"
+FIRST_RUN = {"dataset": "basic-coding", "model": "baseline/reference", "metrics": ["exact_match", "contains"]}
+FIRST_RUNS = (FIRST_RUN, {**FIRST_RUN, "model": "baseline/random"})
+
+
+class Command(BaseCommand):
+    help = "Migrate, find the datasets, and run web server and worker together until Ctrl-C."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=int, default=8080)
+
+    def handle(self, *args: Any, port: int, **options: Any) -> None:
+        if not settings.DEV_MODE:
+            raise CommandError("dev is for dev mode only: set APP_ENV=development, or see docs/deployment.md.")
+        _check_port(port)
+        call_command("migrate", verbosity=0)
+        self._find_datasets()
+        self._make_administrator()
+        if not Run.objects.exists():
+            self._queue_first_runs()
+        self.stdout.write(self.style.SUCCESS(f"CodeForge Benchmarks: http://localhost:{port}   (Ctrl-C stops it)"))
+        self.stdout.write("No key at hand? A small real model runs on this machine with: make local-llm")
+        self.stdout.flush()
+        supervise([_web(port), _worker()])
+
+    def _make_administrator(self) -> None:
+        users = get_user_model()
+        if users.objects.filter(is_superuser=True).exists():
+            return
+        password = secrets.token_urlsafe(12)
+        users.objects.create_superuser("admin", password=password)
+        self.stdout.write(
+            f"Administrator for /admin/: user admin, password {password}\n"
+            "  (shown this once; set another with: .venv/bin/python manage.py changepassword admin)"
+        )
+
+    def _find_datasets(self) -> None:
+        try:
+            self.stdout.write(str(sync_datasets(settings.DATASETS_DIR)))
+        except NotPossible as refusal:
+            self.stderr.write(self.style.WARNING(refusal.message))
+
+    def _queue_first_runs(self) -> None:
+        """Something to look at: with other datasets than ours there is nothing that could be chosen for the user."""
+        if not Dataset.objects.filter(slug=FIRST_RUN["dataset"], current_version__isnull=False).exists():
+            return
+        for request in FIRST_RUNS:
+            run = start_run(request)
+            self.stdout.write(f"Queued a first run with the built-in {run.model} on {run.dataset.slug}.")
+
+
+def _check_port(port: int) -> None:
+    if not 1 <= port <= 65535:
+        raise CommandError(f"{port} is not a port; choose one from 1 to 65535.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port} cannot be used ({error.strerror}). Choose another: PORT=9000 make run"
+            ) from None
+
+
+def _web(port: int) -> Process:
+    if settings.DEBUG:
+        return Process("web", ("manage.py", "runserver", f"{HOST}:{port}"))
+    gunicorn = (
+        "-W",
+        "ignore:No directory at",
+        "-m",
+        "gunicorn",
+        "codeforge.wsgi",
+        "--bind",
+        f"{HOST}:{port}",
+        "--worker-class",
+        "gthread",
+    )
+    return Process("web", (*gunicorn, "--threads", "8", "--access-logfile", "/dev/null", "--log-level", "warning"))
+
+
+def _worker() -> Process:
+    celery = (
+        "-W",
+        "ignore::UserWarning",
+        "-m",
+        "celery",
+        "-A",
+        "codeforge",
+        "--quiet",
+        "worker",
+        "--loglevel",
+        "warning",
+    )
+    return Process("worker", (*celery, "--without-gossip", "--without-mingle", "--without-heartbeat"))

@@ -1,0 +1,290 @@
+"""Django settings: one file, driven by the environment. Every variable is listed in ``.env.example``.
+
+``APP_ENV=development`` is dev mode. Anything else is production, which refuses to start with a missing secret key or
+an open debug flag.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+from dotenv import dotenv_values
+
+from codeforge import file_broker
+from codeforge.config import Config, ConfigError, load_config
+from codeforge.logs import logging_config
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+for _name, _value in dotenv_values(os.environ.get("CODEFORGE_ENV_FILE") or BASE_DIR / ".env").items():
+    os.environ.setdefault(_name, _value or "")
+
+
+def _flag(name: str, default: bool = False) -> bool:
+    value = os.environ.get(name, "").strip().lower()
+    if value in ("", "0", "false", "no", "off"):
+        return default if value == "" else False
+    if value in ("1", "true", "yes", "on"):
+        return True
+    raise ImproperlyConfigured(f"{name}={value!r}: write 1 or 0")
+
+
+def _number(name: str, default: float) -> float:
+    try:
+        return float(os.environ.get(name) or default)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name}={os.environ[name]!r}: write a number, such as {default:g}") from None
+
+
+def _list(name: str) -> list[str]:
+    return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
+
+
+DEV_MODE = os.environ.get("APP_ENV", "production") == "development"
+DEBUG = _flag("DEBUG")
+PUBLIC_READING = _flag("CODEFORGE_PUBLIC_READING")
+
+STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
+STATE_DIR.mkdir(parents=True, exist_ok=True)
+
+
+def _secret_key() -> str:
+    if key := os.environ.get("SECRET_KEY"):
+        return key
+    if not DEV_MODE:
+        raise ImproperlyConfigured("SECRET_KEY is not set. Production needs a long random one; see .env.example.")
+    path = STATE_DIR / "secret_key"
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(48))
+    return path.read_text()
+
+
+SECRET_KEY = _secret_key()
+if DEBUG and not DEV_MODE:
+    raise ImproperlyConfigured("DEBUG is on outside dev mode. Unset DEBUG, or set APP_ENV=development.")
+
+try:
+    CODEFORGE: Config = load_config(Path(os.environ.get("CODEFORGE_CONFIG") or BASE_DIR / "codeforge.yaml"))
+except ConfigError as error:
+    raise ImproperlyConfigured(str(error)) from None
+DATASETS_DIR = CODEFORGE.datasets_path(BASE_DIR)
+
+ALLOWED_HOSTS = _list("ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]", "testserver"] if DEV_MODE else [])
+CSRF_TRUSTED_ORIGINS = _list("CSRF_TRUSTED_ORIGINS")
+
+INSTALLED_APPS = [
+    # Before the admin, whose templates of the same name they replace.
+    "codeforge",
+    "tasks_app",
+    "benchmarks",
+    "frontend",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "axes",
+]
+
+MIDDLEWARE = [
+    "codeforge.health.HealthMiddleware",
+    "codeforge.telemetry.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "codeforge.security.ForeignOriginMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "codeforge.security.ContentSecurityPolicyMiddleware",
+    "codeforge.access.ReadingMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "codeforge.urls"
+WSGI_APPLICATION = "codeforge.wsgi.application"
+ASGI_APPLICATION = "codeforge.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "frontend.context_processors.site",
+            ],
+        },
+    },
+]
+
+DATABASES = {
+    "default": dj_database_url.parse(
+        os.environ.get("DATABASE_URL") or f"sqlite:///{STATE_DIR / 'codeforge.sqlite3'}",
+        conn_max_age=600,
+        conn_health_checks=True,
+    )
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Writers take the lock when their transaction begins, so that two of them queue instead of failing half-way.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        # The page cache is per connection, and a worker has one for each of its threads: 16 MB each keeps it small.
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
+        ),
+    }
+else:
+    # A server that vanishes without a word is noticed within half a minute, not after the kernel's two hours.
+    DATABASES["default"].setdefault("OPTIONS", {}).update(
+        connect_timeout=5, keepalives_idle=10, keepalives_interval=5, keepalives_count=3, tcp_user_timeout=30_000
+    )
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = os.environ.get("REDIS_URL", "")
+CACHES = {
+    "default": (
+        {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+        if REDIS_URL
+        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    )
+}
+
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = int(_number("CODEFORGE_WORKER_THREADS", 8))
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+SWEEP_SECONDS = _number("CODEFORGE_SWEEP_SECONDS", 10)
+FIND_DATASETS_SECONDS = 5.0
+if REDIS_URL:
+    CELERY_BROKER_URL = REDIS_URL
+    CELERY_TASK_DEFAULT_QUEUE = os.environ.get("CODEFORGE_QUEUE") or "codeforge"
+else:
+    BROKER_DIR = STATE_DIR / "broker"
+    for folder in ("queue", "control"):
+        (BROKER_DIR / folder).mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_URL = f"{file_broker.SCHEME}://"
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
+        "data_folder_in": str(BROKER_DIR / "queue"),
+        "data_folder_out": str(BROKER_DIR / "queue"),
+        "control_folder": str(BROKER_DIR / "control"),
+        "store_processed": False,
+        "polling_interval": 0.05,
+    }
+    # Remote control would write a file per worker and event into the broker's folder and serves nobody here.
+    CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+
+# A task's page may hold as much as a dataset file may.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "frontend:overview"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Ten wrong passwords from one address close the login to it for a quarter of an hour. Counted in the database, which
+# all web processes share.
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = ["ip_address"]
+AXES_CLIENT_IP_CALLABLE = "codeforge.access.client_address"
+AXES_VERBOSE = False
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = os.environ.get("TZ") or "UTC"
+USE_TZ = True
+USE_I18N = False
+
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or BASE_DIR / "staticfiles")
+WHITENOISE_USE_FINDERS = DEV_MODE
+WHITENOISE_AUTOREFRESH = DEBUG
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": (
+            "django.contrib.staticfiles.storage.StaticFilesStorage"
+            if DEV_MODE
+            else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        )
+    },
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "benchmarks.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PERMISSION_CLASSES": ["benchmarks.api.permissions.ReadOrPermitted"],
+    "DEFAULT_PAGINATION_CLASS": "benchmarks.api.pagination.Pages",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "EXCEPTION_HANDLER": "benchmarks.api.errors.handle",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "CodeForge Benchmarks",
+    "DESCRIPTION": "Start benchmark runs, follow them and read their results.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["benchmarks.api.permissions.ReadOrPermitted"],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatusEnum": "benchmarks.models.RunStatus",
+        "CalibrationStatusEnum": "benchmarks.models.JudgeCalibration.Status",
+    },
+    "PREPROCESSING_HOOKS": ["benchmarks.api.urls.without_trailing_slashes"],
+}
+
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+BEHIND_PROXY = _flag("BEHIND_PROXY")
+if not DEV_MODE:
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _flag("SECURE_COOKIES", default=True)
+    SECURE_SSL_REDIRECT = _flag("SECURE_SSL_REDIRECT", default=True)
+    SECURE_HSTS_SECONDS = int(_number("SECURE_HSTS_SECONDS", 31_536_000))
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = SECURE_HSTS_SECONDS > 0
+    if BEHIND_PROXY:
+        SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+LOGGING = logging_config(
+    as_json=not DEV_MODE,
+    level=os.environ.get("LOG_LEVEL") or "INFO",
+    secret_variables=CODEFORGE.secret_variables,
+)

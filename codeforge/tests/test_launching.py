@@ -1,0 +1,164 @@
+"""``manage.py dev``, which ``make run`` calls: all up with one command, a first run scored, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.loopback.hosting import spawn
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Launched:
+    def __init__(self, state: Path, port: int, **environment: str) -> None:
+        self.port = port
+        self.log = state / "output.log"
+        cleared = {k: v for k, v in os.environ.items() if not k.startswith(("CODEFORGE_", "OPENAI_", "DJANGO_"))}
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "dev", "--port", str(port)],
+            cwd=ROOT,
+            env={
+                **cleared,
+                "APP_ENV": "development",
+                "CODEFORGE_STATE_DIR": str(state),
+                "CODEFORGE_ENV_FILE": os.devnull,
+                **environment,
+            },
+            stdout=self.log.open("wb"),
+            stderr=subprocess.STDOUT,
+        )
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"http://localhost:{self.port}{path}", timeout=10) as response:
+            body = response.read()
+        return json.loads(body) if path.startswith("/api") else body.decode()
+
+    def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        request = urllib.request.Request(
+            f"http://localhost:{self.port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, dict(response.headers), json.load(response)
+
+    def until(self, condition: Any, seconds: float = 90.0) -> Any:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                if found := condition():
+                    return found
+            except OSError:
+                pass
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise AssertionError(f"gave up waiting; output so far:\n{self.log.read_text()}")
+
+    def ended_run(self, run_id: int) -> Any:
+        def ended() -> Any:
+            run = self.get(f"/api/v1/benchmarks/runs/{run_id}")
+            return run if run["completed_at"] else None
+
+        return self.until(ended)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False).stdout
+    assert not left, f"processes were left behind: {left}"
+
+
+def stop(launched: Launched) -> int:
+    launched.process.send_signal(signal.SIGINT)
+    return launched.process.wait(timeout=30)
+
+
+def test_one_command_shows_scored_runs_and_takes_the_documented_request(state: Path) -> None:
+    with spawn("--delay-ms", "5") as url:
+        launched = Launched(state, free_port(), OPENAI_BASE_URL=url, CODEFORGE_JUDGE_MODEL="openai/judge")
+        try:
+            first = launched.until(
+                lambda: [r for r in launched.get("/api/v1/benchmarks/runs")["results"] if r["status"] == "completed"]
+            )
+            assert all(run["model"].startswith("baseline/") for run in first)
+            body = {"dataset": "basic-coding", "model": "openai/gpt-4o", "metrics": ["correctness"]}
+            status, headers, run = launched.post("/api/v1/benchmarks/runs", body)
+            assert status == 201
+            assert headers["Location"].endswith(f"/api/v1/benchmarks/runs/{run['id']}")
+            ended = launched.ended_run(run["id"])
+            assert ended["status"] == "completed", ended
+            assert ended["progress"]["done"] == ended["progress"]["total"] == ended["summary"]["correctness"]["n"]
+            page = launched.get(f"/runs/{run['id']}")
+            assert "correctness" in page.lower()
+            assert "openai/gpt-4o" in page
+        finally:
+            code = stop(launched)
+    output = launched.log.read_text()
+    assert code == 0, output
+    assert f"http://localhost:{launched.port}" in output
+    assert re.search(r"user admin, password \S{12,}", output)
+
+
+def test_the_second_start_makes_no_second_administrator_and_no_second_first_run(state: Path) -> None:
+    for _ in range(2):
+        launched = Launched(state, free_port())
+        runs = launched.until(lambda: launched.get("/api/v1/benchmarks/runs"))  # noqa: B023 - called at once
+        stop(launched)
+    assert runs["count"] == 2
+    assert "password" not in launched.log.read_text()
+
+
+def test_a_taken_port_is_a_clear_error(state: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        launched = Launched(state, taken.getsockname()[1])
+        assert launched.process.wait(timeout=60) != 0
+    assert "PORT=9000 make run" in launched.log.read_text()
+
+
+def test_killing_the_launcher_leaves_no_process_behind(state: Path) -> None:
+    launched = Launched(state, free_port())
+    launched.until(lambda: launched.get("/api/v1/benchmarks/runs"))
+    launched.process.kill()
+    launched.process.wait()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if subprocess.run(["pgrep", "-f", f"127.0.0.1:{launched.port}"], capture_output=True, check=False).returncode:
+            break
+        time.sleep(0.2)
+    else:
+        raise AssertionError("the web server outlived its launcher")
+
+
+def test_a_new_dataset_file_is_found_without_a_restart(state: Path) -> None:
+    folder = state / "datasets"
+    folder.mkdir()
+    launched = Launched(state, free_port(), CODEFORGE_DATASETS_DIR=str(folder))
+    try:
+        launched.until(lambda: launched.get("/api/v1/benchmarks/datasets"))
+        task = 'tasks:\n- {id: "1", name: One, input: "1 + 1?", expected_output: "2"}\n'
+        (folder / "fresh.yaml").write_text(f"name: Fresh\ndescription: Found while running\n{task}")
+        launched.until(lambda: launched.get("/api/v1/benchmarks/datasets")["count"] == 1)
+    finally:
+        stop(launched)

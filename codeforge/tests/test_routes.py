@@ -1,0 +1,249 @@
+"""Who gets through to which address: every route × every method × nobody, viewer, runner, editor, admin, tokens, CSRF.
+
+A new route fails the first test until it is entered here, and so cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import NoReverseMatch, resolve, reverse
+
+from benchmarks.models import AuditEntry, Run
+from benchmarks.services.access import create_token
+from benchmarks.services.groups import GROUPS, put_into_group
+from benchmarks.tests.factories import make_dataset, make_run
+from codeforge.tests.routes import Route, all_routes
+
+NOBODY = "nobody"
+ACTORS = (NOBODY, *GROUPS)
+OPEN = frozenset(ACTORS)
+READ = frozenset(GROUPS)
+LAUNCH = frozenset({"runner", "editor", "admin"})
+EDIT = frozenset({"editor", "admin"})
+SCOPES = {READ: "read", LAUNCH: "launch", EDIT: "edit"}
+
+
+@dataclass(frozen=True)
+class Rule:
+    arguments: dict[str, Any]
+    who: dict[str, frozenset[str]]
+    """Method → who gets through. Methods that are not named are answered by nobody."""
+
+
+def pages(who: frozenset[str] = READ, **arguments: Any) -> Rule:
+    return Rule(arguments, {"GET": who})
+
+
+def writes(who: frozenset[str], **arguments: Any) -> Rule:
+    return Rule(arguments, {"POST": who})
+
+
+PK = {"pk": 1}
+RULES: dict[str, Rule] = {
+    "dataset-list": pages(),
+    "dataset-detail": pages(slug="sums"),
+    "task-list": pages(slug="sums"),
+    "canvas-set-list": Rule({}, {"GET": READ, "POST": EDIT}),
+    "canvas-set-detail": Rule({"slug": "none"}, {"GET": READ, "DELETE": EDIT}),
+    "canvas-list": pages(slug="none"),
+    "canvas-detail": pages(slug="none", index=1),
+    "run-list": Rule({}, {"GET": READ, "POST": LAUNCH}),
+    "run-plan": writes(LAUNCH),
+    "run-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
+    **{f"run-{action}": writes(LAUNCH, **PK) for action in ("budget", "cancel", "resume", "retry-failed")},
+    "calibration-list": Rule({}, {"GET": READ, "POST": LAUNCH}),
+    "calibration-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
+    **{f"calibration-{action}": writes(LAUNCH, **PK) for action in ("cancel", "resume")},
+    "run-statistics": pages(**PK),
+    "result-list": pages(**PK),
+    "run-export": pages(pk=1, form="csv"),
+    "contamination-check": writes(LAUNCH, **PK),
+    "compare": pages(),
+    "plan": writes(LAUNCH),
+    "metric-list": pages(),
+    "installation": pages(),
+    "prometheus": pages(),
+    "schema": pages(),
+    "docs": pages(),
+    "login": Rule({}, {"GET": OPEN, "POST": OPEN}),
+    "logout": writes(OPEN),
+    "frontend:overview": pages(),
+    "frontend:theme": writes(OPEN),
+    "frontend:charts-script": pages(OPEN, version="none"),
+    "frontend:datasets": pages(),
+    "frontend:dataset": pages(slug="sums"),
+    "frontend:changes": pages(slug="sums", old=1, new=1),
+    "frontend:task": pages(slug="sums", pk=1),
+    "frontend:runs": pages(),
+    "frontend:launch": Rule({}, {"GET": LAUNCH, "POST": LAUNCH}),
+    "frontend:plan": writes(LAUNCH),
+    "frontend:size": writes(LAUNCH),
+    "frontend:run": pages(**PK),
+    "frontend:run-status": pages(**PK),
+    "frontend:run-action": writes(LAUNCH, pk=1, action="cancel"),
+    "frontend:run-chart": pages(pk=1, name="none", form="svg"),
+    "frontend:run-export": pages(pk=1, form="csv"),
+    "frontend:dismiss-notice": writes(LAUNCH, pk=1),
+    "frontend:share": writes(LAUNCH, **PK),
+    "frontend:shared-run": pages(OPEN, key="forged"),
+    "frontend:surface": pages(**PK),
+    "frontend:threshold-chart": pages(pk=1, name="none", form="svg"),
+    "frontend:surface-chart": pages(pk=1, metric="exact_match", name="none", form="svg"),
+    "frontend:result": pages(run_pk=1, pk=1),
+    "frontend:whole-text": pages(run_pk=1, pk=1, part="input"),
+    "frontend:canvases": pages(),
+    "frontend:new-canvas-set": writes(EDIT),
+    "frontend:gallery": pages(slug="none"),
+    "frontend:audit": pages(slug="none"),
+    "frontend:canvas": pages(slug="none", index=1),
+    "frontend:picture": pages(slug="none", index=1),
+    "frontend:judges": pages(),
+    "frontend:new-calibration": writes(LAUNCH),
+    "frontend:calibration": pages(pk=1),
+    "frontend:calibration-action": writes(LAUNCH, pk=1, action="cancel"),
+    "frontend:calibration-progress": pages(pk=1),
+    "frontend:calibration-chart": pages(pk=1, name="none", form="svg"),
+    "frontend:compare": pages(),
+    "frontend:compare-chart": pages(name="none", form="svg"),
+    "frontend:workers": pages(),
+    "frontend:leaderboard": pages(),
+    "frontend:leaderboard-chart": pages(name="none", form="svg"),
+}
+ROUTES = {route.name: route for route in all_routes() if not route.name.startswith("admin:")}
+CASES = [(name, method) for name, rule in RULES.items() for method in rule.who]
+WRITES = [(name, method) for name, method in CASES if method != "GET" and name not in ("login", "logout")]
+
+
+@pytest.fixture
+def production(settings: Any, db: None) -> None:
+    """Production as visitors meet it, with a run and a dataset to look at."""
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    make_run(make_dataset(2, slug="sums"), model="baseline/reference")
+
+
+def account(name: str) -> User:
+    user = User.objects.create_user(name, password="x")
+    put_into_group(user, name)
+    return user
+
+
+def client_of(actor: str, *, csrf: bool = False) -> Client:
+    client = Client(enforce_csrf_checks=csrf, raise_request_exception=False)
+    if actor != NOBODY:
+        client.force_login(account(actor), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def ask(client: Client, name: str, method: str, **headers: str) -> HttpResponse:
+    arguments = dict(RULES[name].arguments)
+    if run := Run.objects.first():
+        arguments |= {key: run.pk for key in ("pk", "run_pk") if key in arguments and "slug" not in arguments}
+    body = {"content_type": "application/json", "data": "{}"} if ROUTES[name].api_methods else {}
+    return client.generic(method, reverse(name, kwargs=arguments), headers=headers, **body)
+
+
+def let_through(response: HttpResponse) -> bool:
+    """Not refused and not sent to the login. That a thing is not there, or a request is empty, is told afterwards."""
+    assert response.status_code < 500, response.content[:500]
+    sent_to_login = response.status_code == 302 and response["Location"].startswith(("/login/", "/admin/login/"))
+    return response.status_code not in (401, 403) and not sent_to_login
+
+
+def test_every_route_stands_in_the_table() -> None:
+    assert set(ROUTES) == set(RULES)
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES.values() if route.api_methods], ids=lambda r: r.name)
+def test_every_method_of_the_api_stands_in_the_table(route: Route) -> None:
+    assert route.api_methods == set(RULES[route.name].who)
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_route_lets_through_whom_it_should(name: str, method: str, production: None) -> None:
+    found = {actor for actor in ACTORS if let_through(ask(client_of(actor), name, method))}
+    assert found == RULES[name].who[method]
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if not ROUTES[name].api_methods])
+def test_a_page_answers_no_method_that_is_not_in_the_table(name: str, production: None) -> None:
+    client = client_of("admin")
+    others = {"GET", "POST", "PUT", "PATCH", "DELETE"} - set(RULES[name].who)
+    if name == "login":
+        others.discard("PUT")  # Django's form views take PUT for POST
+    assert {ask(client, name, method).status_code for method in others} == {405}
+
+
+@pytest.mark.parametrize(("name", "method"), WRITES)
+def test_a_write_without_a_csrf_token_is_refused_to_a_session(name: str, method: str, production: None) -> None:
+    assert ask(client_of("admin", csrf=True), name, method).status_code == 403
+
+
+@pytest.mark.parametrize(("name", "method"), [case for case in CASES if ROUTES[case[0]].api_methods])
+def test_a_token_needs_the_scope_of_what_it_asks_for(name: str, method: str, production: None) -> None:
+    admin = account("admin")
+    client = Client(enforce_csrf_checks=True)
+    found = set()
+    for scope in SCOPES.values():
+        _, text = create_token(admin, scope, [scope])
+        if let_through(ask(client, name, method, Authorization=f"Bearer {text}")):
+            found.add(scope)
+    assert found == {SCOPES[RULES[name].who[method]]}
+
+
+def admin_paths() -> list[str]:
+    paths = set()
+    for route in all_routes():
+        if not route.name.startswith("admin:") or route.name in ("admin:login", "admin:logout", "admin:jsi18n"):
+            continue
+        for arguments in ([], ["1"], ["1", "1"]):
+            try:
+                paths.add(reverse(route.name, args=arguments))
+            except NoReverseMatch:
+                continue
+    return sorted(paths)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("actor", [NOBODY, "viewer", "runner"])
+def test_no_page_of_the_admin_is_for_others_than_staff(actor: str, method: str, production: None) -> None:
+    paths = admin_paths()
+    client = client_of(actor)
+    assert len(paths) > 50
+    assert [path for path in paths if let_through(client.generic(method, path))] == []
+
+
+@pytest.mark.parametrize("model", ["auditentry", "apitoken"])
+def test_tokens_and_the_audit_log_are_not_for_editors(model: str, production: None) -> None:
+    address = reverse(f"admin:benchmarks_{model}_changelist")
+    assert client_of("editor").get(address).status_code == 403
+    assert client_of("admin").get(address).status_code == 200
+
+
+def test_nobody_edits_or_deletes_the_audit_log(production: None) -> None:
+    root = User.objects.create_superuser("root", password="x")
+    client = Client()
+    client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+    entry = AuditEntry.objects.latest("pk")
+    for action in ("change", "delete"):
+        address = reverse(f"admin:benchmarks_auditentry_{action}", args=[entry.pk])
+        assert client.post(address, {"post": "yes", "action": "forged"}).status_code == 403
+    entry.refresh_from_db()
+    assert entry.action == "run.start"
+
+
+def test_public_reading_opens_reading_and_nothing_else(production: None, settings: Any) -> None:
+    settings.PUBLIC_READING = True
+    client = client_of(NOBODY)
+    opened = {(name, method) for name, method in CASES if let_through(ask(client, name, method))}
+    assert opened == {(name, method) for name, method in CASES if RULES[name].who[method] in (OPEN, READ)}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_route_is_not_hidden_behind_another(name: str) -> None:
+    assert resolve(reverse(name, kwargs=RULES[name].arguments)).func == ROUTES[name].view

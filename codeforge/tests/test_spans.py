@@ -1,0 +1,142 @@
+"""Spans of requests, runs, questions, attempts and judges, where a collector is configured; nothing of it elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from benchmarks import tracing
+from benchmarks.engine.attendance import attend
+from benchmarks.loopback.faults import FAULTS
+from benchmarks.loopback.replies import Asked
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.tests.factories import make_dataset, make_run
+from codeforge.exporting import export_spans
+
+SAID = "an unmistakable answer"
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture
+def spans() -> Iterator[Callable[[str], list[ReadableSpan]]]:
+    """The finished spans whose name begins so."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracing.take_spans(provider)
+    try:
+        yield lambda name: [span for span in exporter.get_finished_spans() if span.name.startswith(name)]
+    finally:
+        tracing.take_spans(None)
+
+
+def said(asked: Asked) -> Any:
+    if asked.body["model"] == "judge":
+        return '{"score": 7, "reason": "a judge\'s words"}'
+    return FAULTS["server_500"] if asked.attempt == 1 else SAID
+
+
+def parents(children: list[ReadableSpan]) -> set[int]:
+    return {child.parent.span_id for child in children if child.parent}
+
+
+def ids(found: list[ReadableSpan]) -> set[int]:
+    return {span.context.span_id for span in found}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_is_one_trace_from_the_worker_to_every_attempt(
+    endpoint: Callable[..., LoopbackServer], spans: Callable[[str], list[ReadableSpan]]
+) -> None:
+    endpoint(said)
+    run = make_run(make_dataset(2), metrics=["correctness"])
+    attend(run.pk)
+    (visit,), (shift,) = spans("run"), spans("shift")
+    assert visit.attributes == {"codeforge.run": run.pk}
+    assert parents([shift]) == ids([visit])
+    asked, judged, attempts = spans("ask"), spans("judge"), spans("chat model")
+    assert {span.attributes["codeforge.result"] for span in asked} == set(run.results.values_list("pk", flat=True))
+    assert parents(asked) == parents(judged) == ids([shift])
+    assert parents(attempts) == ids(asked)
+    assert parents(spans("chat judge")) == ids(judged)
+    assert len({span.context.trace_id for span in spans("")}) == 1
+    failed = [span for span in attempts if not span.status.is_ok]
+    assert {(span.attributes["error.type"], span.attributes["http.response.status_code"]) for span in failed} == {
+        ("server", 500)
+    }
+    answered = [span for span in attempts if "gen_ai.usage.output_tokens" in span.attributes]
+    assert (len(failed), len(answered)) == (2, 2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_span_holds_a_text(
+    endpoint: Callable[..., LoopbackServer], spans: Callable[[str], list[ReadableSpan]], client: Client
+) -> None:
+    endpoint(said)
+    run = make_run(make_dataset(2), metrics=["correctness"], system_prompt="a secret instruction")
+    attend(run.pk)
+    client.get(f"/runs/{run.pk}/?text=confidential")
+    client.get("/shared/signed-key/")
+    everything = "\n".join(span.to_json() for span in spans(""))
+    assert run.results.filter(transcript__actual_output=SAID).exists()
+    for text in (SAID, "What is", "a judge's words", "a secret instruction", "confidential", "signed-key", "127.0.0.1"):
+        assert text not in everything
+
+
+@pytest.mark.django_db
+def test_a_request_is_a_span_inside_its_callers(client: Client, spans: Callable[[str], list[ReadableSpan]]) -> None:
+    client.get("/runs/", headers={"X-Request-ID": "mine", "traceparent": TRACEPARENT})
+    client.get("/runs/999/", headers={"traceparent": "forged nonsense"})
+    first, second = spans("request")
+    assert first.attributes == {
+        "http.request.method": "GET",
+        "codeforge.request_id": "mine",
+        "http.route": "runs/",
+        "http.response.status_code": 200,
+    }
+    assert format(first.context.trace_id, "032x") == TRACEPARENT.split("-")[1]
+    assert second.parent is None
+    assert second.attributes["http.response.status_code"] == 404
+
+
+def test_an_exception_is_noted_by_its_class_alone(spans: Callable[[str], list[ReadableSpan]]) -> None:
+    with pytest.raises(ValueError, match="quoted"), tracing.span("work"):
+        raise ValueError("a prompt that is quoted")
+    (found,) = spans("work")
+    assert found.attributes == {"error.type": "ValueError"}
+    assert not found.status.is_ok
+    assert "quoted" not in json.dumps(found.to_json())
+
+
+def test_without_a_collector_a_span_is_nothing() -> None:
+    assert export_spans({}) is False
+    assert tracing.span("one", a=1) is tracing.span("two", b=2)
+    with tracing.span("one") as current:
+        current.set(anything=1)
+        current.failed("kind")
+
+
+def test_a_missing_exporter_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    with pytest.raises(ImproperlyConfigured, match=r"pip install -r requirements-opentelemetry\.txt"):
+        export_spans({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
+
+
+def test_nothing_of_opentelemetry_is_imported_without_a_collector() -> None:
+    code = (
+        "import sys, benchmarks.tracing, benchmarks.engine.line\n"
+        "with benchmarks.tracing.span('x'): pass\n"
+        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

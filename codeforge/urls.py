@@ -1,0 +1,16 @@
+"""All addresses of the site. ``/healthz`` and ``/readyz`` are answered before these, by ``codeforge.health``."""
+
+from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import include, path
+
+from benchmarks.api.installation import PrometheusView
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("api/", include("benchmarks.api.urls")),
+    path("login/", LoginView.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("metrics", PrometheusView.as_view(), name="prometheus"),
+    path("", include("frontend.urls")),
+]
