@@ -1,0 +1,17 @@
+"""Where pages are, for those who read of them elsewhere: a terminal, a report, a message."""
+
+from __future__ import annotations
+
+import os
+
+from django.conf import settings
+
+from benchmarks.models import Run
+
+DEV_PORT = "8080"
+
+
+def page_address(run: Run) -> str:
+    """Where the run's page is: at the site's public address, or where ``make run`` serves it."""
+    base = settings.CSRF_TRUSTED_ORIGINS[0] if settings.CSRF_TRUSTED_ORIGINS else ""
+    return f"{base or 'http://localhost:' + os.environ.get('PORT', DEV_PORT)}/runs/{run.pk}/"

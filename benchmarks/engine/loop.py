@@ -1,0 +1,57 @@
+"""The one event loop of a worker process, on a thread of its own.
+
+All shifts of a worker share it, and with it connections and limits; the threads that run jobs keep the books meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+SWITCH_SECONDS = 0.0005
+"""For how long a busy thread keeps the interpreter while others want it.
+
+A clerk lets go of it at each message to the database, and would otherwise wait up to 5 ms for the loop to hand it back,
+a dozen times a batch.
+"""
+
+
+class EngineLoop:
+    """An event loop that runs in a daemon thread from its first use on."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._running())
+
+    def call(self, function: Callable[..., object], *args: Any) -> None:
+        """Call a plain function on the loop, soon."""
+        self._running().call_soon_threadsafe(function, *args)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                sys.setswitchinterval(SWITCH_SECONDS)
+                self._loop = _new_loop()
+                threading.Thread(target=self._loop.run_forever, name="engine-loop", daemon=True).start()
+            return self._loop
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # it has no build for every platform; the standard loop serves there
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+ENGINE_LOOP = EngineLoop()

@@ -1,0 +1,259 @@
+"""Adaptive runs: where canvases are added, when a run stops, and that crashes and races change neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import Max
+
+from benchmarks.engine import adaptive
+from benchmarks.engine.attendance import attend, unattended_runs
+from benchmarks.engine.summaries.adaptive import ORDINARY, asked_of
+from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score
+from benchmarks.services.adaptive_runs import ADAPTIVE
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.planning import plan_run
+from benchmarks.services.runs import cancel_run, request_of, resume_run, start_run
+from benchmarks.statistics.sequential import AdaptiveRule, decide
+from benchmarks.tests.canvas_sets import make_canvas_set
+from benchmarks.tests.factories import make_dataset
+from tasks_app.models import Canvas
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def adaptive_run(dataset: Dataset, model: str = "random", **request: Any) -> Run:
+    asked = {"target_half_width": 0.15, "max_canvases": 120, "tasks": ["existence", "coordinate"], **request}
+    return start_run({"dataset": dataset.slug, "model": f"baseline/{model}", **asked})
+
+
+def worked_to_the_end(run: Run) -> Run:
+    while attend(run.pk):
+        pass
+    run.refresh_from_db()
+    return run
+
+
+def canvas_means(run: Run) -> dict[str, list[float]]:
+    """By number of shapes, in the order drawn, each canvas's mean score: summed up here, not by the database."""
+    canvas = "result__task__question__canvas__number"
+    found: dict[tuple[int, int], list[float]] = {}
+    for n_shapes, number, value in run.scores.filter(value__isnull=False).values_list(
+        "result__n_shapes", canvas, "value"
+    ):
+        found.setdefault((n_shapes, number), []).append(value)
+    means: dict[str, list[float]] = {}
+    for (n_shapes, _), values in sorted(found.items()):
+        means.setdefault(str(n_shapes), []).append(sum(values) / len(values))
+    return means
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return make_canvas_set("4-6", 6).dataset
+
+
+def test_a_run_goes_on_until_every_interval_is_as_narrow_as_wanted(dataset: Dataset) -> None:
+    run = worked_to_the_end(adaptive_run(dataset, max_canvases=2_000))
+    assert run.status == RunStatus.COMPLETED
+    found = run.summary["adaptive"]
+    assert found["reached"]
+    assert found["reason"] == "every interval is within the target"
+    assert all((one["high"] - one["low"]) / 2 <= 0.15 for one in found["strata"])
+    assert found["canvases"] < 2_000
+    assert run.done == run.total == run.results.count() == 2 * found["canvases"]
+
+
+def test_a_sure_model_is_left_sooner_than_an_unsure_one(dataset: Dataset) -> None:
+    sure, unsure = (
+        worked_to_the_end(adaptive_run(dataset, model, max_canvases=2_000)) for model in ("reference", "random")
+    )
+    assert sure.summary["adaptive"]["canvases"] < unsure.summary["adaptive"]["canvases"]
+
+
+def test_the_cap_ends_a_run_that_does_not_reach_its_target(dataset: Dataset) -> None:
+    run = worked_to_the_end(adaptive_run(dataset, target_half_width=0.02))
+    found = run.summary["adaptive"]
+    assert run.status == RunStatus.COMPLETED
+    assert found["canvases"] == 120 == sum(one["asked"] for one in found["strata"])
+    assert not found["reached"]
+    assert "the cap of 120 canvases is reached" in found["reason"]
+
+
+def test_the_numbers_are_those_of_the_rule_over_the_canvases(dataset: Dataset) -> None:
+    run = worked_to_the_end(adaptive_run(dataset))
+    expected = decide(canvas_means(run), AdaptiveRule(0.15, 120, 16))
+    found = run.summary["adaptive"]
+    for one in found["strata"]:
+        interval = expected.intervals[str(one["n_shapes"])]
+        assert (one["low"], one["high"], one["n"]) == (interval.low, interval.high, interval.n)
+        assert one["mean"] == pytest.approx(interval.mean)
+        assert one["method"] == "confidence sequence"
+    for where in (found["overall"], run.summary["metrics"]["task_score"]):
+        assert (where["low"], where["high"]) == pytest.approx((expected.overall.low, expected.overall.high))
+        assert where["mean"] == pytest.approx(expected.overall.mean)
+        assert where["method"] == "average of confidence sequences"
+
+
+def test_ordinary_intervals_of_an_adaptive_run_say_that_they_are(dataset: Dataset) -> None:
+    run = worked_to_the_end(adaptive_run(dataset))
+    assert all(ORDINARY in levels["task_score"]["note"] for levels in run.breakdown["group"].values())
+    assert all(levels["task_score"]["method"] == "confidence sequence" for levels in run.breakdown["n_shapes"].values())
+    assert ORDINARY not in run.summary["metrics"]["task_score"]["note"]
+
+
+def test_canvases_come_from_the_same_seed_and_none_is_asked_twice(dataset: Dataset) -> None:
+    run = worked_to_the_end(adaptive_run(dataset))
+    asked = asked_of(run)
+    whole = make_canvas_set("4-6", Canvas.objects.filter(canvas_set=dataset.canvas_set).count(), name="elsewhere")
+    for n_shapes, number in asked.items():
+        results = run.results.filter(n_shapes=n_shapes)
+        same = whole.dataset.current_version.tasks.filter(
+            n_shapes=n_shapes, question__canvas__number__lt=number, group__in=run.task_classes
+        )
+        assert sorted(results.values_list("task__content_hash", flat=True)) == sorted(
+            same.values_list("content_hash", flat=True)
+        )
+    positions = list(run.results.order_by("position").values_list("position", flat=True))
+    assert positions == list(range(1, run.total + 1))
+
+
+def test_the_next_canvases_have_the_number_of_shapes_that_is_known_least(dataset: Dataset) -> None:
+    run = adaptive_run(dataset, "reference")
+    attend(run.pk)
+    run.results.filter(state=ResultState.PENDING).delete()
+    for place, score in enumerate(run.scores.filter(result__n_shapes=5).order_by("pk")):
+        Score.objects.filter(pk=score.pk).update(value=float(place % 4 < 2))
+    answered = run.results.values_list("n_shapes").annotate(last=Max("task__question__canvas__number"))
+    asked = {str(n_shapes): last + 1 for n_shapes, last in answered}
+    Run.objects.filter(pk=run.pk).update(total=run.results.count(), adaptive={"asked": asked})
+    run.refresh_from_db()
+    before = asked_of(run)
+    assert adaptive.extend(run.pk)
+    run.refresh_from_db()
+    gained = {stratum: number - before[stratum] for stratum, number in asked_of(run).items()}
+    assert gained["5"] > 0
+    assert gained["4"] == gained["6"] == 0
+
+
+def test_a_crash_between_drawing_and_asking_changes_nothing(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    twin = make_canvas_set("4-6", 6, name="twin").dataset  # a random baseline draws from the answers of its set
+    undisturbed = worked_to_the_end(adaptive_run(twin))
+    run = adaptive_run(dataset)
+
+    def dies(*args: Any) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(adaptive, "_insert", dies)
+        with pytest.raises(KeyboardInterrupt):
+            attend(run.pk)
+    assert Run.objects.get(pk=run.pk).status == RunStatus.RUNNING
+    assert run.pk in unattended_runs()
+    worked_to_the_end(run)
+    assert run.adaptive == undisturbed.adaptive
+    assert run.summary["adaptive"] == undisturbed.summary["adaptive"]
+
+
+def test_of_two_workers_that_decide_at_once_one_adds(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = adaptive_run(dataset)
+    insert = adaptive._insert
+
+    def after_another(*args: Any) -> bool:
+        assert insert(*args)
+        return insert(*args)
+
+    monkeypatch.setattr(adaptive, "_insert", after_another)
+    worked_to_the_end(run)
+    assert run.total == 2 * sum(asked_of(run).values())
+    assert run.status == RunStatus.COMPLETED
+
+
+def test_a_cancelled_run_can_be_resumed_and_goes_on_adding(dataset: Dataset) -> None:
+    run = adaptive_run(dataset)
+    attend(run.pk)
+    run.refresh_from_db()
+    cancel_run(run)
+    resume_run(run)
+    worked_to_the_end(run)
+    assert (
+        run.summary["adaptive"]["canvases"] == worked_to_the_end(adaptive_run(dataset)).summary["adaptive"]["canvases"]
+    )
+
+
+def test_shapes_of_which_nothing_has_a_score_do_not_eat_the_cap(dataset: Dataset) -> None:
+    run = adaptive_run(dataset, "reference", max_canvases=2_000)
+    attend(run.pk)
+    run.refresh_from_db()
+    run.results.filter(state=ResultState.PENDING).delete()
+    lost = Result.objects.filter(run=run, n_shapes=4)
+    Score.objects.filter(result__in=lost).update(value=None, status=Score.Status.UNPARSABLE)
+    worked_to_the_end(run)
+    found = run.summary["adaptive"]
+    assert found["without_scores"] == ["4"]
+    assert not found["reached"]
+    assert {one["n_shapes"] for one in found["strata"]} == {5, 6}
+
+
+def test_a_class_that_never_applies_ends_a_run_and_does_not_hang_it() -> None:
+    dataset = make_canvas_set("1-9", 90).dataset
+    run = worked_to_the_end(adaptive_run(dataset, "reference", tasks=["transitivity"], max_canvases=60))
+    assert run.status == RunStatus.COMPLETED
+    assert "1" in run.summary["adaptive"]["without_scores"]
+
+
+def test_running_it_again_asks_for_the_same(dataset: Dataset) -> None:
+    run = adaptive_run(dataset)
+    assert {name: request_of(run)[name] for name in ADAPTIVE} == {"target_half_width": 0.15, "max_canvases": 120}
+
+
+def test_a_plan_tells_the_most_that_an_adaptive_run_may_take(dataset: Dataset) -> None:
+    request = request_of(adaptive_run(dataset))
+    assert plan_run(request).requests == 2 * 120
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        ({"target_half_width": 0.1}, "max_canvases"),
+        ({"max_canvases": 100}, "target_half_width"),
+        ({"target_half_width": 0.1, "max_canvases": 2}, "max_canvases"),
+        ({"target_half_width": 0.1, "max_canvases": 50, "limit": 3}, "limit"),
+        ({"target_half_width": 0.1, "max_canvases": 50, "metrics": ["latency", "task_score"]}, "target_half_width"),
+        ({"target_half_width": 0.6, "max_canvases": 50}, "target_half_width"),
+    ],
+)
+def test_a_request_that_makes_no_adaptive_run_is_refused(
+    dataset: Dataset, request_: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        start_run({"dataset": dataset.slug, "model": "baseline/random", **request_})
+    assert list(refused.value.errors) == [field]
+
+
+@pytest.mark.parametrize("field", ADAPTIVE)
+def test_a_yaml_dataset_cannot_grow(field: str) -> None:
+    make_dataset(3)
+    with pytest.raises(InvalidRequest) as refused:
+        start_run(
+            {
+                "dataset": "sums",
+                "model": "baseline/random",
+                "metrics": ["exact_match"],
+                field: 0.3 if "width" in field else 9,
+            }
+        )
+    assert "Only canvas sets" in refused.value.errors[field][0]
+
+
+def test_a_set_that_cannot_grow_is_refused(dataset: Dataset) -> None:
+    canvas_set = dataset.canvas_set
+    canvas_set.origin = "imported"
+    canvas_set.save()
+    with pytest.raises(InvalidRequest, match="was imported and cannot grow"):
+        adaptive_run(dataset)
+    canvas_set.origin, canvas_set.generator_version = "generated", "0"
+    canvas_set.save()
+    with pytest.raises(InvalidRequest, match="drawn by generator 0"):
+        adaptive_run(dataset)

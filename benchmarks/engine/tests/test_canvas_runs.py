@@ -1,0 +1,97 @@
+"""Runs over canvas sets, whole: drawn, asked, answered by a baseline, scored, summed up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks.engine.canvas_audit import audit_set
+from benchmarks.loopback.replies import Asked
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import Outcome, Result, Run, RunStatus
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
+from tasks_app.canvas.descriptions import DESCRIPTIONS
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Endpoint = Callable[..., LoopbackServer]
+
+
+def means_by_class(run: Run) -> dict[str, float]:
+    """Means computed here from the results, apart from the engine's summary."""
+    means: dict[str, float] = {}
+    for name in run.task_classes:
+        values = list(Result.objects.filter(run=run, group=name).values_list("value", flat=True))
+        scored = [value for value in values if value is not None]
+        means[name] = math.fsum(scored) / len(scored)
+    return means
+
+
+@pytest.mark.parametrize("representation", DESCRIPTIONS)
+def test_the_solver_is_right_on_every_number_of_shapes_zero_and_few_shot(representation: str) -> None:
+    canvas_set = make_canvas_set("1-24", 24, seed=len(representation))
+    for few_shot in (False, True):
+        run = canvas_run(canvas_set, representation=representation, few_shot=few_shot)
+        assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+        assert run.total == 24 * len(REGISTERED_TASKS) - sum(canvas_set.not_applicable.values())
+        assert set(run.results.values_list("outcome", "value")) == {(Outcome.CORRECT, 1.0)}
+        assert run.summary["metrics"]["task_score"]["mean"] == 1.0
+
+
+def test_the_majority_baseline_scores_what_the_audit_says_of_always_guessing_the_most_frequent() -> None:
+    canvas_set = make_canvas_set("7", 60)
+    audit = audit_set(canvas_set.pk)["tasks"]
+    measured = means_by_class(canvas_run(canvas_set, "baseline/majority"))
+    assert measured == pytest.approx({name: audit[name]["majority_score"] for name in measured})
+
+
+def test_the_random_baseline_is_near_what_the_audit_expects_of_guessing() -> None:
+    canvas_set = make_canvas_set("7", 300)
+    audit = audit_set(canvas_set.pk)["tasks"]
+    measured = means_by_class(canvas_run(canvas_set, "baseline/random"))
+    for name, mean in measured.items():
+        expected = audit[name]["random_score"]
+        assert abs(mean - expected) < 4 * math.sqrt(expected * (1 - expected) / 300), name
+
+
+def test_the_empty_baseline_earns_nothing() -> None:
+    run = canvas_run(make_canvas_set("7", 4), "baseline/empty")
+    assert set(run.results.values_list("outcome", flat=True)) == {Outcome.UNPARSABLE}
+
+
+def test_a_picture_goes_to_a_model_that_sees_and_its_question_comes_with_it(
+    endpoint: Endpoint, settings: object
+) -> None:
+    seen: list[Asked] = []
+    endpoint(lambda asked: seen.append(asked) or "Answer: 0")
+    canvas_set = make_canvas_set("7", 2)
+    with pytest.raises(InvalidRequest, match="not known to see pictures"):
+        canvas_run(canvas_set, "loop/model", tasks=["count"], representation="image")
+    sees(settings)
+    run = canvas_run(canvas_set, "loop/model", tasks=["count"], representation="image")
+    assert (run.status, run.total) == (RunStatus.COMPLETED, 2)
+    picture, text = seen[0].body["messages"][-1]["content"]
+    assert picture["image_url"]["url"].startswith("data:image/png;base64,")
+    assert text["text"].rstrip().endswith("?")
+
+
+def sees(settings: object) -> None:
+    config = settings.CODEFORGE
+    model = config.models["loop/model"].model_copy(update={"sees_pictures": True})
+    settings.CODEFORGE = config.model_copy(update={"models": {**config.models, "loop/model": model}})
+
+
+def test_a_run_of_some_classes_asks_those_alone() -> None:
+    run = canvas_run(make_canvas_set("7", 3), tasks=["count", "coordinate"])
+    assert set(run.results.values_list("group", flat=True)) == {"count", "coordinate"}
+    assert run.total == 6
+
+
+def test_what_was_sent_shows_two_examples_in_a_few_shot_run() -> None:
+    run = canvas_run(make_canvas_set("7", 1), tasks=["count"], few_shot=True)
+    sent = Result.objects.get(run=run).transcript.messages[0]["content"]
+    assert sent.count("Question: ") == 3
+    assert sent.count("\nAnswer: ") == 2

@@ -1,0 +1,307 @@
+"""Canvas sets in the database: what is stored, how a set grows, and what its audit finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from django.utils import timezone
+
+from benchmarks.engine import canvas_sets
+from benchmarks.engine.canvas_audit import audit_set, guess_score
+from benchmarks.engine.canvas_rows import append, difficulty_of, stored_documents
+from benchmarks.engine.canvas_sets import IDLE_AFTER, draw, grow, idle_sets, place_of
+from benchmarks.jobs import draw_canvases
+from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
+from tasks_app.canvas.shapes import Shape
+from tasks_app.loader import build_canvas
+from tasks_app.models import Canvas, CanvasSet, Question
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.task import Answer
+from tasks_app.tasks.task import Question as Asked
+from tasks_app.tasks.task import Task as CanvasTask
+
+
+def tasks_of(canvas_set: CanvasSet) -> list[Task]:
+    return list(Task.objects.filter(version__dataset__canvas_set=canvas_set).order_by("position"))
+
+
+def content(canvas_set: CanvasSet) -> list[bytes]:
+    return [document.to_json() for _, document in stored_documents(canvas_set, 0, canvas_set.count)]
+
+
+@pytest.mark.django_db
+def test_a_set_is_a_dataset_with_one_version_and_a_task_for_each_question() -> None:
+    canvas_set = make_canvas_set("7", 5)
+    dataset = Dataset.objects.get(canvas_set=canvas_set)
+    version = dataset.current_version
+    assert (dataset.kind, dataset.slug, dataset.versions.count()) == ("canvas", "7-shapes-seed-11", 1)
+    assert version is not None
+    assert version.task_count == 30 == len(tasks_of(canvas_set))
+    assert version.facets["group"] == dict.fromkeys(REGISTERED_TASKS, 5)
+    assert version.facets["fields"] == {"expected_output": 30, "group": 30}
+    assert sum(version.facets["difficulty"].values()) == 30
+
+
+@pytest.mark.django_db
+def test_a_task_asks_the_evaluated_question_of_its_canvas() -> None:
+    canvas_set = make_canvas_set("7", 3)
+    document = build_canvas(7, 11, 2, 3)
+    task = Task.objects.get(version__dataset__canvas_set=canvas_set, task_id="canvas_7_2/count")
+    question, answer = document.questions["count"][0]
+    assert (task.input, task.expected_output) == (question, str(answer))
+    assert (task.group, task.n_shapes, task.cluster) == ("count", 7, "canvas_7_2")
+    assert task.question is not None
+    assert task.question.canvas.index == 2
+    assert task.question.examples == [[text, right] for text, right in document.questions["count"][1:]]
+    assert task.difficulty == Task.Difficulty.MEDIUM
+
+
+@pytest.mark.django_db
+def test_positions_are_those_of_the_canvases_without_gaps() -> None:
+    tasks = tasks_of(make_canvas_set("1-3", 6))
+    assert [task.position for task in tasks] == list(range(1, len(tasks) + 1))
+    indexes = [task.question.canvas.index for task in tasks if task.question]
+    assert indexes == sorted(indexes)
+
+
+@pytest.mark.django_db
+def test_what_is_stored_is_what_the_loader_made() -> None:
+    canvas_set = make_canvas_set("2-4", 9)
+    made = [draw(canvas_set, index).document for index in range(9)]
+    stored = [document for _, document in stored_documents(canvas_set, 0, 9)]
+    assert [it.to_json() for it in stored] == [it.to_json() for it in made]
+    assert [it.difficulty for it in stored] == [it.difficulty for it in made]
+
+
+@pytest.mark.django_db
+def test_classes_that_cannot_ask_are_counted() -> None:
+    canvas_set = make_canvas_set("1", 4)
+    assert canvas_set.not_applicable == {"transitivity": 4, "coordinate": 4, "shuffle_tracking": 4}
+    assert Question.objects.filter(canvas__canvas_set=canvas_set).count() == 12
+
+
+@pytest.mark.parametrize(
+    ("n_shapes", "measures", "level"),
+    [
+        (1, {}, "easy"),
+        (5, {"tracking_steps": 3, "line_length": 5}, "easy"),
+        (6, {}, "medium"),
+        (5, {"inference_steps": 4}, "medium"),
+        (12, {"tracking_steps": 6}, "medium"),
+        (13, {}, "hard"),
+        (3, {"tracking_steps": 7}, "hard"),
+    ],
+)
+def test_the_harder_of_shapes_and_steps_decides(n_shapes: int, measures: dict[str, int], level: str) -> None:
+    assert difficulty_of(n_shapes, measures) == level
+
+
+@pytest.mark.django_db
+def test_a_range_spreads_its_count_evenly_and_numbers_each_kind_from_zero() -> None:
+    canvas_set = make_canvas_set("3-12", 25)
+    canvases = list(Canvas.objects.filter(canvas_set=canvas_set).order_by("index"))
+    counted = Counter(canvas.n_shapes for canvas in canvases)
+    assert set(counted) == set(range(3, 13))
+    assert max(counted.values()) - min(counted.values()) <= 1
+    for n_shapes in counted:
+        numbers = [canvas.number for canvas in canvases if canvas.n_shapes == n_shapes]
+        assert numbers == list(range(len(numbers)))
+
+
+@pytest.mark.django_db
+def test_a_set_grows_without_changing_what_it_had() -> None:
+    small = make_canvas_set("3-5", 7)
+    rows = [Canvas, Question]
+    before = [list(model.objects.order_by("pk").values()) for model in rows]
+    tasks, version = list(Task.objects.order_by("pk").values()), DatasetVersion.objects.get()
+    grown = make_canvas_set("3-5", 20)
+    assert grown.pk == small.pk
+    after = [list(model.objects.order_by("pk").values()) for model in rows]
+    assert [all(row in new for row in old) for old, new in zip(before, after, strict=True)] == [True, True]
+    assert list(Task.objects.order_by("pk").values())[: len(tasks)] == tasks
+    again = DatasetVersion.objects.get()
+    assert (again.pk, again.content_hash) == (version.pk, version.content_hash)
+    assert again.task_count == len(tasks_of(grown)) > version.task_count
+    assert again.facets["group"]["count"] == 20
+    assert content(grown) == [draw(grown, index).document.to_json() for index in range(20)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_growth_leaves_a_prepared_run_alone() -> None:
+    canvas_set = make_canvas_set("4", 3)
+    run = canvas_run(canvas_set, tasks=["count"])
+    make_canvas_set("4", 9)
+    run.refresh_from_db()
+    assert (run.total, run.results.count()) == (3, 3)
+    assert canvas_run(canvas_set, tasks=["count"]).total == 9
+
+
+@pytest.mark.django_db
+def test_equal_canvases_pair_up_across_sets_and_others_do_not() -> None:
+    seven = {task.task_id: task.content_hash for task in tasks_of(make_canvas_set("7", 4))}
+    mixed = {task.task_id: task.content_hash for task in tasks_of(make_canvas_set("6-8", 12))}
+    other = {task.task_id: task.content_hash for task in tasks_of(make_canvas_set("7", 4, seed=12))}
+    assert {key: mixed[key] for key in seven} == seven
+    assert not set(other.values()) & set(seven.values())
+    assert len(set(mixed.values())) == len(mixed)
+
+
+@pytest.mark.django_db
+def test_a_batch_that_another_has_stored_meanwhile_is_dropped() -> None:
+    canvas_set = make_canvas_set("3", 4)
+    stale = CanvasSet.objects.get(pk=canvas_set.pk)
+    stale.count = 2
+    assert append(stale, [draw(canvas_set, 2)]) is False
+    assert Canvas.objects.count() == 4
+
+
+@pytest.mark.django_db
+def test_drawing_stops_between_batches_and_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canvas_sets, "BATCH", 3)
+    canvas_set = make_canvas_set("3", 2)
+    CanvasSet.objects.update(wanted=11)
+    heard: list[int] = []
+    grow(canvas_set.pk, lambda grown: heard.append(grown.count), stopping=lambda: len(heard) == 2)
+    assert heard == [5, 8]
+    grow(canvas_set.pk)
+    canvas_set.refresh_from_db()
+    assert content(canvas_set) == [build_canvas(3, 11, index, 11).to_json() for index in range(11)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_job_draws_what_is_wanted_and_audits_it() -> None:
+    canvas_set = make_canvas_set("5", 2)
+    CanvasSet.objects.update(wanted=6)
+    draw_canvases(canvas_set.pk)
+    canvas_set.refresh_from_db()
+    assert (canvas_set.count, canvas_set.audited) == (6, 6)
+    assert canvas_set.audit["tasks"]["count"]["agrees"] == 6
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("fields", "idle"),
+    [
+        ({"wanted": 9}, True),
+        ({"wanted": 9, "error_message": "failed"}, False),
+        ({"audited": 3}, False),
+        ({"audited": 2}, True),
+    ],
+)
+def test_a_set_that_its_job_has_left_is_found(fields: dict[str, object], idle: bool) -> None:
+    canvas_set = make_canvas_set("3", 3)
+    CanvasSet.objects.update(**{"audited": 3, **fields})
+    assert idle_sets() == []
+    CanvasSet.objects.update(worked_at=timezone.now() - 2 * IDLE_AFTER - timedelta(seconds=1))
+    assert idle_sets() == ([canvas_set.pk] if idle else [])
+
+
+class Failing(CanvasTask):
+    """Breaks on the fourth canvas."""
+
+    name = "failing"
+    asked = 0
+
+    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Asked]:
+        type(self).asked += 1
+        if type(self).asked > 3:
+            raise RuntimeError("no more")
+        return [("A?", "Yes"), ("B?", "Yes"), ("C?", "No")]
+
+
+@pytest.mark.django_db
+def test_a_failing_task_class_is_named_and_the_set_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTERED_TASKS, "failing", Failing)
+    monkeypatch.setattr(canvas_sets, "BATCH", 2)
+    canvas_set = make_canvas_set("3", 2)
+    CanvasSet.objects.update(wanted=8)
+    with pytest.raises(canvas_sets.DrawingFailed):
+        canvas_sets.work_on(canvas_set.pk)
+    canvas_set.refresh_from_db()
+    assert canvas_set.count == 2
+    assert "canvas_3_3: RuntimeError: no more" in canvas_set.error_message
+    assert not canvas_set.is_growing
+
+
+@pytest.mark.django_db
+def test_the_audit_of_a_generated_set_finds_nothing_wrong() -> None:
+    canvas_set = make_canvas_set("2-24", 46)
+    found = audit_set(canvas_set.pk)
+    canvas_set.refresh_from_db()
+    assert canvas_set.audit == found
+    for name, task in found["tasks"].items():
+        assert task["agrees"] == task["asked"] == 46 - task["not_applicable"], name
+        assert task["wrong"] == task["undetermined"] == task["unchecked"] == task["duplicates"] == 0
+    assert found["tasks"]["existence"]["majority_score"] == pytest.approx(0.5, abs=0.05)
+    assert set(Question.objects.values_list("audit", flat=True)) == {"agrees"}
+
+
+@pytest.mark.django_db
+def test_the_audit_marks_a_wrong_answer_and_says_the_right_one() -> None:
+    canvas_set = make_canvas_set("7", 2)
+    question = Question.objects.filter(task_name="existence").earliest("pk")
+    wrong = "No" if question.answer == "Yes" else "Yes"
+    Question.objects.filter(pk=question.pk).update(answer=wrong)
+    found = audit_set(canvas_set.pk)
+    question.refresh_from_db()
+    assert (question.audit, found["tasks"]["existence"]["wrong"]) == ("wrong", 1)
+    assert question.audit_note == f"The answer is {'No' if wrong == 'Yes' else 'Yes'}."
+
+
+@pytest.mark.django_db
+def test_an_audit_of_what_is_new_leaves_the_rest() -> None:
+    canvas_set = make_canvas_set("7", 2)
+    audit_set(canvas_set.pk)
+    Question.objects.update(audit="wrong")
+    make_canvas_set("7", 5)
+    found = audit_set(canvas_set.pk, only_new=True)["tasks"]["count"]
+    assert (found["wrong"], found["agrees"]) == (2, 3)
+    assert audit_set(canvas_set.pk)["tasks"]["count"]["agrees"] == 5
+
+
+@pytest.mark.django_db
+def test_a_class_that_the_solver_does_not_know_stays_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTERED_TASKS, "failing", Failing)
+    monkeypatch.setattr(Failing, "asked", 0)
+    found = audit_set(make_canvas_set("3", 3).pk)["tasks"]["failing"]
+    assert (found["asked"], found["unchecked"], found["undetermined"]) == (3, 3, 0)
+
+
+@pytest.mark.django_db
+def test_repeated_canvases_are_counted_as_duplicates() -> None:
+    canvas_set = make_canvas_set("4", 3)
+    assert append(canvas_set, [replace(draw(canvas_set, 0), number=3)])
+    found = audit_set(canvas_set.pk)
+    assert found["duplicate_canvases"] == 1
+    assert {task["duplicates"] for task in found["tasks"].values()} == {1}
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "guesses", "score"),
+    [
+        ("existence", {"Yes": 3, "No": 1}, ["Yes"], 0.75),
+        ("existence", {"Yes": 3, "No": 1}, ["Yes", "No"], 0.5),
+        ("coordinate", {"Above Left": 1, "Above": 1}, ["Above Left"], 0.75),
+        ("nothing", {"Yes": 1}, ["Yes"], None),
+    ],
+)
+def test_a_guess_scores_what_its_class_says(
+    name: str, answers: dict[str, int], guesses: list[str], score: float | None
+) -> None:
+    assert guess_score(name, answers, guesses) == score
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 1), (3, 12), (1, 24)])
+def test_places_of_one_number_of_shapes_follow_each_other_in_turn(low: int, high: int) -> None:
+    canvas_set = CanvasSet(shapes_low=low, shapes_high=high)
+    places = [place_of(canvas_set, index) for index in range(5 * (high - low + 1))]
+    assert len(set(places)) == len(places)
+    for (n_shapes, number), (following, later) in pairwise(places):
+        assert following == (n_shapes + 1 if n_shapes < high else low)
+        assert later == (number if n_shapes < high else number + 1)

@@ -1,0 +1,284 @@
+"""A run's stored numbers against the same numbers computed from its values, all in memory."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from scipy import stats
+
+from benchmarks.engine.summaries.guessing import guess_rates
+from benchmarks.engine.summary import summarise
+from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score, Task, Transcript
+from benchmarks.statistics.chance import Group, chance_corrected
+from benchmarks.statistics.intervals import Interval, mean_interval
+from benchmarks.statistics.psychometric import Level, fit_threshold
+from benchmarks.statistics.reliability import judge_spread, reliability
+from benchmarks.tests.canvas_sets import make_canvas_set
+from benchmarks.tests.factories import make_dataset, make_task
+
+pytestmark = pytest.mark.django_db
+NUMBERS = ("mean", "low", "high", "n")
+
+
+def scored_run(
+    dataset: Dataset, metrics: Iterable[str], repeats: int = 1, seed: int = 1, shapes_are_hard: bool = False
+) -> Run:
+    """An ended run with made-up scores, one in nine missing: 0, ½ or 1, and any number for measurements."""
+    rng = random.Random(seed)
+    version = dataset.current_version
+    run = Run.objects.create(
+        dataset=dataset,
+        dataset_version=version,
+        model="loop/model",
+        metrics=list(metrics),
+        repeats=repeats,
+        status=RunStatus.COMPLETED,
+        representation="full" if dataset.kind == Dataset.Kind.CANVAS else "",
+        task_classes=sorted(version.facets.get("group", {})),
+    )
+    for task in version.tasks.all():
+        for repeat in range(1, repeats + 1):
+            _make_result(run, task, repeat, rng, shapes_are_hard)
+    run.total = run.done = run.results.count()
+    run.save()
+    return run
+
+
+def _make_result(run: Run, task: Task, repeat: int, rng: random.Random, shapes_are_hard: bool) -> None:
+    result = Result.objects.create(
+        run=run,
+        task=task,
+        repeat=repeat,
+        position=task.position * 10 + repeat,
+        state=ResultState.DONE,
+        outcome="answered",
+        difficulty=task.difficulty,
+        group=task.group,
+        n_shapes=task.n_shapes,
+        cluster=task.cluster or str(task.pk),
+        duration_ms=rng.lognormvariate(5, 1),
+    )
+    for metric in run.metrics:
+        if rng.random() < 1 / 9:
+            Score.objects.create(result=result, run=run, metric=metric, status=Score.Status.UNPARSABLE)
+            continue
+        right = rng.random() < (1 / (1 + 2.0 ** (task.n_shapes - 6)) if shapes_are_hard else 0.6)
+        value = result.duration_ms if metric == "latency" else float(right) if rng.random() < 0.8 else 0.5
+        judge = {"raw": ""} if metric == "correctness" else None
+        Score.objects.create(
+            result=result, run=run, metric=metric, status=Score.Status.SCORED, value=value, judge=judge
+        )
+
+
+def values_of(run: Run, metric: str, **only: Any) -> tuple[list[float], list[str]]:
+    rows = Score.objects.filter(run=run, metric=metric, value__isnull=False, **only).order_by("result__position")
+    pairs = list(rows.values_list("value", "result__cluster"))
+    return [value for value, _ in pairs], [cluster for _, cluster in pairs]
+
+
+def assert_same(stored: dict[str, Any], computed: Interval) -> None:
+    found = [stored[name] for name in NUMBERS]
+    assert found == pytest.approx([asdict(computed)[name] for name in NUMBERS], abs=1e-9)
+    assert (stored["method"], stored["note"]) == (computed.method, computed.note)
+
+
+@pytest.fixture
+def canvases() -> Dataset:
+    return make_canvas_set("3-12", 40).dataset
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_means_of_a_canvas_run_follow_its_canvases(canvases: Dataset, repeats: int) -> None:
+    run = scored_run(canvases, ["task_score"], repeats)
+    summary, breakdown = summarise(run)
+    assert_same(summary["metrics"]["task_score"], mean_interval(*values_of(run, "task_score")))
+    for group, levels in breakdown["group"].items():
+        assert_same(levels["task_score"], mean_interval(*values_of(run, "task_score", result__group=group)))
+    for n_shapes, levels in breakdown["n_shapes"].items():
+        assert_same(levels["task_score"], mean_interval(*values_of(run, "task_score", result__n_shapes=n_shapes)))
+    for cell in breakdown["surface"]:
+        where = {"result__group": cell["group"], "result__n_shapes": cell["n_shapes"]}
+        assert_same(cell, mean_interval(*values_of(run, "task_score", **where)))
+    assert list(breakdown["n_shapes"]) == [str(n) for n in range(3, 13)]
+    assert len(breakdown["surface"]) == len({(c["group"], c["n_shapes"]) for c in breakdown["surface"]})
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_means_of_a_yaml_run_are_clustered_by_task_only_where_it_repeats(repeats: int) -> None:
+    tasks = [make_task(n, difficulty=("easy", "medium", "hard")[n % 3]) for n in range(1, 50)]
+    run = scored_run(make_dataset(tasks), ["exact_match", "rouge_l"], repeats)
+    summary, breakdown = summarise(run)
+    for metric in run.metrics:
+        values, tasks_of = values_of(run, metric)
+        assert_same(summary["metrics"][metric], mean_interval(values, tasks_of if repeats > 1 else None))
+        missing = Score.objects.filter(run=run, metric=metric, value=None).count()
+        assert summary["metrics"][metric]["n_unparsable"] == missing > 0
+    assert list(breakdown["difficulty"]) == ["easy", "medium", "hard"]
+    assert "group" not in breakdown
+    assert breakdown["surface"] == []
+
+
+def test_a_measurement_has_a_t_interval_and_its_quantiles() -> None:
+    run = scored_run(make_dataset(60), ["latency"])
+    summary, _ = summarise(run)
+    values, _ = values_of(run, "latency")
+    low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+    found = summary["metrics"]["latency"]
+    assert (found["low"], found["mean"], found["high"]) == pytest.approx((max(0, low), np.mean(values), high))
+    assert found["method"] == "t"
+    times = list(run.results.values_list("duration_ms", flat=True))
+    assert summary["latency_ms"] == pytest.approx(
+        {"mean": np.mean(times), "p50": np.quantile(times, 0.5), "p95": np.quantile(times, 0.95), "max": max(times)}
+    )
+    counts, edges = np.histogram(values, 10, (0, max(values)))
+    assert summary["histograms"]["latency"]["counts"] == list(counts)
+    assert summary["histograms"]["latency"]["edges"] == pytest.approx(list(edges))
+
+
+def test_scores_are_corrected_for_what_guessing_their_class_earns(canvases: Dataset) -> None:
+    run = scored_run(canvases, ["task_score"])
+    found = summarise(run)[0]["chance"]["task_score"]
+    guesses = guess_rates(run)
+    assert guesses["existence"] == 0.5
+    assert guesses["coordinate"] == 0.25
+    assert set(guesses) == set(run.task_classes)
+    groups = {
+        name: Group(values, guesses[name], clusters)
+        for name in guesses
+        for values, clusters in [values_of(run, "task_score", result__group=name)]
+    }
+    expected = chance_corrected(groups)
+    for group in found["groups"]:
+        assert_same(group["raw"], expected.raw[group["group"]])
+        assert_same(group["corrected"], expected.corrected[group["group"]])
+    assert_same(found["average"], expected.average)
+    assert len(found["groups"]) == len(groups)
+    assert found["left_out"] == []
+
+
+def test_the_guess_rate_of_counting_is_the_score_of_the_most_frequent_answer(canvases: Dataset) -> None:
+    run = scored_run(canvases, ["task_score"])
+    before = guess_rates(run)["count"]
+    answers = list(Task.objects.filter(version=run.dataset_version, group="count").values_list("expected_output"))
+    most_frequent = max(answers.count(answer) for answer in answers) / len(answers)
+    assert before >= most_frequent
+    canvases.canvas_set.audit = {"tasks": {"count": {"majority_score": 0.375}}}
+    canvases.canvas_set.save()
+    assert guess_rates(Run.objects.get(pk=run.pk))["count"] == 0.375
+
+
+def test_multiple_choice_is_corrected_for_the_number_of_its_choices() -> None:
+    tasks = [make_task(n, choices=list("ABCD" if n % 2 else "ABCDEFGH"), expected_output="A") for n in range(1, 41)]
+    run = scored_run(make_dataset(tasks), ["multiple_choice"])
+    (group,) = summarise(run)[0]["chance"]["multiple_choice"]["groups"]
+    sizes = [
+        len(score.result.task.choices)
+        for score in run.scores.filter(value__isnull=False).select_related("result__task")
+    ]
+    guess = np.mean([1 / size for size in sizes])
+    assert group["guess"] == pytest.approx(guess)
+    assert group["corrected"]["mean"] == pytest.approx((group["raw"]["mean"] - guess) / (1 - guess))
+
+
+def test_a_run_whose_tasks_cannot_be_guessed_has_nothing_to_correct() -> None:
+    summary, _ = summarise(scored_run(make_dataset(5), ["exact_match"]))
+    assert (summary["chance"], summary["thresholds"], summary["reliability"]) == ({}, [], {})
+
+
+def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None:
+    run = scored_run(make_canvas_set("2-12", 110).dataset, ["task_score"], shapes_are_hard=True)
+    summary, breakdown = summarise(run)
+    found = {(one["measure"], one["group"]): one for one in summary["thresholds"]}
+    cells = [cell for cell in breakdown["surface"] if cell["group"] == "existence"]
+    levels = [Level(cell["n_shapes"], cell["mean"] * cell["n"], cell["n"]) for cell in cells]
+    expected = fit_threshold(levels, 0.5)
+    stored = found["n_shapes", "existence"]
+    assert stored["status"] == expected.status
+    assert stored["threshold"] == pytest.approx(expected.threshold, abs=1e-6)
+    assert (stored["low"], stored["high"]) == pytest.approx((expected.low, expected.high), abs=1e-4)
+    together = found["n_shapes", ""]
+    assert 2 < together["low"] < together["threshold"] < together["high"] < 9
+    for level in together["levels"]:
+        means = [cell["mean"] for cell in breakdown["surface"] if cell["n_shapes"] == level["difficulty"]]
+        assert level["mean"] == pytest.approx(np.mean(means))
+    assert together["guess"] == pytest.approx(np.mean(list(guess_rates(run).values())))
+
+
+def test_tries_that_always_agree_count_once_for_the_threshold() -> None:
+    dataset = make_canvas_set("2-12", 44).dataset
+    once, thrice = (scored_run(dataset, ["task_score"], repeats, shapes_are_hard=True) for repeats in (1, 3))
+    of_first = {score.result.task_id: score for score in thrice.scores.filter(result__repeat=1)}
+    for score in thrice.scores.filter(result__repeat__gt=1):
+        first = of_first[score.result.task_id]
+        Score.objects.filter(pk=score.pk).update(value=first.value, status=first.status)
+    for score in once.scores.all():
+        first = of_first[score.result.task_id]
+        Score.objects.filter(pk=score.pk).update(value=first.value, status=first.status)
+    single, repeated = (
+        {(one["measure"], one["group"]): one for one in summarise(run)[0]["thresholds"]} for run in (once, thrice)
+    )
+    for key, one in single.items():
+        assert repeated[key]["threshold"] == pytest.approx(one["threshold"], abs=1e-5)
+        assert (repeated[key]["low"], repeated[key]["high"]) == pytest.approx((one["low"], one["high"]), abs=1e-3)
+        assert repeated[key]["n"] == 3 * one["n"]
+
+
+@pytest.mark.parametrize("kind", ["yaml", "canvas"])
+def test_reliability_is_that_of_the_tries_by_task(kind: str) -> None:
+    dataset = make_dataset(30) if kind == "yaml" else make_canvas_set("4-6", 9).dataset
+    metric = "exact_match" if kind == "yaml" else "task_score"
+    run = scored_run(dataset, [metric], repeats=4)
+    tries: dict[int, list[bool]] = defaultdict(list)
+    clusters = {}
+    for score in run.scores.filter(value__isnull=False).select_related("result"):
+        tries[score.result.task_id].append(score.value == 1)
+        clusters[score.result.task_id] = score.result.cluster
+    expected = reliability(tries, clusters=clusters if kind == "canvas" else None)
+    found = summarise(run)[0]["reliability"][metric]
+    for k in (1, 2, 4):
+        assert_same(found["pass_at"][str(k)], expected.pass_at[k])
+        assert_same(found["pass_hat"][str(k)], expected.pass_hat[k])
+    assert_same(found["flipped"], expected.flipped)
+    assert_same(found["agreement"], expected.agreement)
+    assert found["alpha"] == pytest.approx(expected.alpha)
+    assert (found["n_tasks"], found["n_repeated"]) == (expected.n_tasks, expected.n_repeated)
+
+
+def test_the_judges_spread_is_that_over_answers_that_came_back_alike() -> None:
+    run = scored_run(make_dataset(8), ["correctness"], repeats=3)
+    scores: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for result in run.results.all():
+        said = "the same" if result.repeat < 3 else "another"
+        Transcript.objects.create(result=result, actual_output=said)
+        for score in result.scores.filter(value__isnull=False):
+            scores[result.task_id, said].append(score.value)
+    expected = judge_spread(scores)
+    found = summarise(run)[0]["reliability"]["correctness"]["judge"]
+    assert expected.n_answers > 3
+    assert (found["deviation"], found["alpha"]) == pytest.approx((expected.deviation, expected.alpha))
+    assert (found["widest"], found["n_answers"]) == (expected.widest, expected.n_answers)
+
+
+def test_a_live_summary_leaves_out_what_is_dear(canvases: Dataset) -> None:
+    run = scored_run(canvases, ["task_score"])
+    live, final = summarise(run, live=True)[0], summarise(run)[0]
+    assert set(final) - set(live) == {"chance", "thresholds", "reliability"}
+    assert all(final[name] == live[name] for name in live)
+
+
+def test_the_queries_of_a_summary_do_not_grow_with_its_results() -> None:
+    counts = []
+    for count in (12, 48):
+        run = scored_run(make_canvas_set("3-6", count, seed=count).dataset, ["task_score"], repeats=2)
+        with CaptureQueriesContext(connection) as captured:
+            summarise(run)
+        counts.append(len(captured))
+    assert counts[0] == counts[1]

@@ -1,0 +1,328 @@
+"""Messages about runs, from the transition that owes them to a receiver on loopback."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any, get_args
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from benchmarks.engine import posting, shifts, transitions
+from benchmarks.engine.attendance import attend, unattended_runs
+from benchmarks.engine.posting import send_due, signature
+from benchmarks.engine.preparing import prepare_run
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import AuditEntry, Run, RunStatus, WebhookDelivery
+from benchmarks.services.errors import NotPossible
+from benchmarks.services.runs import cancel_run, delete_run, resume_run
+from benchmarks.services.webhooks import send_again
+from benchmarks.tests.factories import make_dataset, make_run
+from benchmarks.tests.receiver import HANG, SECRET, SECRET_ENV, Receiver, receiving
+from codeforge.config import WebhookConfig, WebhookEvent
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Endpoint = Callable[..., LoopbackServer]
+Hook = Callable[..., Receiver]
+
+
+@pytest.fixture
+def hook(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
+    """Start a receiver that answers so, and configure it as the webhook ``ops``."""
+    monkeypatch.setenv(SECRET_ENV, SECRET)
+    with ExitStack() as receivers:
+
+        def start(*answers: int, **options: Any) -> Receiver:
+            receiver = receivers.enter_context(receiving(answers))
+            configured(settings, ops=receiver.webhook(**options))
+            return receiver
+
+        yield start
+
+
+def configured(settings: Any, **webhooks: WebhookConfig) -> None:
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"webhooks": webhooks})
+
+
+def completed_run(endpoint: Endpoint, hook: Hook, *answers: int, **options: Any) -> tuple[Run, Receiver]:
+    """A run of two sums that the model gets wrong, and the receiver that is to be told."""
+    endpoint(lambda asked: "nothing")
+    receiver = hook(*answers, **options)
+    run = make_run(make_dataset(2))
+    attend(run.pk)
+    run.refresh_from_db()
+    assert run.status == RunStatus.COMPLETED
+    return run, receiver
+
+
+def the_delivery() -> WebhookDelivery:
+    return WebhookDelivery.objects.get()
+
+
+def let_time_pass() -> None:
+    """Everything that waits for its next attempt is due."""
+    WebhookDelivery.objects.update(next_attempt_at=timezone.now() - timedelta(seconds=1))
+
+
+def test_the_end_of_a_run_is_told_once_signed_and_with_its_numbers(endpoint: Endpoint, hook: Hook) -> None:
+    run, receiver = completed_run(endpoint, hook)
+    assert send_due() == 1
+    assert send_due() == 0
+    [message] = receiver.messages
+    delivery = the_delivery()
+    assert (delivery.state, delivery.attempts) == ("delivered", 1)
+    assert message.path == "/hook?for=tests"
+    assert message.is_signed()
+    assert not message.is_signed(b"x" * 32)
+    assert message.headers["webhook-id"] == str(delivery.pk)
+    assert message.json["type"] == "run.completed"
+    told = message.json["data"]["run"]
+    exact = run.summary["metrics"]["exact_match"]
+    assert told["summary"]["exact_match"] == {"mean": 0.0, "n": 2, "low": exact["low"], "high": exact["high"]}
+    assert told | {"summary": None} == {
+        "id": run.pk,
+        "status": "completed",
+        "dataset": "sums",
+        "dataset_version": 1,
+        "model": "loop/model",
+        "url": f"http://localhost:8080/runs/{run.pk}/",
+        "completed_at": run.completed_at.isoformat(),
+        "total": 2,
+        "done": 2,
+        "errors": 0,
+        "summary": None,
+    }
+    assert b"What is" not in message.body
+
+
+def test_signatures_are_those_of_standard_webhooks() -> None:
+    """The vector that the libraries of the specification are tested with."""
+    webhook = WebhookConfig(url="http://127.0.0.1/", secret_env="S")
+    key = webhook.signing_key({"S": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"})
+    signed = signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
+    assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_nothing_is_owed_where_the_transition_is_undone(endpoint: Endpoint, hook: Hook) -> None:
+    endpoint()
+    hook()
+    run = make_run()
+
+    def undone() -> None:
+        with transaction.atomic():
+            assert transitions.cancel(run.pk)
+            raise ConnectionError("the database went away")
+
+    with pytest.raises(ConnectionError):
+        undone()
+    assert not WebhookDelivery.objects.exists()
+    assert transitions.cancel(run.pk)
+    assert not transitions.cancel(run.pk)
+    assert the_delivery().event == "run.cancelled"
+
+
+def test_a_message_that_is_refused_comes_again_later_and_later_with_the_same_text_and_id(
+    endpoint: Endpoint, hook: Hook
+) -> None:
+    _, receiver = completed_run(endpoint, hook, 500, 503)
+    pauses = []
+    for _ in range(2):
+        assert send_due() == 0
+        delivery = the_delivery()
+        pauses.append((delivery.next_attempt_at - timezone.now()).total_seconds())
+        assert delivery.state == "pending"
+        assert send_due() == 0
+        let_time_pass()
+    assert delivery.last_error == "The address answered 503."
+    assert pauses == [pytest.approx(30, abs=10), pytest.approx(60, abs=10)]
+    assert send_due() == 1
+    assert len(receiver.messages) == 3
+    assert all(message.is_signed() for message in receiver.messages)
+    assert len({(message.headers["webhook-id"], message.body) for message in receiver.messages}) == 1
+    assert (the_delivery().attempts, the_delivery().last_error) == (3, "")
+
+
+def test_a_message_is_given_up_after_its_attempts(endpoint: Endpoint, hook: Hook) -> None:
+    _, receiver = completed_run(endpoint, hook, *[500] * 9, retries={"max_attempts": 3})
+    for _ in range(6):
+        send_due()
+        let_time_pass()
+    assert len(receiver.messages) == 3
+    assert (the_delivery().state, the_delivery().attempts) == ("given_up", 3)
+
+
+def test_a_redirect_is_not_followed(endpoint: Endpoint, hook: Hook) -> None:
+    _, receiver = completed_run(endpoint, hook, 307)
+    assert send_due() == 0
+    assert [message.path for message in receiver.messages] == ["/hook?for=tests"]
+    assert the_delivery().last_error == "The address answered 307, and redirects are not followed."
+
+
+def test_an_address_that_hangs_costs_its_time_and_keeps_no_other_waiting(
+    endpoint: Endpoint, hook: Hook, settings: Any
+) -> None:
+    endpoint()
+    with receiving([HANG]) as hanging:
+        fine = hook()
+        configured(settings, hangs=hanging.webhook(timeout_seconds=0.3), fine=fine.webhook())
+        transitions.cancel(make_run(make_dataset(1)).pk)
+        unattended_runs()
+        assert send_due() == 1
+    assert len(fine.messages) == len(hanging.messages) == 1
+    refused = WebhookDelivery.objects.get(address="hangs")
+    assert (refused.state, refused.last_error) == ("pending", "The address did not answer within 0.3 s.")
+
+
+def test_an_address_that_is_not_there_is_told_without_the_address(
+    endpoint: Endpoint, hook: Hook, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    completed_run(endpoint, hook)
+    configured(settings, ops=WebhookConfig(url="http://127.0.0.1:1/hook-s3cret", secret_env=SECRET_ENV))
+    with caplog.at_level(logging.DEBUG):
+        assert send_due() == 0
+    assert "could not be reached" in the_delivery().last_error
+    assert "s3cret" not in the_delivery().last_error + caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_ever(
+    endpoint: Endpoint, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, receiver = completed_run(endpoint, hook, retries={"max_attempts": 2})
+
+    def die(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr("benchmarks.engine.posting._arrived", die)
+        with pytest.raises(KeyboardInterrupt):
+            send_due()
+        assert send_due() == 0, "it is claimed until its time is over"
+        let_time_pass()
+        with pytest.raises(KeyboardInterrupt):
+            send_due()
+    let_time_pass()
+    assert send_due() == 0
+    assert len(receiver.messages) == 2
+    assert len({message.headers["webhook-id"] for message in receiver.messages}) == 1
+    assert the_delivery().state == "given_up"
+    assert the_delivery().last_error == "The worker that sent it last did not come back."
+
+
+def test_of_two_workers_that_see_a_message_due_one_gets_it(endpoint: Endpoint, hook: Hook) -> None:
+    completed_run(endpoint, hook)
+    seen, seen_too = the_delivery(), the_delivery()
+    assert posting._claim(seen) is not None
+    assert posting._claim(seen_too) is None
+    assert the_delivery().attempts == 1
+
+
+def test_a_stopped_run_is_told_when_its_numbers_are_final(endpoint: Endpoint, hook: Hook) -> None:
+    endpoint()
+    receiver = hook()
+    run = make_run(make_dataset(2))
+    assert prepare_run(run, lambda: True)
+    shift = shifts.open_shift(run.pk)
+    assert shift is not None
+    cancel_run(run)
+    assert send_due() == 0, "a shift is still on it"
+    shifts.leave(shift)
+    shifts.close_shift(shift.pk)
+    unattended_runs()
+    let_time_pass()
+    assert send_due() == 1
+    told = receiver.messages[0].json["data"]["run"]
+    assert told["status"] == "cancelled"
+    assert told["summary"]["exact_match"] == {"mean": None, "n": 0, "low": None, "high": None}
+
+
+def test_a_run_that_went_on_before_it_was_told_has_no_numbers_in_the_message(endpoint: Endpoint, hook: Hook) -> None:
+    endpoint()
+    receiver = hook()
+    run = make_run(make_dataset(2))
+    cancel_run(run)
+    resume_run(run)
+    assert send_due() == 1
+    told = receiver.messages[0].json["data"]["run"]
+    assert told["status"] == "cancelled"
+    assert told["summary"] is told["done"] is told["errors"] is None
+
+
+def test_every_end_of_a_run_is_told_and_only_to_who_wants_it(endpoint: Endpoint, hook: Hook, settings: Any) -> None:
+    endpoint()
+    receiver = hook()
+    configured(settings, all=receiver.webhook(), failures=receiver.webhook(events=["run.failed"]))
+    for end in (transitions.cancel, lambda pk: transitions.fail(pk, "why [prompt]")):
+        end(make_run(make_dataset(1)).pk)
+    unattended_runs()
+    assert send_due() == 3
+    told = sorted(message.json["type"] for message in receiver.messages)
+    assert told == ["run.cancelled", "run.failed", "run.failed"]
+    assert not any(b"[prompt]" in message.body for message in receiver.messages)
+
+
+def test_a_run_that_pauses_for_its_budget_is_told(endpoint: Endpoint, hook: Hook) -> None:
+    endpoint()
+    receiver = hook()
+    run = make_run(make_dataset(3), budget_usd=0.000001, max_tokens=100)
+    attend(run.pk)
+    assert Run.objects.get(pk=run.pk).status == RunStatus.PAUSED
+    assert send_due() == 1
+    assert receiver.messages[0].json["data"]["run"]["status"] == "paused"
+
+
+def test_without_webhooks_nothing_is_stored(endpoint: Endpoint) -> None:
+    endpoint()
+    transitions.cancel(make_run().pk)
+    assert not WebhookDelivery.objects.exists()
+    assert send_due() == 0
+
+
+def test_what_is_owed_to_a_webhook_that_was_removed_is_given_up(endpoint: Endpoint, hook: Hook, settings: Any) -> None:
+    _, receiver = completed_run(endpoint, hook)
+    configured(settings)
+    assert send_due() == 0
+    assert the_delivery().state == "given_up"
+    assert not receiver.messages
+
+
+@pytest.mark.parametrize("value", [None, "", "secret-s3cret", "whsec_s3cret!", "whsec_czNjcmV0"])
+def test_nothing_is_sent_unsigned(
+    endpoint: Endpoint, hook: Hook, monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    _, receiver = completed_run(endpoint, hook)
+    monkeypatch.delenv(SECRET_ENV) if value is None else monkeypatch.setenv(SECRET_ENV, value)
+    assert send_due() == 0
+    assert not receiver.messages
+    delivery = the_delivery()
+    assert delivery.state == "pending"
+    assert SECRET_ENV in delivery.last_error
+    assert not value or value not in delivery.last_error
+
+
+def test_a_message_is_sent_again_on_demand_and_that_is_recorded(endpoint: Endpoint, hook: Hook) -> None:
+    _, receiver = completed_run(endpoint, hook)
+    with pytest.raises(NotPossible):
+        send_again(the_delivery())
+    send_due()
+    user = User.objects.create_user("ada")
+    send_again(the_delivery(), user)
+    assert send_due() == 1
+    first, second = receiver.messages
+    assert (first.headers["webhook-id"], first.body) == (second.headers["webhook-id"], second.body)
+    assert AuditEntry.objects.get(action="webhook.send").account == user
+
+
+def test_a_run_is_deleted_with_its_messages(endpoint: Endpoint, hook: Hook) -> None:
+    run, _ = completed_run(endpoint, hook)
+    delete_run(run)
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_the_configuration_knows_every_event() -> None:
+    assert set(get_args(WebhookEvent)) == set(WebhookDelivery.Event.values)

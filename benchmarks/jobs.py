@@ -1,0 +1,47 @@
+"""Celery jobs: ids in, the engine called. A job may come twice, late or never; the sweep makes up for what is lost."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+from django.db import close_old_connections
+
+from benchmarks.engine import attendance, calibrating, canvas_sets
+from benchmarks.engine.clerk import STOPPING
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(name="benchmarks.jobs.work_on_run")
+def work_on_run(run_id: int) -> None:
+    """Work one shift on a run: prepare it, ask, write down, close; then ring again for whatever is left."""
+    close_old_connections()
+    for needed in attendance.attend(run_id, work_on_run.delay):
+        work_on_run.delay(needed)
+
+
+@shared_task(name="benchmarks.jobs.sweep")
+def sweep() -> None:
+    """Find runs, canvas sets and calibrations that nobody works on, whatever died or got lost, and ring for each."""
+    close_old_connections()
+    for run_id in attendance.unattended_runs():
+        work_on_run.delay(run_id)
+    for set_id in canvas_sets.idle_sets():
+        draw_canvases.delay(set_id)
+    for calibration_id in calibrating.unattended_calibrations():
+        calibrate_judge.delay(calibration_id)
+
+
+@shared_task(name="benchmarks.jobs.draw_canvases")
+def draw_canvases(set_id: int) -> None:
+    """Draw a canvas set until it has what is wanted, then audit what is new."""
+    close_old_connections()
+    canvas_sets.work_on(set_id, STOPPING.is_set)
+
+
+@shared_task(name="benchmarks.jobs.calibrate_judge")
+def calibrate_judge(calibration_id: int) -> None:
+    """Examine a judge on answers of known truth."""
+    close_old_connections()
+    calibrating.work_on_calibration(calibration_id)
