@@ -1,0 +1,169 @@
+"""Reads of datasets, their versions, tasks and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Left
+
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, Task
+from benchmarks.queries.keyset import Order, keyset_page, window_page
+
+PREVIEW = 160
+TASKS_ON_A_PAGE = 50
+TEXTS_SEARCHED, NAMES_SEARCHED = 2_000, 10_000
+"""A search looks through so many tasks at a time, and says how far it came: their texts, or their names alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilters:
+    text: str = ""
+    difficulty: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    rows: list[Task]
+    after: str | None = None
+    before: str | None = None
+    searched_to: int | None = None
+    """The last position that a text search looked at; ``None`` where nothing was searched for."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChanges:
+    """What differs between two versions, as tasks by their id."""
+
+    added: list[Task]
+    removed: list[Task]
+    changed: list[tuple[Task, Task]]
+
+
+def dataset_list(kind: str = "") -> QuerySet[Dataset]:
+    """Datasets with their current version, their file, the number of their runs and the latest of these."""
+    latest = Run.objects.filter(dataset=OuterRef("pk")).order_by("-id")
+    counted = (
+        Run.objects.filter(dataset=OuterRef("pk")).order_by().values("dataset").annotate(n=Count("pk")).values("n")
+    )
+    found = (
+        Dataset.objects.select_related("current_version", "file")
+        .defer(
+            "current_version__tools", "current_version__tool_results", "current_version__description", "file__problems"
+        )
+        .annotate(
+            run_count=Subquery(counted),
+            last_run_id=Subquery(latest.values("id")[:1]),
+            last_run_at=Subquery(latest.values("created_at")[:1]),
+            last_run_status=Subquery(latest.values("status")[:1]),
+            last_run_model=Subquery(latest.values("model")[:1]),
+            last_run_external=Subquery(latest.values("external_format")[:1]),
+        )
+    )
+    return found.filter(kind=kind) if kind else found
+
+
+def runnable_datasets() -> list[Dataset]:
+    """Datasets that a run can be started on, by name."""
+    return list(
+        Dataset.objects.filter(current_version__isnull=False)
+        .select_related("current_version")
+        .only("slug", "name", "kind", "current_version__facets")
+        .order_by("kind", "slug")
+    )
+
+
+def dataset_detail(slug: str) -> Dataset:
+    """Raises ``Dataset.DoesNotExist``."""
+    return Dataset.objects.select_related("current_version", "file", "canvas_set").get(slug=slug)
+
+
+def versions_of(dataset: Dataset) -> list[DatasetVersion]:
+    """Newest first, without tools and descriptions."""
+    return list(
+        dataset.versions.select_related("created_by")
+        .defer("tools", "tool_results", "description")
+        .order_by("-number")[:50]
+    )
+
+
+def version_of(dataset: Dataset, number: int) -> DatasetVersion:
+    """Raises ``DatasetVersion.DoesNotExist``."""
+    return dataset.versions.get(number=number)
+
+
+def task_list(version: DatasetVersion) -> QuerySet[Task]:
+    """Tasks of a version in order, with the beginnings of their texts."""
+    tasks = version.tasks.order_by("position")
+    return tasks.only("version", "position", "task_id", "name", "difficulty", "group", "n_shapes").annotate(
+        input_preview=Left("input", PREVIEW), expected_preview=Left("expected_output", PREVIEW)
+    )
+
+
+def task_page(
+    version: DatasetVersion, filters: TaskFilters, after: str | None = None, before: str | None = None
+) -> TaskPage:
+    """One page of a version's tasks, in two queries at most. Raises ``BadCursor``.
+
+    A search goes through the tasks window by window. It reads what is asked where people have written that; generated
+    tasks are many, and their names say what they hold. A task of exactly the id searched for comes first,
+    wherever it stands.
+    """
+    facets = version.facets
+    if not (_known(facets, "difficulty", filters.difficulty) and _known(facets, "group", filters.group)):
+        return TaskPage([])
+    tasks = task_list(version)
+    if filters.difficulty:
+        tasks = tasks.filter(difficulty=filters.difficulty)
+    if filters.group:
+        tasks = tasks.filter(group=filters.group)
+    if not filters.text:
+        page = keyset_page(tasks, Order("position"), TASKS_ON_A_PAGE, after, before)
+        return TaskPage(page.rows, page.after, page.before)
+    named = [] if after else list(tasks.filter(task_id=filters.text))
+    written = version.dataset.kind == Dataset.Kind.YAML
+    window = TEXTS_SEARCHED if written else NAMES_SEARCHED
+    others = tasks.exclude(task_id=filters.text)
+    found = window_page(
+        others, _said(filters.text, written), TASKS_ON_A_PAGE, window=window, last=version.task_count, after=after
+    )
+    return TaskPage([*named, *found.rows], found.after, searched_to=found.searched_to)
+
+
+def _known(facets: dict[str, Any], name: str, value: str) -> bool:
+    """Whether any task of the version has the value; saves looking through all of them for one that none has."""
+    return not value or value in facets.get(name, ())
+
+
+def _said(text: str, written: bool) -> Q:
+    wanted = Q(task_id__icontains=text) | Q(name__icontains=text)
+    return wanted | Q(input__icontains=text) | Q(expected_output__icontains=text) if written else wanted
+
+
+def task_detail(dataset: Dataset, pk: int) -> Task:
+    """Raises ``Task.DoesNotExist``."""
+    return Task.objects.select_related("version").get(pk=pk, version__dataset=dataset)
+
+
+def files_to_mend() -> list[DatasetFile]:
+    """Files in the datasets directory that are broken, gone, or wait for a decision."""
+    return list(DatasetFile.objects.exclude(state=DatasetFile.State.GOOD).select_related("dataset"))
+
+
+def version_changes(old: DatasetVersion, new: DatasetVersion, limit: int = 200) -> VersionChanges:
+    """Tasks added, removed and changed from ``old`` to ``new``; of each at most ``limit``. Four queries."""
+    before, after = (dict(_hashes(version)) for version in (old, new))
+    changed = [task_id for task_id, digest in after.items() if before.get(task_id, digest) != digest][:limit]
+    first = {task.task_id: task for task in old.tasks.filter(task_id__in=changed)}
+    second = {task.task_id: task for task in new.tasks.filter(task_id__in=changed)}
+    return VersionChanges(
+        added=list(new.tasks.filter(task_id__in=[key for key in after if key not in before][:limit])),
+        removed=list(old.tasks.filter(task_id__in=[key for key in before if key not in after][:limit])),
+        changed=[(first[task_id], second[task_id]) for task_id in changed],
+    )
+
+
+def _hashes(version: DatasetVersion) -> Any:
+    return version.tasks.order_by("position").values_list("task_id", "content_hash")

@@ -1,0 +1,126 @@
+"""Reads of runs. Lists carry the summary, never the breakdown, the parameters or the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from benchmarks.models import LIVE, Run, RunStatus
+
+COMPLETED = (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
+TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
+
+_LIST_FIELDS = (
+    "model",
+    "external_format",
+    "metrics",
+    "judge_model",
+    "representation",
+    "few_shot",
+    "limit",
+    "task_classes",
+    "status",
+    "error_message",
+    "total",
+    "done",
+    "errors",
+    "cost_usd",
+    "judge_cost_usd",
+    "summary",
+    "summarised_at",
+    "created_at",
+    "started_at",
+    "completed_at",
+    "dataset__slug",
+    "dataset__name",
+    "dataset__kind",
+    "dataset_version__number",
+)
+SORTS = {
+    "newest": ("-id",),
+    "oldest": ("id",),
+    "model": ("model", "-id"),
+    "dataset": ("dataset__slug", "-id"),
+    "status": ("status", "-id"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilters:
+    dataset: str = ""
+    model: str = ""
+    status: str = ""
+    sort: str = "newest"
+
+
+def runs() -> QuerySet[Run]:
+    """All runs as lists show them, newest first."""
+    return Run.objects.select_related("dataset", "dataset_version").only(*_LIST_FIELDS)
+
+
+def run_list(filters: RunFilters) -> QuerySet[Run]:
+    found = runs().order_by(*SORTS.get(filters.sort, SORTS["newest"]))
+    if filters.dataset:
+        found = found.filter(dataset__slug=filters.dataset)
+    if filters.model:
+        found = found.filter(model=filters.model)
+    if filters.status:
+        found = found.filter(status=filters.status)
+    return found
+
+
+def live_runs(limit: int) -> list[Run]:
+    return list(runs().filter(status__in=LIVE).order_by("-id")[:limit])
+
+
+def latest_runs(limit: int) -> list[Run]:
+    return list(runs()[:limit])
+
+
+def troubled_runs(limit: int) -> list[Run]:
+    """The latest runs that failed, ended with errors or ran out of budget."""
+    return list(runs().filter(status__in=TROUBLED).order_by("-id")[:limit])
+
+
+def completed_runs(limit: int) -> list[Run]:
+    return list(runs().filter(status__in=COMPLETED).order_by("-id")[:limit])
+
+
+def run_detail(pk: int) -> Run:
+    """One run with everything about it. Raises ``Run.DoesNotExist``."""
+    return Run.objects.select_related("dataset", "dataset_version", "parent", "created_by").get(pk=pk)
+
+
+def run_status(pk: int) -> Run:
+    """One run as its status shows it, without what is only drawn once. Raises ``Run.DoesNotExist``."""
+    return (
+        Run.objects.select_related("dataset", "dataset_version")
+        .defer("breakdown", "environment", "parameters")
+        .get(pk=pk)
+    )
+
+
+def other_ways(run: Run, limit: int = 12) -> list[Run]:
+    """The latest completed run of the same model on the same version for each other way of asking."""
+    same = runs().filter(dataset_version=run.dataset_version_id, model=run.model, status__in=COMPLETED, limit=None)
+    latest: dict[tuple[str, bool], Run] = {}
+    for other in same.defer("summary")[:200]:
+        latest.setdefault((other.representation, other.few_shot), other)
+    latest.pop((run.representation, run.few_shot), None)
+    return list(latest.values())[:limit]
+
+
+def runs_to_hold_against(run: Run, limit: int = 4) -> list[Run]:
+    """The latest other completed run of each model on the same dataset: the model's own before all others'."""
+    others = runs().filter(dataset=run.dataset_id, status__in=COMPLETED).exclude(pk=run.pk).defer("summary")
+    latest: dict[str, Run] = {}
+    for other in others[:100]:
+        latest.setdefault(other.model_label, other)
+    return sorted(latest.values(), key=lambda other: (other.model != run.model, -other.pk))[:limit]
+
+
+def models_used(*, external: bool = True) -> list[str]:
+    """The names of all models that any run asked, sorted; without ``external`` those that were asked from here."""
+    found = Run.objects.all() if external else Run.objects.filter(external_format="")
+    return list(found.order_by("model").values_list("model", flat=True).distinct())
