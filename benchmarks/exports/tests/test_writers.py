@@ -1,0 +1,187 @@
+"""Files of results are read back whole, hold nothing that runs, and are written in constant memory."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import io
+import json
+import math
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from benchmarks.exports import parquet_file
+from benchmarks.exports.csv_file import BYTE_ORDER_MARK, csv_pieces, defused
+from benchmarks.exports.html_file import Head, html_pieces
+from benchmarks.exports.jsonl_file import jsonl_pieces
+from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell
+
+METRICS = ["exact_match", "correctness"]
+ROW = ResultRow(
+    run=1,
+    result=2,
+    position=3,
+    task_id="t",
+    task_name="Task",
+    repeat=1,
+    difficulty="easy",
+    group="",
+    n_shapes=None,
+    state="done",
+    outcome="correct",
+    input="What is 1 + 1?",
+    expected_output="2",
+    actual_output="2",
+    error_kind="",
+    error_message="",
+    duration_ms=12.5,
+    tokens_in=5,
+    tokens_out=1,
+    cost_usd=None,
+    judge_cost_usd=0.0,
+    attempts=1,
+    finish_reason="stop",
+    finished_at=datetime(2030, 1, 2, tzinfo=UTC),
+    scores={"exact_match": ScoreCell(1.0, "scored"), "correctness": ScoreCell(None, "judge_error", "=timeout")},
+)
+HEAD = Head("Run 1: <b>m</b>", [("Dataset", "sums")], [("exact_match", "1.000")], ['<svg xmlns="…"></svg>'])
+HOSTILE = ['=HYPERLINK("http://evil.example","x")', "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "\n=1", "＝1"]
+TEXTS = [
+    *HOSTILE,
+    'a "quoted", text',
+    "two\nlines",
+    "two\r\nlines",
+    "<script>alert(1)</script>",
+    "ünïcode 🟢",
+    "",
+    "plain",
+]
+
+
+def read_csv(rows: Iterable[ResultRow]) -> list[dict[str, str]]:
+    text = "".join(csv_pieces(rows, METRICS))
+    assert text.startswith(BYTE_ORDER_MARK)
+    return list(csv.DictReader(io.StringIO(text.removeprefix(BYTE_ORDER_MARK), newline="")))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_csv_gives_every_text_back_but_for_the_apostrophe_that_defuses_it(text: str) -> None:
+    (found,) = read_csv([replace(ROW, actual_output=text)])
+    assert found["actual_output"] == defused(text)
+    assert found["actual_output"].removeprefix("'") == text
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("name", ["input", "expected_output", "actual_output", "task_id", "error_message"])
+def test_no_cell_of_a_csv_file_begins_like_a_formula(text: str, name: str) -> None:
+    (found,) = read_csv([replace(ROW, **{name: text})])
+    assert found[name].startswith("'")
+
+
+def test_numbers_of_a_csv_file_stay_numbers_and_unknown_ones_stay_empty() -> None:
+    (found,) = read_csv([replace(ROW, duration_ms=-1.5)])
+    assert (float(found["duration_ms"]), found["cost_usd"], float(found["judge_cost_usd"])) == (-1.5, "", 0.0)
+    assert (found["score:exact_match"], found["score:correctness"]) == ("1.0", "")
+    assert found["unscored:correctness"] == "judge_error: =timeout"
+    assert list(found)[: len(PLAIN_FIELDS)] == list(PLAIN_FIELDS)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_json_lines_give_every_text_back_as_it_was(text: str) -> None:
+    lines = b"".join(jsonl_pieces([replace(ROW, actual_output=text), ROW])).splitlines()
+    assert len(lines) == 2
+    first = json.loads(lines[0])
+    assert first["actual_output"] == text
+    assert first["scores"]["correctness"] == {"value": None, "status": "judge_error", "reason": "=timeout"}
+
+
+class Seen(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</pre></table>"])
+def test_a_report_shows_hostile_texts_as_texts_and_fetches_nothing(text: str) -> None:
+    hostile = replace(ROW, input=text, actual_output=text, task_id=text, outcome=text)
+    seen = Seen()
+    seen.feed("".join(html_pieces(HEAD, [hostile], METRICS)))
+    assert seen.text.count(text) == 4
+    assert not {"script", "link", "iframe", "object", "form", "b"} & {tag for tag, _ in seen.tags}
+    attributes = [(name, value or "") for _, found in seen.tags for name, value in found.items()]
+    assert not [name for name, _ in attributes if name.startswith("on")]
+    assert all(value.startswith("data:image/svg+xml;base64,") for name, value in attributes if name in ("src", "href"))
+
+
+def test_a_report_says_how_much_of_a_long_text_it_leaves_out() -> None:
+    assert "… 3,000 more characters" in "".join(html_pieces(HEAD, [replace(ROW, input="x" * 5_000)], METRICS))
+
+
+WRITERS: dict[str, Callable[[Iterable[ResultRow]], Iterator[Any]]] = {
+    "csv": lambda rows: csv_pieces(rows, METRICS),
+    "jsonl": jsonl_pieces,
+    "html": lambda rows: html_pieces(HEAD, rows, METRICS),
+}
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_the_memory_of_a_writer_does_not_grow_with_the_rows(form: str) -> None:
+    """A writer that kept what it wrote would hold all of it at the end; one that does not stays far below a tenth."""
+    highest, written = peak_and_size(form, 20_000)
+    assert highest < written / 10
+
+
+def peak_and_size(form: str, rows: int) -> tuple[int, int]:
+    """Return the most memory that writing ``rows`` rows took and the length of what was written, in bytes."""
+    gc.collect()
+    tracemalloc.start()
+    written = sum(len(piece) for piece in WRITERS[form](ROW for _ in range(rows)))
+    _, highest = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return highest, written
+
+
+def test_parquet_gives_back_what_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(parquet_file, "GROUP_ROWS", 4)
+    rows = [replace(ROW, result=number, actual_output=text) for number, text in enumerate(TEXTS)]
+    rows.append(replace(ROW, result=999, tool_calls=({"name": "add", "arguments": {"a": 1}},), scores={}))
+    pieces = list(parquet_file.parquet_pieces(rows, METRICS))
+    file = parquet.ParquetFile(io.BytesIO(b"".join(pieces)))
+    assert file.num_row_groups == math.ceil(len(rows) / 4) == len(pieces) - 1
+    read = file.read().to_pylist()
+    assert [row["actual_output"] for row in read[:-1]] == TEXTS
+    first, last = read[0], read[-1]
+    assert {name: first[name] for name in PLAIN_FIELDS} == {name: getattr(rows[0], name) for name in PLAIN_FIELDS}
+    assert (first["score:exact_match"], first["unscored:exact_match"]) == (1.0, None)
+    assert (first["score:correctness"], first["unscored:correctness"]) == (None, "judge_error: =timeout")
+    assert (json.loads(last["tool_calls"]), last["score:exact_match"]) == (
+        [{"name": "add", "arguments": {"a": 1}}],
+        None,
+    )
+
+
+def test_parquet_without_results_is_a_file_with_columns() -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(b"".join(parquet_file.parquet_pieces([], METRICS))))
+    assert (table.num_rows, table.column_names[0]) == (0, "run")
+
+
+def test_a_row_group_of_long_texts_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(parquet_file, "GROUP_CHARACTERS", 100)
+    rows = (replace(ROW, actual_output="x" * 60) for _ in range(10))
+    assert len(list(parquet_file.parquet_pieces(rows, METRICS))) == 6
