@@ -1,0 +1,38 @@
+"""Which code made a run: the release, and the commit where the code runs from a checkout."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks import __version__
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@cache
+def code_version() -> str:
+    """Such as ``0.1.0 (4f2a91c)``; a trailing ``+`` says that files were changed after that commit."""
+    git = shutil.which("git")
+    if git is None or not (_ROOT / ".git").exists():
+        return __version__
+    described = subprocess.run(
+        [git, "describe", "--always", "--dirty=+", "--exclude=*"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    commit = described.stdout.strip()
+    return f"{__version__} ({commit})" if commit else __version__
+
+
+@cache
+def package_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,171 @@
+"""A run held against the same run on fresh canvases: what is drawn, what is started, and what is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from benchmarks.engine.attendance import attend
+from benchmarks.loopback.replies import Asked
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import Dataset, Run, RunStatus
+from benchmarks.queries.statistics import contamination_check
+from benchmarks.services import canvas_sets as drawing
+from benchmarks.services.contamination import check_contamination
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.runs import start_run
+from benchmarks.statistics.contamination import Sample, published_against_fresh
+from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
+from benchmarks.tests.factories import make_dataset, make_run
+from tasks_app.models import CanvasSet
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Endpoint = Callable[..., LoopbackServer]
+
+
+def ended(run: Run) -> Run:
+    while attend(run.pk):
+        pass
+    run.refresh_from_db()
+    return run
+
+
+def memoriser(dataset: Dataset) -> Callable[[Asked], str]:
+    """A model that has learnt the answers of one set by heart and says No to everything else."""
+    tasks = dataset.current_version.tasks.filter(group="existence")
+    answers = dict(tasks.values_list("question__canvas__descriptions__full", "expected_output"))
+
+    def reply(asked: Asked) -> str:
+        shown = re.search(r"Canvas:\n(.*?)\n\n", asked.prompt, re.DOTALL)
+        known = {text.strip(): answer for text, answer in answers.items()}
+        return f"Answer: {known.get(shown[1].strip(), 'No') if shown else 'No'}"
+
+    return reply
+
+
+@pytest.fixture
+def published() -> CanvasSet:
+    return make_canvas_set("4-6", 90)
+
+
+def test_a_model_that_learnt_a_set_by_heart_is_found_out(
+    endpoint: Endpoint, published: CanvasSet, client: Client
+) -> None:
+    endpoint(memoriser(published.dataset))
+    run = canvas_run(published, "loop/model", tasks=["existence"])
+    assert run.summary["metrics"]["task_score"]["mean"] == 1.0
+    fresh = check_contamination(run)
+    assert contamination_check(run).sentence.startswith(f"Run {fresh.pk} asks the same about fresh canvases")
+    ended(fresh)
+    check = contamination_check(run)
+    assert check == contamination_check(fresh)
+    assert (check.found.n_published, check.found.n_fresh) == (90, 90)
+    assert check.found.low > 0.2
+    assert "it may have been trained on it" in check.sentence
+    told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
+    assert told["difference"] == check.found.difference
+    assert (told["low"], told["high"], told["p_value"]) == (check.found.low, check.found.high, check.found.p_value)
+    assert (told["published"], told["fresh"], told["sentence"]) == (run.pk, fresh.pk, check.sentence)
+
+
+def test_a_model_that_knows_nothing_of_a_set_is_not_accused(published: CanvasSet) -> None:
+    run = canvas_run(published, "baseline/solver")
+    check_contamination(run)
+    fresh = ended(run.fresh_runs.get())
+    found = contamination_check(fresh).found
+    assert found.low <= 0 <= found.high
+    assert "no difference" in contamination_check(fresh).sentence
+
+
+def test_the_difference_is_taken_by_number_of_shapes_with_canvases_as_clusters(published: CanvasSet) -> None:
+    run = canvas_run(published, "baseline/random")
+    fresh = ended(check_contamination(run))
+
+    def sample(of: Run, n_shapes: int) -> Sample:
+        rows = of.scores.filter(value__isnull=False, result__n_shapes=n_shapes).order_by("pk")
+        return Sample(*(list(column) for column in zip(*rows.values_list("value", "result__cluster"), strict=True)))
+
+    expected = published_against_fresh({str(n): (sample(run, n), sample(fresh, n)) for n in (4, 5, 6)})
+    found = contamination_check(run).found
+    assert (found.difference, found.low, found.high, found.p_value) == pytest.approx(
+        (expected.difference, expected.low, expected.high, expected.p_value)
+    )
+
+
+def test_the_fresh_set_is_of_the_same_kind_and_shares_no_canvas(published: CanvasSet) -> None:
+    run = canvas_run(published, "baseline/reference", tasks=["count", "existence"], few_shot=True, repeats=2)
+    fresh = ended(check_contamination(run))
+    drawn = fresh.dataset.canvas_set
+    for name in ("shapes_low", "shapes_high", "tracking_steps", "task_classes", "count", "generator_version"):
+        assert getattr(drawn, name) == getattr(published, name), name
+    assert drawn.seed != published.seed
+    hashes = [set(of.dataset_version.tasks.values_list("content_hash", flat=True)) for of in (run, fresh)]
+    assert not hashes[0] & hashes[1]
+    for name in ("model", "metrics", "task_classes", "few_shot", "repeats", "representation", "parameters"):
+        assert getattr(fresh, name) == getattr(run, name), name
+    assert (fresh.fresh_of, fresh.parent) == (run, run)
+
+
+def test_seeds_differ_from_check_to_check(published: CanvasSet) -> None:
+    seeds = {check_contamination(canvas_run(published, "baseline/reference")).dataset.canvas_set.seed for _ in range(3)}
+    assert len(seeds) == 3
+
+
+def test_a_run_over_part_of_a_set_gets_as_many_fresh_canvases(published: CanvasSet) -> None:
+    run = canvas_run(published, "baseline/reference", tasks=["existence"], limit=12)
+    fresh = ended(check_contamination(run))
+    assert fresh.limit is None
+    assert fresh.total == fresh.dataset.canvas_set.count == 12
+
+
+def test_the_run_waits_for_all_its_canvases(published: CanvasSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.services.contamination.DRAWN_AT_ONCE", 30)
+    monkeypatch.setattr(drawing, "_have_it_drawn", lambda canvas_set: None)
+    run = canvas_run(published, "baseline/reference", tasks=["existence"])
+    fresh = check_contamination(run)
+    assert fresh.dataset.canvas_set.count == 30
+    assert ended(fresh).total == 90
+
+
+def test_a_check_is_refused_where_there_is_nothing_to_check(endpoint: Endpoint, published: CanvasSet) -> None:
+    endpoint(lambda asked: "4")
+    of_yaml = ended(make_run(make_dataset(2)))
+    with pytest.raises(NotPossible, match="Only a run on a canvas set"):
+        check_contamination(of_yaml)
+    queued = start_run({"dataset": published.dataset.slug, "model": "baseline/reference"})
+    with pytest.raises(NotPossible, match="once it has completed"):
+        check_contamination(queued)
+    run = ended(queued)
+    fresh = ended(check_contamination(run))
+    with pytest.raises(NotPossible, match="itself on fresh canvases"):
+        check_contamination(fresh)
+    with pytest.raises(NotPossible, match="checks it already"):
+        check_contamination(run)
+    Run.objects.filter(pk=fresh.pk).update(status=RunStatus.FAILED)
+    assert check_contamination(run).pk != fresh.pk
+
+
+def test_a_run_that_can_no_longer_be_started_leaves_no_set_behind(
+    endpoint: Endpoint, published: CanvasSet, settings: Any
+) -> None:
+    endpoint(lambda asked: "Answer: Yes")
+    run = canvas_run(published, "loop/model", tasks=["existence"])
+    Run.objects.filter(pk=run.pk).update(model="gone/model")
+    run.refresh_from_db()
+    before = CanvasSet.objects.count()
+    with pytest.raises(InvalidRequest, match="gone"):
+        check_contamination(run)
+    assert CanvasSet.objects.count() == before
+
+
+def test_the_api_starts_a_check(published: CanvasSet, client: Client) -> None:
+    run = canvas_run(published, "baseline/reference", tasks=["existence"])
+    address = f"/api/v1/benchmarks/runs/{run.pk}/contamination-check"
+    answer = client.post(address)
+    assert answer.status_code == 201
+    assert Run.objects.get(pk=answer.json()["id"]).fresh_of == run
+    assert client.post(address).status_code == 409

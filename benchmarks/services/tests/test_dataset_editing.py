@@ -1,0 +1,199 @@
+"""Edits by hand: each makes a version, passes the checks of YAML, and never overwrites another's unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from benchmarks.dataset_format import DatasetSpec, parse_dataset
+from benchmarks.dataset_format.tests.examples import FULL
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
+from benchmarks.services import dataset_editing as editing
+from benchmarks.services.datasets import import_dataset, spec_of
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.tests.factories import make_dataset, make_task
+
+pytestmark = pytest.mark.django_db
+
+
+def content(dataset: Dataset) -> DatasetSpec:
+    version = Dataset.objects.get(pk=dataset.pk).current_version
+    assert version is not None
+    return spec_of(version)
+
+
+def ids(dataset: Dataset) -> list[str]:
+    return [task.id for task in content(dataset).tasks]
+
+
+def from_a_file(dataset: Dataset) -> DatasetFile:
+    return DatasetFile.objects.create(path="sums.yaml", dataset=dataset, state="good", checked_at=timezone.now())
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (None, ["task-1", "task-2", "new"]),
+        (1, ["new", "task-1", "task-2"]),
+        (2, ["task-1", "new", "task-2"]),
+        (99, ["task-1", "task-2", "new"]),
+    ],
+)
+def test_a_task_is_added_at_its_place(place: int | None, expected: list[str]) -> None:
+    dataset = make_dataset(2)
+    user = User.objects.create_user("ada")
+    task = make_task(3, id="new")
+    version = editing.add_task(dataset, dataset.current_version_id, task, place=place, user=user)
+    assert (version.number, version.origin, version.created_by) == (2, "admin", user)
+    assert ids(dataset) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [(None, ["task-1", "x", "task-3"]), (1, ["x", "task-1", "task-3"]), (3, ["task-1", "task-3", "x"])],
+)
+def test_a_task_is_changed_where_it_stands_or_moved(place: int | None, expected: list[str]) -> None:
+    dataset = make_dataset(3)
+    editing.change_task(dataset, dataset.current_version_id, "task-2", make_task(2, id="x"), place=place)
+    assert ids(dataset) == expected
+
+
+def test_a_version_that_runs_point_at_stays_as_it_was() -> None:
+    dataset = make_dataset(2)
+    before = dataset.current_version
+    editing.remove_tasks(dataset, before.pk, ["task-1"])
+    assert ids(dataset) == ["task-2"]
+    assert [task.id for task in spec_of(before).tasks] == ["task-1", "task-2"]
+
+
+def test_the_last_task_cannot_be_removed() -> None:
+    dataset = make_dataset(1)
+    with pytest.raises(NotPossible, match="at least one task"):
+        editing.remove_tasks(dataset, dataset.current_version_id, ["task-1"])
+
+
+def test_a_task_that_is_gone_meanwhile_cannot_be_changed() -> None:
+    dataset = make_dataset(2)
+    version = editing.remove_tasks(dataset, dataset.current_version_id, ["task-1"])
+    with pytest.raises(NotPossible, match="no task task-1 any more"):
+        editing.change_task(dataset, version.pk, "task-1", make_task(1))
+
+
+EDITS: list[Callable[[Dataset, int | None], Any]] = [
+    lambda dataset, base: editing.add_task(dataset, base, make_task(9)),
+    lambda dataset, base: editing.change_task(dataset, base, "task-1", make_task(1, name="Mine")),
+    lambda dataset, base: editing.remove_tasks(dataset, base, ["task-1"]),
+    lambda dataset, base: editing.change_head(dataset, base, {"name": "Mine", "description": "Mine"}),
+    lambda dataset, base: editing.upload_version(dataset, base, replace(content(dataset), name="Mine")),
+    lambda dataset, base: editing.restore_version(dataset.versions.get(number=1), base),
+]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_begun_on_an_older_version_is_refused_and_names_the_newer(edit: Callable[..., Any]) -> None:
+    dataset = make_dataset(3)
+    begun = dataset.current_version_id
+    ada = User.objects.create_user("ada")
+    newer = editing.change_task(dataset, begun, "task-2", make_task(2, name="Hers"), user=ada)
+    with pytest.raises(editing.EditedMeanwhile, match=r"Version 2, made by ada, .* version 1") as refusal:
+        edit(dataset, begun)
+    assert refusal.value.current == newer
+    assert content(dataset) == spec_of(newer)
+    assert DatasetVersion.objects.count() == 2
+
+
+@pytest.mark.parametrize("edit", EDITS[:5])
+def test_an_edit_of_a_canvas_dataset_is_refused(edit: Callable[..., Any]) -> None:
+    dataset = make_dataset(3)
+    Dataset.objects.update(kind=Dataset.Kind.CANVAS)
+    with pytest.raises(NotPossible, match="generated"):
+        edit(dataset, dataset.current_version_id)
+
+
+@pytest.mark.parametrize("edit", EDITS[:5])
+def test_an_edit_of_a_dataset_with_a_file_makes_a_later_change_of_the_file_ask(edit: Callable[..., Any]) -> None:
+    dataset = make_dataset(3)
+    from_a_file(dataset)
+    edit(dataset, dataset.current_version_id)
+    assert Dataset.objects.get(pk=dataset.pk).edited_here
+
+
+def test_an_upload_of_the_same_content_is_no_edit() -> None:
+    dataset = make_dataset(3)
+    from_a_file(dataset)
+    version = editing.upload_version(dataset, dataset.current_version_id, content(dataset))
+    assert version.number == 1
+    assert not Dataset.objects.get(pk=dataset.pk).edited_here
+
+
+def test_problems_of_the_edited_task_come_under_its_own_keys() -> None:
+    dataset = make_dataset(3)
+    with pytest.raises(InvalidRequest) as refusal:
+        editing.add_task(dataset, dataset.current_version_id, make_task(1))
+    assert refusal.value.errors == {"id": ['"task-1" is given twice, first at tasks[0].id']}
+
+
+def test_problems_of_other_tasks_are_told_by_their_path() -> None:
+    found = parse_dataset(FULL.encode(), "full.yaml").spec
+    assert found is not None
+    dataset = import_dataset(found, "full", DatasetVersion.Origin.UPLOAD).dataset
+    values = {"name": "x", "description": "x", "tool_results": {"subtract": 3}}
+    with pytest.raises(InvalidRequest) as refusal:
+        editing.change_head(dataset, dataset.current_version_id, values)
+    assert list(refusal.value.errors) == ["tool_results.subtract"]
+    assert content(dataset) == found
+
+
+@pytest.mark.parametrize(
+    ("slug", "message"),
+    [("", "letters"), ("a b", "letters"), ("x" * 101, "letters"), ("../x", "letters"), ("sums", "already")],
+)
+def test_a_dataset_of_an_unfit_or_taken_slug_is_refused(slug: str, message: str) -> None:
+    dataset = make_dataset(1)
+    for make in (
+        lambda: editing.upload_dataset(slug, content(dataset)),
+        lambda: editing.duplicate_dataset(dataset, slug, "Copy"),
+        lambda: editing.create_dataset(slug, {}),
+    ):
+        with pytest.raises(InvalidRequest) as refusal:
+            make()
+        assert message in refusal.value.errors["slug"][0]
+    assert Dataset.objects.count() == 1
+
+
+def test_a_copy_has_the_content_and_its_own_name() -> None:
+    dataset = make_dataset(2)
+    copy = editing.duplicate_dataset(dataset, "copy", "A copy").dataset
+    assert content(copy) == replace(content(dataset), name="A copy")
+    assert content(dataset).name == "Sums"
+
+
+def test_restoring_makes_the_earlier_version_itself_current_again() -> None:
+    dataset = make_dataset(2)
+    first = dataset.current_version
+    second = editing.remove_tasks(dataset, first.pk, ["task-1"])
+    assert editing.restore_version(first, second.pk) == first
+    assert ids(dataset) == ["task-1", "task-2"]
+
+
+def test_a_dataset_goes_with_its_versions_and_its_vanished_file() -> None:
+    dataset = make_dataset(2)
+    from_a_file(dataset)
+    editing.remove_tasks(dataset, dataset.current_version_id, ["task-1"])
+    editing.delete_dataset(dataset)
+    assert not Dataset.objects.exists()
+    assert not DatasetVersion.objects.exists()
+    assert not DatasetFile.objects.exists()
+
+
+def test_a_dataset_with_runs_stays() -> None:
+    dataset = make_dataset(2)
+    Run.objects.create(dataset=dataset, dataset_version=dataset.current_version, model="a/b", metrics=[])
+    with pytest.raises(NotPossible, match="has 1 run, which would lose what was asked"):
+        editing.delete_dataset(dataset)
+    assert content(dataset).name == "Sums"

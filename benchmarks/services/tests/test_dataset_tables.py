@@ -1,0 +1,93 @@
+"""The command that makes YAML files of tables."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from benchmarks.dataset_format import limits, read_dataset_file
+from benchmarks.models import Dataset
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any) -> Path:
+    settings.DATASETS_DIR = tmp_path / "datasets"
+    settings.DATASETS_DIR.mkdir()
+    return tmp_path
+
+
+def write(folder: Path, rows: list[dict[str, Any]], name: str = "Harbour rules.jsonl") -> str:
+    path = folder / name
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return str(path)
+
+
+def take(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("datasets", "import", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_table_becomes_a_file_that_is_taken_over(folder: Path) -> None:
+    told = take(write(folder, [{"question": "Tide?", "answer": "low"}, {"question": "Wind?", "answer": "west"}]))
+    assert told.splitlines()[0] == "Columns: input: question; expected: answer; id: the line's number"
+    assert "harbour-rules.yaml: 2 tasks." in told
+    call_command("datasets", "sync", stdout=io.StringIO())
+    dataset = Dataset.objects.get()
+    assert dataset.current_version is not None
+    assert (dataset.slug, dataset.current_version.task_count) == ("harbour-rules", 2)
+
+
+def test_a_table_with_mistakes_writes_nothing(folder: Path) -> None:
+    path = write(folder, [{"question": ""}, {"question": "Wind?"}, {"question": 1, "id": "x"}])
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("datasets", "import", path, stdout=out)
+    assert ended.value.code == 1
+    assert "Harbour rules.jsonl:1: input: is empty" in out.getvalue()
+    assert not list((folder / "datasets").iterdir())
+
+
+def test_a_file_that_is_there_stays(folder: Path) -> None:
+    path = write(folder, [{"question": "Tide?"}])
+    take(path, "--slug", "rules")
+    with pytest.raises(CommandError, match=r"is there already.*--replace") as refused:
+        take(path, "--slug", "rules")
+    assert refused.value.returncode == 2
+    take(path, "--slug", "rules", "--replace", "--name", "Rules")
+    parsed = read_dataset_file(folder / "datasets/rules.yaml", folder / "datasets")
+    assert parsed.spec is not None
+    assert parsed.spec.name == "Rules"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--slug", "../x"], "--slug: use 1 to 100 letters"),
+        (["--limit", "0"], "--limit: a number of at least 1"),
+        (["--input", "nothing"], 'there is no column "nothing"'),
+    ],
+)
+def test_what_is_asked_wrongly_is_told(folder: Path, arguments: list[str], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        take(write(folder, [{"question": "Tide?"}]), *arguments)
+    assert not list((folder / "datasets").iterdir())
+
+
+def test_a_dataset_that_would_be_too_large_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_BYTES", 1_000)
+    with pytest.raises(CommandError, match="Take fewer rows with --limit"):
+        take(write(folder, [{"question": "Tide? " * 50} for _ in range(10)]))
+
+
+def test_mistakes_are_told_as_json(folder: Path) -> None:
+    out = io.StringIO()
+    with pytest.raises(SystemExit):
+        call_command("datasets", "import", write(folder, [{"question": ""}]), "--json", stdout=out)
+    assert json.loads(out.getvalue())["problems"][0]["line"] == 1

@@ -1,0 +1,324 @@
+"""A directory of YAML files and the datasets it becomes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from benchmarks.dataset_format.tests.examples import FULL, VALID
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
+from benchmarks.services import datasets as service
+from benchmarks.services.datasets import (
+    Change,
+    import_dataset,
+    save_edited_version,
+    spec_of,
+    sync_datasets,
+)
+from benchmarks.services.errors import NotPossible
+from benchmarks.services.tests.dataset_folder import BROKEN, FIRST, SECOND, changes, current, spec, stored_file
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_new_file_becomes_a_dataset_named_by_the_file(folder: Path, write: Any) -> None:
+    write("demo.yaml", FULL)
+    assert changes(folder) == {"demo.yaml": "new"}
+    dataset = Dataset.objects.get(slug="demo")
+    version = dataset.current_version
+    assert version is not None
+    assert (dataset.kind, dataset.name, dataset.file.state) == ("yaml", "Everything", "good")
+    assert (version.number, version.origin, version.task_count) == (1, "file", 2)
+    assert version.facets["difficulty"] == {"medium": 1, "hard": 1}
+    hints = ("expected_output", "expected_tools", "context", "tests", "schema", "choices", "pattern", "tolerance")
+    assert version.facets["fields"] == dict.fromkeys(hints, 1)
+
+
+def test_a_stored_version_gives_back_the_content_of_its_file(folder: Path, write: Any) -> None:
+    write("demo.yaml", FULL)
+    sync_datasets(folder)
+    assert spec_of(Dataset.objects.get(slug="demo").current_version) == spec(FULL)
+
+
+def test_an_unchanged_file_does_nothing(folder: Path, write: Any) -> None:
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    before = (list(DatasetVersion.objects.values()), list(Dataset.objects.values()), list(DatasetFile.objects.values()))
+    assert changes(folder) == {"demo.yaml": "unchanged"}
+    after = (list(DatasetVersion.objects.values()), list(Dataset.objects.values()), list(DatasetFile.objects.values()))
+    assert after == before
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_where_nothing_changed_one_query_is_enough_and_no_file_is_read(
+    folder: Path, write: Any, count: int, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(count):
+        write(f"demo-{number}.yaml", FIRST)
+    sync_datasets(folder)
+    monkeypatch.setattr(service, "read_content", lambda *_: pytest.fail("a file was read"))
+    with django_assert_num_queries(1):
+        assert set(changes(folder).values()) == {"unchanged"}
+
+
+def test_a_touched_file_of_the_same_content_makes_no_version(folder: Path, write: Any) -> None:
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    write("demo.yaml", FIRST)
+    assert changes(folder) == {"demo.yaml": "unchanged"}
+    assert DatasetVersion.objects.count() == 1
+
+
+def test_a_change_of_layout_alone_makes_no_version(folder: Path, write: Any) -> None:
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    write("demo.yaml", "# a comment\n" + FIRST)
+    assert changes(folder) == {"demo.yaml": "changed"}
+    assert current() == (1, "First")
+    assert DatasetVersion.objects.count() == 1
+
+
+def test_a_changed_file_becomes_a_new_version_and_the_old_one_stays(folder: Path, write: Any) -> None:
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    write("demo.yaml", SECOND)
+    assert changes(folder) == {"demo.yaml": "changed"}
+    assert current() == (2, "Second")
+    versions = Dataset.objects.get(slug="demo").versions.order_by("number")
+    assert [spec_of(version) for version in versions] == [spec(FIRST), spec(SECOND)]
+
+
+def test_a_file_that_goes_back_to_earlier_content_makes_that_version_current_again(folder: Path, write: Any) -> None:
+    for text in (FIRST, SECOND, FIRST):
+        write("demo.yaml", text)
+        sync_datasets(folder)
+    assert current() == (1, "First")
+    assert DatasetVersion.objects.count() == 2
+
+
+def test_a_change_that_keeps_size_and_time_is_found_by_rereading(folder: Path, write: Any) -> None:
+    path = write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    status = path.stat()
+    path.write_text(FIRST.replace("1 + 1", "1 + 2"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert changes(folder) == {"demo.yaml": "unchanged"}
+    assert changes(folder, reread=True) == {"demo.yaml": "changed"}
+
+
+def test_a_file_changed_a_moment_ago_is_read_again_though_size_and_time_agree(folder: Path) -> None:
+    path = folder / "demo.yaml"
+    path.write_text(FIRST)
+    status = path.stat()
+    sync_datasets(folder)
+    path.write_text(FIRST.replace("1 + 1", "1 + 2"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert changes(folder) == {"demo.yaml": "changed"}
+
+
+def test_a_bad_file_does_not_hide_the_good_ones(folder: Path, write: Any) -> None:
+    write("a.yaml", BROKEN)
+    write("b.yaml", FIRST)
+    os.mkfifo(folder / "c.yaml")
+    assert changes(folder) == {"a.yaml": "broken", "b.yaml": "new", "c.yaml": "broken"}
+    assert list(Dataset.objects.values_list("slug", flat=True)) == ["b"]
+
+
+def test_a_broken_file_keeps_its_mistakes_with_line_and_text(folder: Path, write: Any) -> None:
+    write("demo.yaml", BROKEN)
+    report = sync_datasets(folder)
+    (problem,) = stored_file().problems
+    assert (problem["line"], problem["path"], problem["text"]) == (4, "tasks[0].id", "  - id: 001")
+    assert 'quote it, "001"' in problem["message"]
+    assert str(report).splitlines() == ["Datasets: 1 broken.", f"demo.yaml:4: tasks[0].id: {problem['message']}"]
+
+
+def test_while_a_file_is_broken_the_last_good_version_stays_in_use(folder: Path, write: Any) -> None:
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    write("demo.yaml", BROKEN)
+    assert changes(folder) == {"demo.yaml": "broken"}
+    assert current() == (1, "First")
+    assert stored_file().state == "broken"
+
+
+@pytest.mark.parametrize(("mended", "change", "number"), [(FIRST, "unchanged", 1), (SECOND, "changed", 2)])
+def test_a_mended_file_is_good_again(folder: Path, write: Any, mended: str, change: str, number: int) -> None:
+    for text in (FIRST, BROKEN):
+        write("demo.yaml", text)
+        sync_datasets(folder)
+    write("demo.yaml", mended)
+    assert changes(folder) == {"demo.yaml": change}
+    assert current()[0] == number
+    assert (stored_file().state, stored_file().problems) == ("good", [])
+
+
+def test_a_file_that_stays_broken_is_not_written_again(folder: Path, write: Any) -> None:
+    write("demo.yaml", BROKEN)
+    sync_datasets(folder)
+    before = stored_file().checked_at
+    sync_datasets(folder)
+    assert stored_file().checked_at == before
+
+
+def test_a_vanished_file_is_marked_and_its_dataset_and_runs_stay(folder: Path, write: Any) -> None:
+    path = write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    dataset = Dataset.objects.get(slug="demo")
+    run = Run.objects.create(dataset=dataset, dataset_version=dataset.current_version, model="a/b", metrics=[])
+    path.unlink()
+    assert changes(folder) == {"demo.yaml": "vanished"}
+    assert changes(folder) == {}
+    assert stored_file().state == "vanished"
+    assert current() == (1, "First")
+    assert Run.objects.get(pk=run.pk).dataset_version.tasks.count() == 1
+
+
+@pytest.mark.parametrize(("text", "number"), [(FIRST, 1), (SECOND, 2)])
+def test_a_vanished_file_that_returns_is_taken_over_again(folder: Path, write: Any, text: str, number: int) -> None:
+    path = write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    path.unlink()
+    sync_datasets(folder)
+    write("demo.yaml", text)
+    sync_datasets(folder)
+    assert current()[0] == number
+    assert stored_file().state == "good"
+
+
+def test_a_vanished_file_that_never_was_good_is_forgotten(folder: Path, write: Any) -> None:
+    path = write("demo.yaml", BROKEN)
+    sync_datasets(folder)
+    path.unlink()
+    assert changes(folder) == {"demo.yaml": "vanished"}
+    assert not DatasetFile.objects.exists()
+
+
+def test_a_dataset_that_was_deleted_comes_back_while_its_file_is_there(folder: Path, write: Any) -> None:
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    Dataset.objects.filter(slug="demo").update(current_version=None)
+    Dataset.objects.get(slug="demo").delete()
+    assert changes(folder) == {"demo.yaml": "new"}
+    assert current() == (1, "First")
+
+
+def test_two_files_of_one_name_do_not_fight_over_the_dataset(folder: Path, write: Any) -> None:
+    write("demo.yml", FIRST)
+    sync_datasets(folder)
+    write("demo.yaml", SECOND)
+    for _ in range(2):
+        assert changes(folder) == {"demo.yaml": "broken", "demo.yml": "unchanged"}
+    assert current() == (1, "First")
+    (folder / "demo.yml").unlink()
+    assert changes(folder) == {"demo.yaml": "changed", "demo.yml": "vanished"}
+    assert current() == (2, "Second")
+    assert Dataset.objects.get(slug="demo").file.path == "demo.yaml"
+
+
+def test_of_two_new_files_of_one_name_the_first_by_name_is_taken(folder: Path, write: Any) -> None:
+    write("demo.yml", SECOND)
+    write("demo.yaml", FIRST)
+    assert changes(folder) == {"demo.yaml": "new", "demo.yml": "broken"}
+    assert current() == (1, "First")
+
+
+@pytest.mark.parametrize("name", ["my data.yaml", "é.yaml", os.fsdecode(b"\xff.yaml")])
+def test_a_file_whose_name_is_no_identifier_is_told_and_harms_nothing(folder: Path, write: Any, name: str) -> None:
+    write(name, FIRST)
+    (report,) = sync_datasets(folder).files
+    assert report.change == Change.BROKEN
+    assert report.file.isprintable()
+    assert DatasetFile.objects.get().problems[0]["line"] == 1
+    assert not Dataset.objects.exists()
+
+
+def test_a_file_cannot_take_the_name_of_a_canvas_dataset(folder: Path, write: Any) -> None:
+    Dataset.objects.create(slug="demo", name="Canvases", kind=Dataset.Kind.CANVAS)
+    write("demo.yaml", FIRST)
+    (report,) = sync_datasets(folder).files
+    assert report.change == Change.BROKEN
+    assert "is a canvas dataset" in report.problems[0].message
+    assert Dataset.objects.get(slug="demo").name == "Canvases"
+
+
+def test_a_missing_directory_says_what_to_set(folder: Path) -> None:
+    with pytest.raises(NotPossible, match=r"benchmark\.datasets_dir"):
+        sync_datasets(folder / "nowhere")
+
+
+def test_a_missing_directory_marks_nothing_as_vanished(folder: Path, write: Any) -> None:
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    (folder / "demo.yaml").unlink()
+    folder.rmdir()
+    with pytest.raises(NotPossible):
+        sync_datasets(folder)
+    assert stored_file().state == "good"
+
+
+def test_an_upload_over_a_canvas_dataset_is_refused() -> None:
+    dataset = Dataset.objects.create(slug="demo", name="Canvases", kind=Dataset.Kind.CANVAS)
+    with pytest.raises(NotPossible, match="canvas dataset"):
+        import_dataset(spec(FIRST), "demo", DatasetVersion.Origin.UPLOAD)
+    with pytest.raises(NotPossible, match="canvas dataset"):
+        save_edited_version(dataset, spec(FIRST), None)
+    assert not DatasetVersion.objects.exists()
+
+
+def test_text_that_databases_often_refuse_is_stored_as_it_is() -> None:
+    nasty = "\u2028 \x01 \U0010ffff ' \" \\ \x85 \r\n %s \ufeff"
+    text = spec(VALID.replace('"2"', '"x"'))
+    from_values = text.__class__(
+        name=text.name,
+        description=nasty,
+        tasks=tuple(type(task)(id="t", name="n", input=nasty, expected_output=nasty) for task in text.tasks),
+    )
+    version = import_dataset(from_values, "nasty", DatasetVersion.Origin.UPLOAD)
+    assert spec_of(DatasetVersion.objects.get(pk=version.pk)) == from_values
+
+
+@pytest.mark.django_db(transaction=True)
+def test_processes_that_synchronise_at_once_store_each_content_once(folder: Path, write: Any) -> None:
+    for number in range(4):
+        write(f"demo-{number}.yaml", FIRST)
+    write("broken.yaml", BROKEN)
+    errors: list[BaseException] = []
+
+    def synchronise(start: Barrier) -> None:
+        try:
+            start.wait(timeout=10)
+            sync_datasets(folder)
+        except BaseException as error:  # told by the assertion below
+            errors.append(error)
+        finally:
+            connection.close()
+
+    for text in (FIRST, SECOND):
+        for number in range(4):
+            write(f"demo-{number}.yaml", text)
+        start = Barrier(4)
+        workers = [Thread(target=synchronise, args=(start,)) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert errors == []
+    assert sorted(DatasetVersion.objects.values_list("dataset__slug", "number", "name")) == [
+        (f"demo-{number}", version, name) for number in range(4) for version, name in ((1, "First"), (2, "Second"))
+    ]
+    assert {current(f"demo-{number}") for number in range(4)} == {(2, "Second")}
+    assert sorted(DatasetFile.objects.values_list("state", flat=True)) == ["broken", *["good"] * 4]
+
+
+def test_the_moment_of_checking_is_kept(folder: Path, write: Any) -> None:
+    before = timezone.now()
+    write("demo.yaml", FIRST)
+    sync_datasets(folder)
+    assert before <= stored_file().checked_at <= timezone.now()

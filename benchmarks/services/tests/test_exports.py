@@ -1,0 +1,177 @@
+"""Exports of stored runs: every result once, in order, with few queries and little memory however many there are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from benchmarks.models import Result, Run
+from benchmarks.services import exports
+from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
+from benchmarks.tests.factories import make_dataset
+from frontend.tests.factories import make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return make_scored_run(values=(1.0, 0.0, None, 0.5), answer="=1+1")
+
+
+def lines(run: Run) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in b"".join(exports.export_pieces(run, "jsonl")).splitlines()]
+
+
+@pytest.mark.parametrize("portion", [1, 2, 3, 4, 500])
+def test_every_result_is_exported_once_and_in_order(run: Run, monkeypatch: pytest.MonkeyPatch, portion: int) -> None:
+    monkeypatch.setattr(exports, "PORTION", portion)
+    expected = list(Result.objects.filter(run=run).order_by("position").values_list("pk", flat=True))
+    assert [line["result"] for line in lines(run)] == expected
+
+
+def test_results_that_share_a_position_are_exported_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "PORTION", 2)
+    Result.objects.filter(run=run).update(position=7)
+    assert len({line["result"] for line in lines(run)}) == len(lines(run)) == 4
+
+
+def test_scores_are_those_that_are_stored(run: Run) -> None:
+    stored = {score.result_id: score.value for score in run.scores.all()}
+    found = {line["result"]: line["scores"]["exact_match"]["value"] for line in lines(run) if line["scores"]}
+    assert found == stored
+
+
+def test_a_portion_takes_two_queries(run: Run, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    with django_assert_num_queries(3):  # results with tasks and texts, their scores, and that nothing follows
+        lines(run)
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("/runs/{}/export.csv", "text/csv"),
+        ("/runs/{}/export.jsonl", "application/jsonl"),
+        ("/runs/{}/export.html", "text/html"),
+        ("/api/v1/benchmarks/runs/{}/export/csv", "text/csv"),
+        ("/api/v1/benchmarks/runs/{}/export/jsonl", "application/jsonl"),
+    ],
+)
+def test_a_file_is_streamed_under_a_name_of_its_own(client: Client, run: Run, address: str, kind: str) -> None:
+    response = client.get(address.format(run.pk))
+    assert response.status_code == 200
+    assert response.streaming
+    assert response["Content-Type"] == f"{kind}; charset=utf-8"
+    assert f"run-{run.pk}-{run.dataset.slug}." in response["Content-Disposition"]
+    assert b"1+1" in response.getvalue()
+
+
+def test_the_file_for_spreadsheets_holds_no_formula(client: Client, run: Run) -> None:
+    text = client.get(f"/runs/{run.pk}/export.csv").getvalue().decode("utf-8-sig")
+    answers = [row["actual_output"] for row in csv.DictReader(io.StringIO(text, newline=""))]
+    assert set(answers) <= {"'=1+1", ""}
+    assert "'=1+1" in answers
+
+
+@pytest.mark.parametrize("form", ["exe", "pdf", "CSV"])
+def test_an_unknown_form_is_not_there(client: Client, run: Run, form: str) -> None:
+    assert client.get(f"/runs/{run.pk}/export.{form}").status_code == 404
+
+
+def test_the_report_has_the_charts_of_the_page_inside_it(client: Client) -> None:
+    run = make_scored_run(make_dataset(8), values=(1.0, 0.0, 0.5, 0.25, 0.75, 0.1, 0.9, 0.3))
+    text = client.get(f"/runs/{run.pk}/export.html").getvalue().decode()
+    assert 'src="data:image/svg+xml;base64,' in text
+    assert "n = 8" in text
+
+
+def test_parquet_has_every_result_with_its_types(client: Client, run: Run) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    response = client.get(f"/api/v1/benchmarks/runs/{run.pk}/export/parquet")
+    assert (response["Content-Type"], response.streaming) == ("application/vnd.apache.parquet", True)
+    content = response.getvalue()
+    assert content == client.get(f"/runs/{run.pk}/export.parquet").getvalue()
+    rows = parquet.read_table(io.BytesIO(content)).to_pylist()
+    assert [row["result"] for row in rows] == [line["result"] for line in lines(run)]
+    assert [row["score:exact_match"] for row in rows] == [1.0, 0.0, None, 0.5]
+
+
+def test_without_pyarrow_it_is_said_what_to_install(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "has_parquet", lambda: False)
+    told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/export/parquet")
+    assert told.status_code == 409
+    assert "requirements-parquet.txt" in told.content.decode()
+    assert client.get(f"/runs/{run.pk}/export.parquet").status_code == 404
+    assert "export.parquet" not in client.get(f"/runs/{run.pk}/").content.decode()
+
+
+def shared_link(client: Client, run: Run) -> str:
+    page = client.post(f"/runs/{run.pk}/share/", follow=True).content.decode()
+    return "/shared/" + page.partition("/shared/")[2].split("/")[0] + "/"
+
+
+def test_a_shared_run_is_read_without_an_account(client: Client, run: Run, settings: Any) -> None:
+    link = shared_link(client, run)
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    response = Client().get(link)
+    assert response.status_code == 200
+    assert run.model in response.getvalue().decode()
+    assert (response["Cache-Control"], response["Referrer-Policy"]) == ("private, no-store", "no-referrer")
+    assert Client().get(f"/runs/{run.pk}/").status_code == 302
+
+
+def test_a_shared_link_ends_by_itself(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = shared_link(client, run)
+    later = timezone.now().timestamp() + 7 * 24 * 3600 + 1
+    monkeypatch.setattr("time.time", lambda: later)
+    assert Client().get(link).status_code == 404
+
+
+@pytest.mark.parametrize("spoil", [lambda link: link[:-2] + "/", lambda link: link.replace("/shared/e", "/shared/f")])
+def test_a_forged_link_is_not_there(client: Client, run: Run, spoil: Any) -> None:
+    forged = spoil(shared_link(client, run))
+    assert Client().get(forged).status_code == 404
+
+
+def test_four_times_the_results_take_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "PORTION", 50)
+    dataset = make_dataset(800)
+    short, long = (make_scored_run(dataset, values=[1.0] * count) for count in (200, 800))
+    assert peak(long) < 1.3 * peak(short)
+
+
+def peak(run: Run) -> int:
+    tracemalloc.start()
+    for _ in exports.export_pieces(run, "jsonl"):
+        pass
+    _, highest = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return highest
+
+
+def test_every_mean_is_exported_with_its_n_and_bounds() -> None:
+    run = canvas_run(make_canvas_set("3-5", 12), "baseline/random", repeats=2)
+    text = b"".join(exports.export_pieces(run, "scores.csv")).decode()
+    found = {(row["part"], row["level"]): row for row in csv.DictReader(io.StringIO(text.lstrip("\ufeff")))}
+    expected = {
+        ("run", ""): run.summary["metrics"]["task_score"],
+        ("group", "count"): run.breakdown["group"]["count"]["task_score"],
+        ("n_shapes", "4"): run.breakdown["n_shapes"]["4"]["task_score"],
+        ("corrected for guessing", "average"): run.summary["chance"]["task_score"]["average"],
+        ("pass@2", ""): run.summary["reliability"]["task_score"]["pass_at"]["2"],
+        ("tasks that flip", ""): run.summary["reliability"]["task_score"]["flipped"],
+    }
+    for key, numbers in expected.items():
+        row = found[key]
+        assert [float(row[name]) for name in ("value", "low", "high")] == [numbers[n] for n in ("mean", "low", "high")]
+        assert int(row["n"]) == numbers["n"]
+    assert ("surface", "count/4") in found
+    assert ("threshold in n_shapes", "count") in found

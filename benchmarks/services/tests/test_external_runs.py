@@ -1,0 +1,254 @@
+"""Runs of other tools beside ours: stored whole or not at all, marked, compared, and never asked again."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.engine.attendance import attend
+from benchmarks.external.tests.logs import (
+    inspect_log,
+    inspect_sample,
+    promptfoo_results,
+    promptfoo_row,
+    write_archive,
+    write_json,
+)
+from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Outcome, Result, Run, RunStatus, Score
+from benchmarks.queries.statistics import compared_runs
+from benchmarks.services import runs
+from benchmarks.services.errors import NotPossible
+from benchmarks.services.external_runs import import_runs
+from benchmarks.services.verification import verify_run
+from benchmarks.tests.factories import make_dataset, make_run, make_task
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def take(path: Path, document: dict[str, Any], **options: Any) -> Run:
+    (found,) = import_runs(write_json(path / "log.json", document), **options)
+    return found.run
+
+
+def failing_log() -> dict[str, Any]:
+    error = {"message": "Connection lost", "traceback": "", "traceback_ansi": ""}
+    return inspect_log(inspect_sample(1), inspect_sample(2, "I"), inspect_sample(3, error=error))
+
+
+def test_a_run_is_stored_as_one_that_has_ended(tmp_path: Path) -> None:
+    run = take(tmp_path, failing_log())
+    run.refresh_from_db()
+    assert (run.status, run.total, run.done, run.errors) == (RunStatus.COMPLETED_WITH_ERRORS, 3, 3, 1)
+    assert (run.model, run.dataset.slug, run.external_tool) == ("vendor/model", "inspect-sums", "Inspect")
+    assert run.metrics == ["inspect:match", "exact_match"]
+    assert run.summary["metrics"]["inspect:match"]["mean"] == 0.5
+    assert run.summary["metrics"]["inspect:match"]["n"] == 2
+    assert run.summary["metrics"]["exact_match"]["mean"] == 1.0
+    assert run.summary["outcomes"] == {Outcome.CORRECT: 1, Outcome.WRONG: 1, Outcome.PROVIDER_ERROR: 1}
+    assert (run.tokens_in, run.tokens_out, run.cost_usd) == (40, 4, None)
+    failed = Result.objects.get(run=run, outcome=Outcome.PROVIDER_ERROR)
+    assert (failed.value, failed.error_message, failed.scores.count()) == (None, "Connection lost", 0)
+    assert AuditEntry.objects.get(action="run.import").detail["file"] == "log.json"
+
+
+def test_numbers_that_one_answer_lacks_are_unknown_of_the_run(tmp_path: Path) -> None:
+    run = take(tmp_path, promptfoo_results(promptfoo_row(0), promptfoo_row(1, cost=0, response={"output": "2"})))
+    assert (run.tokens_in, run.tokens_out, run.cost_usd) == (None, None, None)
+
+
+def test_the_same_file_gives_the_same_run(tmp_path: Path) -> None:
+    first = import_runs(write_json(tmp_path / "a.json", promptfoo_results()))
+    again = import_runs(write_json(tmp_path / "b.json", promptfoo_results()))
+    assert [found.is_new for found in (*first, *again)] == [True, False]
+    assert first[0].run.pk == again[0].run.pk
+    assert (Run.objects.count(), DatasetVersion.objects.count()) == (1, 1)
+
+
+def test_equal_tasks_of_two_models_are_one_version(tmp_path: Path) -> None:
+    log = inspect_log()
+    other = inspect_log()
+    other["eval"]["model"] = "vendor/other"
+    assert take(tmp_path, log).dataset_version == take(tmp_path, other).dataset_version
+
+
+def test_it_is_compared_with_a_run_made_here_on_the_same_tasks(tmp_path: Path) -> None:
+    external = take(tmp_path, inspect_log())
+    ours = make_run(external.dataset, model="baseline/empty", metrics=["exact_match"])
+    attend(ours.pk)
+    ours.refresh_from_db()
+    (compared,) = compared_runs([external, ours])
+    assert (compared.metric, compared.comparison.n_shared, compared.comparison.difference) == ("exact_match", 3, -1.0)
+    assert compared.name_a == "vendor/model (external)"
+
+
+def test_tasks_of_ours_are_found_by_what_they_ask(tmp_path: Path) -> None:
+    dataset = make_dataset([make_task(number, id=f"ours-{number}") for number in (1, 2, 3)])
+    run = take(tmp_path, inspect_log(), dataset="sums")
+    assert run.dataset_version == dataset.current_version
+    assert list(run.results.values_list("task__task_id", flat=True).order_by("position")) == [
+        "ours-1",
+        "ours-2",
+        "ours-3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "told"), [(2, "1 of 3 tasks ask what no task of sums asks, such as 3"), (4, "has 3 tasks and sums has 4")]
+)
+def test_a_part_of_our_tasks_is_not_all_of_them(tmp_path: Path, tasks: int, told: str) -> None:
+    make_dataset(tasks)
+    with pytest.raises(NotPossible, match=told):
+        take(tmp_path, inspect_log(), dataset="sums")
+    assert not Run.objects.exists()
+
+
+def test_a_dataset_that_was_not_imported_is_not_touched(tmp_path: Path) -> None:
+    make_dataset(slug="inspect-sums")
+    with pytest.raises(NotPossible, match="--slug"):
+        take(tmp_path, inspect_log())
+    assert take(tmp_path, inspect_log(), slug="theirs").dataset.slug == "theirs"
+
+
+def test_nothing_of_it_can_be_asked_again(tmp_path: Path, client: Client) -> None:
+    run = take(tmp_path, failing_log())
+    for ask in (runs.resume_run, runs.retry_failed, runs.start_again, verify_run):
+        with pytest.raises(NotPossible, match="made by Inspect"):
+            ask(run)
+    answer = client.post(f"/api/v1/benchmarks/runs/{run.pk}/retry-failed")
+    assert answer.status_code == 409
+    assert "made by Inspect" in answer.content.decode()
+    run.refresh_from_db()
+    assert run.status == RunStatus.COMPLETED_WITH_ERRORS
+
+
+@pytest.mark.parametrize("document", [failing_log(), promptfoo_results()])
+def test_every_page_shows_it_and_says_that_it_is_external(tmp_path: Path, admin_client: Client, document: Any) -> None:
+    run = take(tmp_path, document)
+    ours = make_run(run.dataset, model="baseline/empty", metrics=["exact_match"])
+    attend(ours.pk)
+    result = run.results.first()
+    assert result is not None
+    for address in (
+        "/",
+        "/runs/",
+        f"/runs/{run.pk}/",
+        f"/runs/{run.pk}/results/{result.pk}/",
+        f"/compare/?run={ours.pk}&run={run.pk}",
+        f"/leaderboard/?dataset={run.dataset.slug}&metric=exact_match",
+        f"/admin/benchmarks/run/{run.pk}/change/",
+    ):
+        page = admin_client.get(address)
+        assert page.status_code == 200, address
+        assert "external" in page.content.decode(), address
+    shown = admin_client.get(f"/runs/{run.pk}/").content.decode()
+    assert "Retry failed" not in shown
+    assert "Run again" not in shown
+    answer = admin_client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()
+    assert answer["external_format"] == run.external_format
+    for form in ("csv", "jsonl", "html"):
+        assert admin_client.get(f"/runs/{run.pk}/export.{form}").getvalue()
+
+
+def test_it_is_deleted_like_any_other(tmp_path: Path) -> None:
+    runs.delete_run(take(tmp_path, inspect_log()))
+    assert not Run.objects.exists()
+
+
+def test_epochs_are_repeats(tmp_path: Path) -> None:
+    log = inspect_log(
+        *(inspect_sample(number, value, epoch) for number in (1, 2) for epoch, value in ((1, "C"), (2, "I")))
+    )
+    run = take(tmp_path, log)
+    assert (run.repeats, run.total, run.dataset_version.task_count) == (2, 4, 2)
+    assert run.summary["reliability"]["inspect:match"]["n_repeated"] == 2
+
+
+def test_a_grader_that_failed_is_an_error_of_the_judge(tmp_path: Path) -> None:
+    part = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
+    row = promptfoo_row(0, passed=False, gradingResult={"pass": False, "score": 0, "componentResults": [part]})
+    run = take(tmp_path, promptfoo_results(row, promptfoo_row(1)))
+    failed = Result.objects.get(run=run, outcome=Outcome.JUDGE_ERROR)
+    assert (run.errors, failed.state, failed.value) == (1, "error", None)
+    assert run.summary["metrics"]["promptfoo:pass"]["n"] == 1
+
+
+def test_the_command_takes_files_and_tells_what_became_of_them(tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "log.eval", inspect_log())
+    out = io.StringIO()
+    call_command(
+        "benchmark", "import", str(archive), str(archive), "--metric", "contains", "--metric", "numeric", stdout=out
+    )
+    run = Run.objects.get()
+    first, second = out.getvalue().splitlines()
+    assert first.startswith(f"Run {run.pk} is new: vendor/model on inspect-sums, 3 results")
+    assert second.startswith(f"Run {run.pk} was taken over from this file before")
+    assert run.metrics == ["inspect:match", "contains", "numeric"]
+    for arguments, told in (
+        (["missing.json"], "No such file"),
+        ([str(archive), "--metric", "correctness"], "correctness cannot be taken"),
+    ):
+        with pytest.raises(CommandError, match=told):
+            call_command("benchmark", "import", *arguments)
+
+
+def test_many_results_take_a_bounded_number_of_queries(tmp_path: Path, django_assert_max_num_queries: Any) -> None:
+    log = inspect_log(*(inspect_sample(number) for number in range(1, 401)))
+    with django_assert_max_num_queries(60):
+        assert take(tmp_path, log).total == 400
+
+
+def stored() -> tuple[int, ...]:
+    return tuple(model.objects.count() for model in (Run, Result, Score, Dataset, DatasetVersion, AuditEntry))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value inside a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(way for key, one in inner for way in places(one, (*path, key)))]
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    if not path:
+        return other
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], other)
+    return copy
+
+
+@pytest.mark.parametrize("document", [failing_log(), promptfoo_results()], ids=["inspect", "promptfoo"])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_file_with_anything_in_any_place_is_taken_over_whole_or_not_at_all(
+    document: Any, data: st.DataObject
+) -> None:
+    """Either ``NotPossible`` and nothing stored, or a run whose results are all there."""
+    spoilt = replaced(document, data.draw(st.sampled_from(places(document))), data.draw(JSON))
+    before = stored()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.json"
+        path.write_text(json.dumps(spoilt))
+        try:
+            found = import_runs(path, slug="fuzzed")
+        except NotPossible:
+            assert stored() == before
+            return
+    for one in found:
+        assert one.run.results.count() == one.run.total > 0
+        assert one.run.summarised_at is not None
+        runs.delete_run(one.run)

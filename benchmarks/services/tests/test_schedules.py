@@ -1,0 +1,320 @@
+"""Schedules: saved with the checks of a request, started once when due, their drops told apart from noise."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from benchmarks import worker
+from benchmarks.engine.attendance import attend
+from benchmarks.engine.posting import send_due
+from benchmarks.loopback.replies import Asked
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, ScheduledRun, ScoreNotice
+from benchmarks.queries.schedules import LEVEL
+from benchmarks.services import schedules
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.groups import put_into_group
+from benchmarks.services.runs import cancel_run
+from benchmarks.services.schedules import delete_schedule, dismiss_notice, save_schedule, start_due
+from benchmarks.tests.factories import MODEL, make_dataset
+from benchmarks.tests.receiver import SECRET, SECRET_ENV, receiving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Endpoint = Callable[..., LoopbackServer]
+TASKS = 60
+
+
+class Model:
+    """Adds, but gets a share of the sums wrong: others every night, and the same ones whenever the test runs."""
+
+    def __init__(self, wrong: float = 0.0) -> None:
+        self.wrong = wrong
+
+    def __call__(self, asked: Asked) -> str:
+        number = int(asked.prompt.removeprefix("What is ").split(" ")[0])
+        errs = random.Random(f"{asked.attempt} {number}").random() < self.wrong
+        return "no idea" if errs else str(2 * number)
+
+
+def request(**more: Any) -> dict[str, Any]:
+    return {"dataset": "sums", "model": MODEL, "metrics": ["exact_match", "contains"], **more}
+
+
+def nightly(endpoint: Endpoint, script: Any = None, tasks: int = TASKS, **more: Any) -> Schedule:
+    """A schedule of a run at three every night."""
+    endpoint(script or Model())
+    make_dataset(tasks)
+    return save_schedule("nightly", "03:00", request(**more))
+
+
+def night(schedule: Schedule) -> Run:
+    """The run of the schedule's next turn, worked on to its end and held against the one before."""
+    schedule.refresh_from_db()
+    [run] = start_due(schedule.next_run_at + timedelta(minutes=1))
+    attend(run.pk)
+    worker.follow_schedules()
+    run.refresh_from_db()
+    return run
+
+
+def problem(schedule: Schedule) -> str:
+    schedule.refresh_from_db()
+    return schedule.last_problem
+
+
+def test_a_schedule_keeps_the_request_as_the_api_takes_it(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint, repeats="2")
+    assert schedule.request == request(repeats=2)
+    assert schedule.next_run_at > datetime.now(UTC)
+    assert AuditEntry.objects.get(action="schedule.create").detail["when"] == "03:00"
+
+
+def test_every_mistake_is_told_at_once(endpoint: Endpoint) -> None:
+    endpoint()
+    make_dataset(1)
+    with pytest.raises(InvalidRequest) as caught:
+        save_schedule(" ", "noon", request(model="nowhere/x", colour="red"))
+    assert set(caught.value.errors) >= {"name", "when", "colour"}
+    with pytest.raises(InvalidRequest) as caught:
+        save_schedule("nightly", "03:00", request(model="nowhere/x"))
+    assert set(caught.value.errors) == {"model"}
+    save_schedule("nightly", "03:00", request())
+    with pytest.raises(InvalidRequest) as caught:
+        save_schedule("nightly", "04:00", request())
+    assert set(caught.value.errors) == {"name"}
+    assert Schedule.objects.count() == 1
+
+
+def test_a_run_starts_when_it_is_due_and_not_before(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint)
+    due = schedule.next_run_at
+    assert start_due(due - timedelta(seconds=1)) == []
+    [run] = start_due(due)
+    assert (run.dataset.slug, run.model, run.metrics) == ("sums", MODEL, ["exact_match", "contains"])
+    assert ScheduledRun.objects.get(run=run).due_at == due
+    assert start_due(due) == []
+    schedule.refresh_from_db()
+    assert schedule.next_run_at == due + timedelta(days=1)
+
+
+def test_of_workers_that_see_a_turn_due_at_once_one_takes_it(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint)
+
+    def start(_: int) -> int:
+        try:
+            return len(start_due(schedule.next_run_at))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as workers:
+        assert sum(workers.map(start, range(4))) == 1
+    assert Run.objects.count() == 1
+
+
+def test_nights_that_were_missed_give_one_run(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint)
+    a_week_later = schedule.next_run_at + timedelta(days=7, minutes=5)
+    assert len(start_due(a_week_later)) == 1
+    schedule.refresh_from_db()
+    assert schedule.next_run_at == a_week_later + timedelta(days=1, minutes=-5)
+
+
+def test_a_schedule_that_is_not_enabled_starts_nothing(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint)
+    due = schedule.next_run_at
+    save_schedule("nightly", "03:00", request(), enabled=False, schedule=schedule)
+    assert start_due(due) == []
+    assert schedule.next_run_at is None
+
+
+def test_a_request_that_became_invalid_keeps_its_problem_and_the_others_start(
+    endpoint: Endpoint, settings: Any
+) -> None:
+    broken = nightly(endpoint)
+    save_schedule("fine", "03:00", request(model="baseline/reference"))
+    providers = {"elsewhere": settings.CODEFORGE.providers["loop"]}
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"providers": providers})
+    [run] = start_due(broken.next_run_at)
+    assert run.model == "baseline/reference"
+    assert "Unknown provider 'loop'" in problem(broken)
+    assert broken.next_run_at > run.scheduled.due_at
+
+
+def test_an_unexpected_error_is_kept_and_costs_one_turn(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule = nightly(endpoint)
+    due = schedule.next_run_at
+    with monkeypatch.context() as broken:
+        broken.setattr(schedules, "start_run", lambda *args: 1 / 0)
+        assert start_due(due) == []
+    assert "unexpected error" in problem(schedule)
+    assert len(start_due(due + timedelta(days=1))) == 1
+    assert problem(schedule) == ""
+
+
+def test_a_turn_is_left_out_while_the_run_before_goes_on(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint)
+    [run] = start_due(schedule.next_run_at)
+    assert start_due(schedule.next_run_at + timedelta(days=1)) == []
+    assert f"Run {run.pk}" in problem(schedule)
+    cancel_run(run)
+    assert len(start_due(schedule.next_run_at + timedelta(days=2))) == 1
+
+
+def test_runs_start_with_the_permissions_that_the_account_has_then(endpoint: Endpoint, settings: Any) -> None:
+    endpoint()
+    make_dataset(1)
+    ada = User.objects.create_user("ada")
+    put_into_group(ada, "editor")
+    schedule = save_schedule("nightly", "03:00", request(), user=ada)
+    settings.DEV_MODE = False
+    [run] = start_due(schedule.next_run_at)
+    assert run.created_by == ada
+    cancel_run(run)
+    put_into_group(ada, "viewer")
+    assert start_due(schedule.next_run_at + timedelta(days=1)) == []
+    assert "ada may not launch runs any more" in problem(schedule)
+    ada.delete()
+    assert start_due(schedule.next_run_at + timedelta(days=2)) == []
+    assert "Whoever saved this schedule may not launch" in problem(schedule)
+
+
+def test_a_real_drop_gives_a_notice_for_each_metric_and_a_message(
+    endpoint: Endpoint, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model()
+    schedule = nightly(endpoint, model)
+    first = night(schedule)
+    assert ScheduledRun.objects.get(run=first).compared_with is None
+    model.wrong = 0.4
+    monkeypatch.setenv(SECRET_ENV, SECRET)
+    with receiving() as receiver:
+        hook = receiver.webhook(events=["score.dropped"])
+        settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"webhooks": {"ops": hook}})
+        second = night(schedule)
+        assert send_due() == 1
+    notices = ScoreNotice.objects.order_by("pk")
+    assert [notice.metric for notice in notices] == ["exact_match", "contains"]
+    for notice in notices:
+        assert notice.turn.run == second
+        assert notice.turn.compared_with == first
+        assert notice.difference < notice.high < 0
+        assert notice.p_adjusted <= LEVEL
+        assert notice.n_shared == TASKS
+    [message] = receiver.messages
+    assert message.is_signed()
+    assert message.json["type"] == "score.dropped"
+    told = message.json["data"]
+    assert told["schedule"] == {"id": schedule.pk, "name": "nightly"}
+    assert told["run"]["summary"]["exact_match"]["n"] == TASKS
+    assert [drop["metric"] for drop in told["drops"]] == ["exact_match", "contains"]
+    assert told["drops"][0]["compared_with"] == first.pk
+    assert told["drops"][0]["difference"] == notices[0].difference
+
+
+def test_noise_gives_no_notice(endpoint: Endpoint) -> None:
+    """The model errs on other sums every night, as often as before: differences there are, and none is real."""
+    schedule = nightly(endpoint, Model(wrong=0.3))
+    runs = [night(schedule) for _ in range(6)]
+    means = [run.summary["metrics"]["exact_match"]["mean"] for run in runs]
+    assert any(later < earlier for earlier, later in pairwise(means))
+    assert ScheduledRun.objects.exclude(compared_with=None).count() == 5
+    assert not ScoreNotice.objects.exists()
+
+
+def test_a_model_that_gets_better_gives_no_notice(endpoint: Endpoint) -> None:
+    model = Model(wrong=0.5)
+    schedule = nightly(endpoint, model)
+    night(schedule)
+    model.wrong = 0.0
+    night(schedule)
+    assert not ScoreNotice.objects.exists()
+
+
+def test_a_run_is_held_against_the_latest_that_completed(endpoint: Endpoint) -> None:
+    model = Model()
+    schedule = nightly(endpoint, model)
+    first = night(schedule)
+    schedule.refresh_from_db()
+    [stopped] = start_due(schedule.next_run_at)
+    cancel_run(stopped)
+    model.wrong = 0.5
+    last = night(schedule)
+    assert ScheduledRun.objects.get(run=stopped).compared_at is None
+    assert ScheduledRun.objects.get(run=last).compared_with == first
+    assert ScoreNotice.objects.filter(turn__run=last).exists()
+
+
+def test_a_changed_request_has_nothing_to_be_compared_with(endpoint: Endpoint) -> None:
+    model = Model()
+    schedule = nightly(endpoint, model)
+    night(schedule)
+    model.wrong = 0.5
+    save_schedule("nightly", "03:00", request(temperature=2.0), schedule=schedule)
+    run = night(schedule)
+    turn = ScheduledRun.objects.get(run=run)
+    assert turn.compared_at is not None
+    assert turn.compared_with is None
+    assert not ScoreNotice.objects.exists()
+
+
+def test_a_turn_is_compared_once(endpoint: Endpoint) -> None:
+    model = Model()
+    schedule = nightly(endpoint, model)
+    night(schedule)
+    model.wrong = 0.5
+    run = night(schedule)
+    turn = ScheduledRun.objects.get(run=run)
+    notices = list(ScoreNotice.objects.all())
+    worker.follow_schedules()
+    again = [ScoreNotice(turn=turn, metric="x", difference=-1, low=-1, high=-1, p_adjusted=0, n_shared=1)]
+    assert not schedules.keep_findings(turn, None, again)
+    assert list(ScoreNotice.objects.all()) == notices
+
+
+def test_what_cannot_be_compared_keeps_no_other_waiting(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule = nightly(endpoint)
+    first = night(schedule)
+    ScheduledRun.objects.update(compared_at=None)
+    real = worker.schedule_reads.run_before
+
+    def breaks_on_the_first(turn: ScheduledRun) -> Run | None:
+        if turn.run_id == first.pk:
+            raise ArithmeticError("a defect")
+        return real(turn)
+
+    monkeypatch.setattr(worker.schedule_reads, "run_before", breaks_on_the_first)
+    second = night(schedule)
+    assert ScheduledRun.objects.get(run=second).compared_with == first
+
+
+def test_a_notice_is_dismissed_once_and_that_is_recorded(endpoint: Endpoint) -> None:
+    model = Model()
+    schedule = nightly(endpoint, model)
+    night(schedule)
+    model.wrong = 0.5
+    night(schedule)
+    notice = ScoreNotice.objects.earliest("pk")
+    ada, grace = User.objects.create_user("ada"), User.objects.create_user("grace")
+    dismiss_notice(notice, ada)
+    dismiss_notice(notice, grace)
+    notice.refresh_from_db()
+    assert notice.dismissed_by == ada
+    assert AuditEntry.objects.filter(action="notice.dismiss").count() == 1
+
+
+def test_a_schedule_is_deleted_and_its_runs_stay(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint)
+    run = night(schedule)
+    delete_schedule(schedule)
+    assert Run.objects.get().status == RunStatus.COMPLETED
+    assert not ScheduledRun.objects.filter(run=run).exists()
+    assert AuditEntry.objects.filter(action="schedule.delete").count() == 1
