@@ -1,0 +1,49 @@
+"""Who may read and who may write over the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from benchmarks.models import ApiToken
+from benchmarks.services.permissions import (
+    EDIT_REFUSAL,
+    LAUNCH_REFUSAL,
+    READ_REFUSAL,
+    may_edit,
+    may_launch,
+    may_read,
+)
+
+RULES = {
+    ApiToken.Scope.READ: (may_read, READ_REFUSAL),
+    ApiToken.Scope.LAUNCH: (may_launch, LAUNCH_REFUSAL),
+    ApiToken.Scope.EDIT: (may_edit, EDIT_REFUSAL),
+}
+
+
+class ReadOrPermitted(BasePermission):
+    """Reading as the site allows it; everything else needs the permission to launch. A refusal says why.
+
+    Who comes in with a token also needs its scope: a token never may more than its account.
+    """
+
+    writing = ApiToken.Scope.LAUNCH
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        needed = ApiToken.Scope.READ if request.method in SAFE_METHODS else self.writing
+        if isinstance(request.auth, ApiToken) and needed not in request.auth.scopes:
+            raise PermissionDenied(f"This token has not the scope {needed}. Ask for one that has.")
+        may, refusal = RULES[needed]
+        if not may(request.user):
+            raise PermissionDenied(refusal)
+        return True
+
+
+class ReadOrEdit(ReadOrPermitted):
+    """As ``ReadOrPermitted``, for what only editors write."""
+
+    writing = ApiToken.Scope.EDIT

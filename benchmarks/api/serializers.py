@@ -1,0 +1,267 @@
+"""What the API answers with. What it accepts for a run is ``benchmarks.services.run_request.RunRequest``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from benchmarks.models import Dataset, Result, Run, Task
+
+
+class DatasetSerializer(serializers.ModelSerializer[Dataset]):
+    version = serializers.IntegerField(source="current_version.number", allow_null=True, default=None)
+    tasks = serializers.IntegerField(source="current_version.task_count", allow_null=True, default=None)
+
+    class Meta:
+        model = Dataset
+        fields: tuple[str, ...] = (
+            "slug",
+            "name",
+            "description",
+            "kind",
+            "version",
+            "tasks",
+            "created_at",
+            "updated_at",
+        )
+
+
+class VersionSerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    content_hash = serializers.CharField()
+    origin = serializers.CharField()
+    task_count = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+
+
+class TaskSerializer(serializers.ModelSerializer[Task]):
+    id = serializers.CharField(source="task_id")
+
+    class Meta:
+        model = Task
+        fields = (
+            "id",
+            "name",
+            "input",
+            "expected_output",
+            "difficulty",
+            "expected_tools",
+            "context",
+            "tools",
+            "tool_results",
+            "tests",
+            "schema",
+            "choices",
+            "pattern",
+            "tolerance",
+            "group",
+            "n_shapes",
+            "content_hash",
+        )
+
+
+class DatasetDetailSerializer(DatasetSerializer):
+    versions = VersionSerializer(many=True)
+
+    class Meta(DatasetSerializer.Meta):
+        fields = (*DatasetSerializer.Meta.fields, "versions")
+
+
+class ProgressSerializer(serializers.Serializer[Any]):
+    total = serializers.IntegerField()
+    done = serializers.IntegerField()
+    errors = serializers.IntegerField()  # type: ignore[assignment]  # a field of that name shadows the attribute
+
+
+class MeanSerializer(serializers.Serializer[Any]):
+    """A mean of scored results with its 95 % interval; all ``null`` where nothing is scored."""
+
+    mean = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+
+
+class RunSerializer(serializers.ModelSerializer[Run]):
+    dataset = serializers.CharField(source="dataset.slug")
+    dataset_version = serializers.IntegerField(source="dataset_version.number")
+    tasks = serializers.ListField(child=serializers.CharField(), source="task_classes")
+    progress = serializers.SerializerMethodField()
+    summary = serializers.SerializerMethodField()
+    outcomes = serializers.SerializerMethodField()
+    error_kinds = serializers.SerializerMethodField(help_text="Results that ended in an error, by its kind")
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = (
+            "id",
+            "url",
+            "dataset",
+            "dataset_version",
+            "model",
+            "external_format",
+            "metrics",
+            "judge_model",
+            "self_judged",
+            "status",
+            "progress",
+            "summary",
+            "outcomes",
+            "error_kinds",
+            "cost_usd",
+            "judge_cost_usd",
+            "tokens_in",
+            "tokens_out",
+            "judge_tokens_in",
+            "judge_tokens_out",
+            "budget_usd",
+            "parameters",
+            "repeats",
+            "concurrency",
+            "use_cache",
+            "skip_judge_when_identical",
+            "limit",
+            "target_half_width",
+            "max_canvases",
+            "fresh_of",
+            "tasks",
+            "representation",
+            "few_shot",
+            "code_version",
+            "created_at",
+            "started_at",
+            "completed_at",
+            "texts_pruned_at",
+            "error_message",
+        )
+
+    @extend_schema_field(ProgressSerializer)
+    def get_progress(self, run: Run) -> dict[str, int]:
+        return {"total": run.total, "done": run.done, "errors": run.errors}
+
+    @extend_schema_field(serializers.DictField(child=MeanSerializer()))
+    def get_summary(self, run: Run) -> dict[str, dict[str, Any]]:
+        empty = {"mean": None, "n": 0, "low": None, "high": None}
+        computed = run.summary.get("metrics", {})
+        return {
+            name: {key: computed.get(name, empty)[key] for key in ("mean", "n", "low", "high")} for name in run.metrics
+        }
+
+    @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
+    def get_outcomes(self, run: Run) -> dict[str, int]:
+        return dict(run.summary.get("outcomes", {}))
+
+    @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
+    def get_error_kinds(self, run: Run) -> dict[str, int]:
+        return dict(run.summary.get("error_kinds", {}))
+
+    @extend_schema_field(serializers.URLField())
+    def get_url(self, run: Run) -> str:
+        path = f"/runs/{run.pk}"
+        request = self.context.get("request")
+        return request.build_absolute_uri(path) if request else path
+
+
+class ToolCallSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    arguments = serializers.DictField(allow_null=True)
+    raw = serializers.CharField()
+    malformed = serializers.BooleanField()
+
+
+class ResultSerializer(serializers.ModelSerializer[Result]):
+    task_id = serializers.CharField(source="task.task_id")
+    task_name = serializers.CharField(source="task.name")
+    input = serializers.CharField(source="task.input")
+    expected_output = serializers.CharField(source="task.expected_output")
+    actual_output = serializers.SerializerMethodField()
+    tool_calls = serializers.SerializerMethodField()
+    scores = serializers.SerializerMethodField()
+    errors = serializers.SerializerMethodField()  # type: ignore[assignment]  # a field shadows the attribute
+
+    class Meta:
+        model = Result
+        fields = (
+            "id",
+            "task_id",
+            "task_name",
+            "repeat",
+            "difficulty",
+            "group",
+            "n_shapes",
+            "state",
+            "input",
+            "expected_output",
+            "actual_output",
+            "outcome",
+            "scores",
+            "errors",
+            "error_kind",
+            "error_message",
+            "tool_calls",
+            "duration_ms",
+            "tokens_in",
+            "tokens_out",
+            "cost_usd",
+            "judge_cost_usd",
+            "cached",
+            "attempts",
+            "finish_reason",
+            "finished_at",
+        )
+
+    def get_actual_output(self, result: Result) -> str | None:
+        """``null`` where there is none, or where it was pruned: the run's ``texts_pruned_at`` tells."""
+        if result.run.texts_pruned_at:
+            return None
+        return result.transcript.actual_output if hasattr(result, "transcript") else None
+
+    @extend_schema_field(ToolCallSerializer(many=True))
+    def get_tool_calls(self, result: Result) -> list[dict[str, Any]]:
+        return list(result.transcript.tool_calls) if hasattr(result, "transcript") else []
+
+    @extend_schema_field(serializers.DictField(child=serializers.FloatField(allow_null=True)))
+    def get_scores(self, result: Result) -> dict[str, float | None]:
+        return {score.metric: score.value for score in result.scores.all()}
+
+    @extend_schema_field(serializers.DictField(child=serializers.CharField()))
+    def get_errors(self, result: Result) -> dict[str, str]:
+        """Metric → why it has no value. A failed request stands in ``error_message``, under no metric."""
+        unscored = [score for score in result.scores.all() if score.value is None]
+        return {score.metric: score.reason or f"(reason {result.run.texts_pruned})" for score in unscored}
+
+
+class CountSerializer(serializers.Serializer[Any]):
+    results = serializers.IntegerField(help_text="How many results will be worked on again")
+
+
+class BudgetSerializer(serializers.Serializer[Any]):
+    budget_usd = serializers.FloatField(min_value=0)
+
+
+class PlanSerializer(serializers.Serializer[Any]):
+    """What a run would take; a cost is ``null`` where a price is not known."""
+
+    requests = serializers.IntegerField()
+    judge_requests = serializers.IntegerField()
+    tokens_in_low = serializers.IntegerField()
+    tokens_in_high = serializers.IntegerField()
+    tokens_out_low = serializers.IntegerField()
+    tokens_out_high = serializers.IntegerField()
+    cost_low = serializers.FloatField(allow_null=True)
+    cost_high = serializers.FloatField(allow_null=True)
+    seconds_low = serializers.FloatField()
+    seconds_high = serializers.FloatField()
+
+
+class MetricSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    judged = serializers.BooleanField()
+    needs = serializers.ListField(child=serializers.CharField())
+    unit = serializers.CharField()
+    higher_is_better = serializers.BooleanField()

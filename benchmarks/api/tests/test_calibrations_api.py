@@ -1,0 +1,96 @@
+"""Calibrations over the API: the same request as the form's and the command's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from benchmarks.engine.calibrating import work_on_calibration
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import AuditEntry, JudgeCalibration
+from benchmarks.tests.canvas_sets import make_canvas_set
+from benchmarks.tests.factories import JUDGE
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Endpoint = Callable[..., LoopbackServer]
+ADDRESS = "/api/v1/benchmarks/calibrations"
+
+
+def post(client: Client, path: str = "", body: Any = None) -> HttpResponse:
+    return client.post(ADDRESS + path, json.dumps(body), content_type="application/json")
+
+
+@pytest.fixture
+def asked(endpoint: Endpoint) -> dict[str, Any]:
+    endpoint(lambda asked: '{"score": 10, "reason": "because"}')
+    return {"judge_model": JUDGE, "canvas_set": make_canvas_set(shapes="5", count=4).slug, "questions": 12}
+
+
+def test_a_calibration_is_asked_for_followed_and_read(client: Client, asked: dict[str, Any]) -> None:
+    response = post(client, body=asked)
+    made = JudgeCalibration.objects.get()
+    assert response.status_code == 201
+    assert response["Location"].endswith(f"{ADDRESS}/{made.pk}")
+    assert (response.json()["status"], response.json()["total"]) == ("queued", made.total)
+    work_on_calibration(made.pk)
+    found = client.get(f"{ADDRESS}/{made.pk}").json()
+    assert (found["status"], found["done"]) == ("completed", made.total)
+    assert found["numbers"]["false_accepts"]["mean"] == 1.0
+    assert found["numbers"]["kappa"]["kappa"] == pytest.approx(0.0)
+    assert found["cost_usd"] > 0
+
+
+def test_a_refusal_names_every_field(client: Client, asked: dict[str, Any]) -> None:
+    response = post(client, body={**asked, "metric": "exact_match", "repeats": 0, "colour": "red"})
+    assert response.status_code == 400
+    assert {"colour"} <= set(response.json())
+    response = post(client, body={**asked, "metric": "exact_match", "repeats": 0})
+    assert set(response.json()) == {"metric", "repeats"}
+    assert not JudgeCalibration.objects.exists()
+
+
+@pytest.mark.parametrize("body", [[], "text", 7, None])
+def test_a_body_that_is_no_object_is_refused(client: Client, asked: dict[str, Any], body: Any) -> None:
+    assert post(client, body=body).status_code == 400
+
+
+def test_the_list_filters_and_leaves_the_findings_out(client: Client, asked: dict[str, Any]) -> None:
+    for _ in range(2):
+        post(client, body=asked)
+    first = JudgeCalibration.objects.earliest("pk")
+    work_on_calibration(first.pk)
+    found = client.get(ADDRESS, {"status": "completed", "judge_model": JUDGE}).json()["results"]
+    assert [row["id"] for row in found] == [first.pk]
+    assert "numbers" not in found[0]
+    assert client.get(ADDRESS, {"canvas_set": "none"}).json()["results"] == []
+    assert client.get(ADDRESS, {"status": "nonsense"}).status_code == 400
+
+
+def test_cancel_resume_and_delete_say_when_they_cannot(client: Client, asked: dict[str, Any]) -> None:
+    post(client, body=asked)
+    pk = JudgeCalibration.objects.get().pk
+    assert client.delete(f"{ADDRESS}/{pk}").status_code == 409
+    assert post(client, f"/{pk}/resume").status_code == 409
+    assert post(client, f"/{pk}/cancel").json()["status"] == "cancelled"
+    assert post(client, f"/{pk}/cancel").status_code == 409
+    assert post(client, f"/{pk}/resume").json()["status"] == "queued"
+    work_on_calibration(pk)
+    assert client.delete(f"{ADDRESS}/{pk}").status_code == 204
+    assert client.get(f"{ADDRESS}/{pk}").status_code == 404
+    wanted = ["calibration.start", "calibration.cancel", "calibration.resume", "calibration.delete"]
+    assert [entry.action for entry in AuditEntry.objects.order_by("pk") if "calibration" in entry.action] == wanted
+
+
+def test_in_production_strangers_may_not_write(client: Client, asked: dict[str, Any], settings: Any) -> None:
+    post(client, body=asked)
+    settings.DEV_MODE, settings.PUBLIC_READING = False, True
+    pk = JudgeCalibration.objects.get().pk
+    assert client.get(f"{ADDRESS}/{pk}").status_code == 200
+    for refused in (post(client, body=asked), post(client, f"/{pk}/cancel"), client.delete(f"{ADDRESS}/{pk}")):
+        assert refused.status_code in (401, 403)
+    assert JudgeCalibration.objects.get().status == "queued"

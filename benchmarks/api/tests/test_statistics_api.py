@@ -1,0 +1,238 @@
+"""Two real runs of models of different skill: what the API and the page tell is what their answers amount to."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+from scipy.stats import binomtest
+from statsmodels.stats.multitest import multipletests
+
+from benchmarks.engine.attendance import attend
+from benchmarks.engine.closing import refresh_summary
+from benchmarks.loopback.faults import FAULTS, Fault
+from benchmarks.loopback.replies import Asked
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import Dataset, Run
+from benchmarks.statistics.families import compare_many
+from benchmarks.statistics.paired import task_scores
+from benchmarks.statistics.sentences import comparison_sentence, points
+from benchmarks.tests.canvas_sets import make_canvas_set
+from benchmarks.tests.factories import make_dataset, make_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Endpoint = Callable[..., LoopbackServer]
+
+
+def scripted(asked: Asked) -> str | Fault:
+    """``good`` fails at every 13th sum, ``poor`` at every 4th and with an error at every 29th."""
+    number = int(asked.prompt.removeprefix("What is ").split(" ")[0])
+    if asked.body["model"] == "poor" and number % 29 == 0:
+        return FAULTS["bad_request_400"]
+    wrong = number % (13 if asked.body["model"] == "good" else 4) == 0
+    return str(2 * number + wrong)
+
+
+def finished(dataset: Dataset, **request: Any) -> Run:
+    run = make_run(dataset, **request)
+    attend(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+@pytest.fixture
+def two_runs(endpoint: Endpoint) -> tuple[Run, Run]:
+    endpoint(scripted)
+    dataset = make_dataset(120)
+    metrics = ["exact_match", "contains"]
+    return (
+        finished(dataset, model="loop/poor", metrics=metrics),
+        finished(dataset, model="loop/good", metrics=metrics),
+    )
+
+
+def scores_of(run: Run, metric: str) -> dict[str, float | None]:
+    scored = dict(run.scores.filter(metric=metric).values_list("result", "value"))
+    return task_scores((content, scored.get(pk)) for pk, content in run.results.values_list("pk", "task__content_hash"))
+
+
+def words(page: bytes) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page.decode())))
+
+
+def test_the_api_and_the_page_tell_what_the_answers_amount_to(two_runs: tuple[Run, Run]) -> None:
+    poor, good = two_runs
+    answer = APIClient().get(f"/api/v1/benchmarks/compare?runs={poor.pk},{good.pk}").json()
+    assert [(one["a"], one["b"], one["metric"]) for one in answer["comparisons"]] == [
+        (poor.pk, good.pk, "exact_match"),
+        (poor.pk, good.pk, "contains"),
+    ]
+    runs = {run.model: {metric: scores_of(run, metric) for metric in run.metrics} for run in two_runs}
+    expected = compare_many(runs)
+    for one, member in zip(answer["comparisons"], expected, strict=True):
+        found = member.comparison
+        for name in ("n_shared", "n_missing", "n_changed", "n_better", "worst_case", "best_case", "p_value"):
+            assert one[name] == getattr(found, name), name
+        for name in ("difference", "low", "high", "mean_a", "mean_b", "detectable_difference", "effect_size"):
+            assert one[name] == pytest.approx(getattr(found, name), abs=1e-9), name
+        assert (one["p_adjusted"], one["family_size"]) == (member.p_adjusted, 2)
+        assert one["is_clear"] is member.is_clear is True
+        assert one["sentence"] == comparison_sentence(
+            found, "loop/poor", "loop/good", p_adjusted=member.p_adjusted, family_size=2
+        )
+    page = words(Client().get(f"/compare/?runs={poor.pk},{good.pk}").content)
+    for one in answer["comparisons"]:
+        assert f"{one['sentence']}." in page
+        assert f"{one['missing_sentence']}." in page
+
+
+def test_the_sentence_holds_against_a_count_by_hand(two_runs: tuple[Run, Run]) -> None:
+    """The scripts say which sums each model gets wrong, so every number follows without the product's own code."""
+    poor, good = two_runs
+    right = {
+        "poor": {n: n % 4 != 0 for n in range(1, 121) if n % 29},
+        "good": {n: n % 13 != 0 for n in range(1, 121)},
+    }
+    shared = list(right["poor"])
+    better = sum(right["good"][n] and not right["poor"][n] for n in shared)
+    worse = sum(right["poor"][n] and not right["good"][n] for n in shared)
+    difference = (better - worse) / len(shared)
+    p_value = binomtest(better, better + worse).pvalue
+    one = (
+        APIClient()
+        .get(f"/api/v1/benchmarks/compare?runs={poor.pk},{good.pk}&metric=exact_match")
+        .json()["comparisons"][0]
+    )
+    assert (one["n_shared"], one["n_missing"]) == (116, 4)
+    assert (one["n_better"], one["n_worse"]) == (better, worse)
+    assert one["p_value"] == pytest.approx(p_value)
+    assert one["p_adjusted"] == pytest.approx(multipletests([p_value, p_value], method="holm")[1][0])
+    assert one["sentence"].startswith(f"loop/good is better by {points(difference)} points (")
+    assert one["sentence"].endswith(f"on 116 shared tasks; {better + worse} changed, {better} for the better")
+    lacking = sum(right["good"][n] for n in (29, 58, 87, 116))
+    assert one["worst_case"] == pytest.approx((better - worse + lacking - 4) / 120)
+    assert one["best_case"] == pytest.approx((better - worse + lacking) / 120)
+
+
+def test_runs_that_answer_alike_are_not_told_apart(endpoint: Endpoint) -> None:
+    endpoint(scripted)
+    dataset = make_dataset(60)
+    a, b, c = (finished(dataset, model="loop/good") for _ in range(3))
+    answer = APIClient().get(f"/api/v1/benchmarks/compare?runs={a.pk},{b.pk},{c.pk}").json()
+    assert [(one["a"], one["b"]) for one in answer["comparisons"]] == [(a.pk, b.pk), (a.pk, c.pk), (b.pk, c.pk)]
+    assert {one["family_size"] for one in answer["comparisons"]} == {3}
+    assert all(one["sentence"].startswith("no difference can be told") for one in answer["comparisons"])
+
+
+def test_only_tasks_of_identical_content_are_compared(endpoint: Endpoint) -> None:
+    endpoint(scripted)
+    a = finished(make_dataset(40, slug="forty"), model="loop/good")
+    b = finished(make_dataset(25, slug="twenty-five"), model="loop/poor")
+    one = APIClient().get(f"/api/v1/benchmarks/compare?runs={a.pk},{b.pk}").json()["comparisons"][0]
+    assert (one["n_shared"], one["n_only_a"], one["n_only_b"]) == (25, 15, 0)
+
+
+def test_results_on_one_canvas_are_compared_together(endpoint: Endpoint) -> None:
+    endpoint(scripted)
+    dataset = make_canvas_set("4-6", 9).dataset
+    a, b = (finished(dataset, model=f"baseline/{name}", metrics=["task_score"]) for name in ("reference", "random"))
+    one = APIClient().get(f"/api/v1/benchmarks/compare?runs={a.pk},{b.pk}").json()["comparisons"][0]
+    assert one["n_clusters"] == 9
+    assert one["n_shared"] == a.total
+    assert "clusters' differences" in one["method"]
+
+
+@pytest.mark.parametrize("query", ["", "runs=", "runs=1", "runs=1,x", "runs=1,1", "runs=998,999", "runs=1,2,3,4,5,6,7"])
+def test_a_comparison_of_no_two_runs_is_refused(client: Client, query: str) -> None:
+    answer = client.get(f"/api/v1/benchmarks/compare?{query}")
+    assert answer.status_code == 400
+    assert "runs" in answer.json()
+
+
+def test_an_unknown_metric_is_refused_with_those_there_are(two_runs: tuple[Run, Run], client: Client) -> None:
+    answer = client.get(f"/api/v1/benchmarks/compare?runs={two_runs[0].pk},{two_runs[1].pk}&metric=latency")
+    assert answer.status_code == 400
+    assert "exact_match, contains" in answer.json()["metric"][0]
+
+
+def test_a_comparison_costs_a_fixed_number_of_queries_and_none_over_results_the_second_time(endpoint: Endpoint) -> None:
+    endpoint(scripted)
+    counts = []
+    for size in (10, 30):
+        dataset = make_dataset(size, slug=f"sums-{size}")
+        pair = [finished(dataset, model=f"loop/{name}").pk for name in ("poor", "good")]
+        cache.clear()
+        for _ in range(2):
+            with CaptureQueriesContext(connection) as captured:
+                APIClient().get(f"/api/v1/benchmarks/compare?runs={pair[0]},{pair[1]}")
+            counts.append(len(captured))
+    assert counts[0] == counts[2]
+    assert counts[1] == counts[3] == 1
+
+
+def test_new_numbers_of_a_run_make_a_comparison_new(two_runs: tuple[Run, Run]) -> None:
+    poor, good = two_runs
+    address = f"/api/v1/benchmarks/compare?runs={poor.pk},{good.pk}"
+    before = APIClient().get(address).json()["comparisons"][0]
+    good.scores.update(value=0.0)
+    refresh_summary(good.pk)
+    after = APIClient().get(address).json()["comparisons"][0]
+    assert before["difference"] > 0 > after["difference"]
+
+
+def test_the_statistics_of_a_run_are_those_that_were_stored(endpoint: Endpoint, client: Client) -> None:
+    endpoint(scripted)
+    dataset = make_canvas_set("3-8", 12).dataset
+    run = finished(dataset, model="baseline/random", metrics=["task_score"], repeats=3)
+    answer = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()
+    assert answer["metrics"]["task_score"]["n_clusters"] == 12
+    for name in ("mean", "low", "high", "n", "method", "note"):
+        assert answer["metrics"]["task_score"][name] == run.summary["metrics"]["task_score"][name]
+    assert answer["chance"] == run.summary["chance"]
+    assert answer["thresholds"] == run.summary["thresholds"]
+    assert answer["reliability"] == run.summary["reliability"]
+    assert answer["breakdown"] == run.breakdown
+    assert {one["group"] for one in answer["thresholds"] if one["measure"] == "n_shapes"} >= {"", "existence"}
+
+
+def test_a_run_that_has_not_ended_has_no_statistics_yet(endpoint: Endpoint, client: Client) -> None:
+    endpoint(scripted)
+    run = make_run()
+    answer = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()
+    assert (answer["metrics"], answer["chance"], answer["thresholds"]) == ({}, {}, [])
+    assert client.get("/api/v1/benchmarks/runs/999/statistics").status_code == 404
+
+
+def test_a_size_is_planned_for_a_difference(endpoint: Endpoint, client: Client) -> None:
+    endpoint(scripted)
+    make_dataset(100)
+    request = {"dataset": "sums", "model": "loop/model", "metrics": ["exact_match"], "max_tokens": 10, "to_see": 5}
+    answer = client.post("/api/v1/benchmarks/plan", request, content_type="application/json").json()
+    assert answer["needed"] == f"To see 5.0 points with 80 % power: {answer['tasks']} tasks, each asked once"
+    assert 900 < answer["tasks"] < 1000
+    assert answer["plan"]["requests"] == answer["tasks"]
+    assert answer["plan"]["cost_low"] > 0
+    assert answer["tasks_there"] == 100
+    assert answer["detectable"] > 0.05
+    assert points(answer["detectable"]) in answer["available"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [({}, "to_see"), ({"to_see": "x"}, "to_see"), ({"to_see": 60}, "to_see"), ({"to_see": 5, "model": "x"}, "model")],
+)
+def test_an_impossible_size_is_refused(endpoint: Endpoint, client: Client, given: dict[str, Any], field: str) -> None:
+    endpoint(scripted)
+    make_dataset(3)
+    request = {"dataset": "sums", "model": "loop/good", "metrics": ["exact_match"], **given}
+    answer = client.post("/api/v1/benchmarks/plan", request, content_type="application/json")
+    assert answer.status_code == 400
+    assert field in answer.json()
