@@ -1,0 +1,27 @@
+"""``manage.py backup FILE``: everything that is stored, as one file. Exit code 2 where it cannot be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from benchmarks.services.backups import write_backup
+from benchmarks.services.errors import NotPossible
+
+
+class Command(BaseCommand):
+    help = "Write everything that is stored into one file, as it is at one moment, for manage.py restore."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="such as codeforge-2026-01-31.zip; it is replaced")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        try:
+            manifest = write_backup(file)
+        except NotPossible as refusal:
+            raise CommandError(refusal.message, returncode=2) from None
+        rows = sum(table.rows for table in manifest.tables)
+        size = file.stat().st_size / 1e6
+        self.stdout.write(f"Wrote {file}: {rows:,} rows of {len(manifest.tables)} tables, {size:,.1f} MB.")

@@ -1,0 +1,49 @@
+"""``manage.py prune``: empty the texts of old runs' results. Exit code 2 where no age is given or configured."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from benchmarks.services.retention import prune_texts
+
+
+def age(text: str) -> timedelta:
+    """``90d`` as a duration of at least a day. Raises what argparse shows."""
+    found = re.fullmatch(r"([1-9]\d{0,4})d", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no age; write days, such as 90d")
+    return timedelta(days=int(found[1]))
+
+
+class Command(BaseCommand):
+    help = "Empty the texts of old runs' results: prompts, answers, judges' words. Scores, tokens and costs are kept."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--older-than",
+            type=age,
+            metavar="90d",
+            help="runs that ended so many days ago; by default retention.texts_days of codeforge.yaml",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+
+    def handle(self, *args: Any, older_than: timedelta | None, dry_run: bool, **options: Any) -> None:
+        configured = settings.CODEFORGE.retention.texts_days
+        chosen = older_than or (timedelta(days=configured) if configured else None)
+        if chosen is None:
+            message = (
+                "codeforge.yaml has no retention.texts_days, so texts are kept. Say an age, such as --older-than 90d."
+            )
+            raise CommandError(message, returncode=2)
+        pruned = prune_texts(chosen, dry_run=dry_run)
+        did = "Would prune" if dry_run else "Pruned"
+        self.stdout.write(
+            f"{did} the texts of {pruned.results:,} results in {pruned.runs:,} runs, "
+            f"and {pruned.cached_replies:,} replies of the cache."
+        )

@@ -1,0 +1,30 @@
+"""``manage.py restore FILE``: a backup into this database. Exit code 2 where it is refused; nothing is changed then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from benchmarks.services.backups import restore_backup
+from benchmarks.services.errors import NotPossible
+
+
+class Command(BaseCommand):
+    help = "Put everything of a file that manage.py backup wrote into this database, or nothing of it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="what manage.py backup wrote")
+        parser.add_argument("--replace", action="store_true", help="lose everything that is in this database")
+
+    def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
+        try:
+            restored = restore_backup(file, replace=replace)
+        except NotPossible as refusal:
+            raise CommandError(refusal.message, returncode=2) from None
+        manifest = restored.manifest
+        rows = sum(table.rows for table in manifest.tables)
+        self.stdout.write(f"Restored {rows:,} rows of {len(manifest.tables)} tables, as of {manifest.made_at}.")
+        if restored.live_runs:
+            self.stdout.write(f"Runs that were not over: {restored.live_runs}. Workers go on with them once started.")

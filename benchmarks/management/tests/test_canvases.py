@@ -1,0 +1,126 @@
+"""``manage.py canvases``: what it prints and the codes it exits with."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from benchmarks.services import canvas_sets as services
+from tasks_app.models import CanvasSet, Question
+
+pytestmark = pytest.mark.django_db
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(*arguments: object, stderr: io.StringIO | None = None) -> tuple[int, str]:
+    """Exit code and output."""
+    out = io.StringIO()
+    try:
+        call_command("canvases", *map(str, arguments), stdout=out, stderr=stderr or io.StringIO())
+    except CommandError as error:
+        return error.returncode, str(error)
+    except SystemExit as end:
+        return int(end.code or 0), out.getvalue()
+    return 0, out.getvalue()
+
+
+def test_generate_draws_audits_and_says_so() -> None:
+    code, printed = run("generate", "--shapes", 7, "--count", 20, "--seed", 11)
+    assert code == 0
+    assert printed.startswith("7-shapes-seed-11: 20 canvases, 120 tasks, drawn in ")
+    row = next(line.split() for line in printed.splitlines() if line.startswith("existence "))
+    assert row == ["existence", "20", "0", "20", "0", "0", "0", "0.500", "0.500"]
+    assert CanvasSet.objects.get().audited == 20
+
+
+def test_generate_again_with_a_larger_count_grows_the_set() -> None:
+    run("generate", "--shapes", "3-5", "--count", 6, "--seed", 2)
+    assert run("generate", "--shapes", "3-5", "--count", 15, "--seed", 2)[0] == 0
+    assert CanvasSet.objects.get().count == 15
+
+
+def test_a_terminal_sees_a_progress_bar_and_a_pipe_does_not() -> None:
+    terminal, pipe = Terminal(), io.StringIO()
+    run("generate", "--shapes", 3, "--count", 4, stderr=terminal)
+    run("generate", "--shapes", 3, "--count", 8, stderr=pipe)
+    assert f"Drawing [{'#' * 40}] 4 of 4\n" in terminal.getvalue()
+    assert pipe.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--shapes", "0", "--count", "5"], "shapes: A canvas has 1 to 24 shapes"),
+        (["--shapes", "25", "--count", "5"], "shapes: A canvas has 1 to 24 shapes"),
+        (["--shapes", "7", "--count", "0"], "count: "),
+        (["--shapes", "7", "--count", "1000000000"], "count: "),
+        (["--shapes", "7", "--count", "5", "--seed", "pi"], "seed: A valid integer is required."),
+        (["--shapes", "7", "--count", "5", "--tracking-steps", "0"], "tracking steps: "),
+        (["--shapes", "7"], "--count"),
+    ],
+)
+def test_an_impossible_request_is_an_error_at_once(arguments: list[str], says: str) -> None:
+    code, told = run("generate", *arguments)
+    assert code != 0
+    assert says in told
+    assert not CanvasSet.objects.exists()
+
+
+def test_control_c_keeps_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(set_id: int, tell: object = None) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(services.canvas_sets, "grow", interrupted)
+    code, told = run("generate", "--shapes", 7, "--count", 5)
+    assert (code, told) == (2, "Stopped. The canvases drawn so far are kept.")
+    assert not CanvasSet.objects.get().is_growing
+
+
+def test_export_and_import_go_both_ways(tmp_path: Path) -> None:
+    run("generate", "--shapes", "3-4", "--count", 6, "--name", "mine")
+    assert run("export", "mine", tmp_path / "out") == (0, f"Wrote 6 files into {tmp_path / 'out'}.\n")
+    code, printed = run("import", tmp_path / "out", "--name", "theirs")
+    assert code == 0
+    assert printed.startswith("theirs: 6 canvases, 36 tasks, imported.\n")
+    assert run("export", "theirs", tmp_path / "out")[0] == 2
+
+
+def test_import_takes_files_too_and_names_a_bad_one(tmp_path: Path) -> None:
+    run("generate", "--shapes", 3, "--count", 2, "--name", "mine")
+    run("export", "mine", tmp_path / "out")
+    (tmp_path / "canvas_3_9.json").write_text("[]")
+    code, told = run("import", tmp_path / "out" / "canvas_3_0.json", tmp_path / "canvas_3_9.json")
+    assert (code, told) == (2, "files: canvas_3_9.json: must be an object, not list")
+    assert run("import", tmp_path / "out" / "canvas_3_0.json")[1].startswith("out: 1 canvases, 6 tasks")
+
+
+def test_an_audit_that_finds_a_wrong_answer_exits_with_1() -> None:
+    run("generate", "--shapes", 7, "--count", 2, "--name", "mine")
+    assert run("audit", "mine")[0] == 0
+    wrong = Question.objects.filter(task_name="count").earliest("pk")
+    Question.objects.filter(pk=wrong.pk).update(answer="99")
+    code, printed = run("audit", "mine", "--json")
+    assert code == 1
+    assert json.loads(printed)["tasks"]["count"]["wrong"] == 1
+
+
+def test_list_names_every_set() -> None:
+    assert run("list")[1].startswith("No canvas sets yet.")
+    run("generate", "--shapes", "3-12", "--count", 10, "--seed", 4)
+    assert run("list")[1].splitlines()[1].split()[:6] == ["3-to-12-shapes-seed-4", "10", "3-12", "4", "60", "generated"]
+    (row,) = json.loads(run("list", "--json")[1])
+    assert (row["set"], row["canvases"], row["tasks"]) == ("3-to-12-shapes-seed-4", 10, 60)
+
+
+@pytest.mark.parametrize("action", ["audit", "export"])
+def test_an_unknown_set_is_told(action: str, tmp_path: Path) -> None:
+    arguments = [tmp_path] if action == "export" else []
+    assert run(action, "nope", *arguments) == (2, "There is no canvas set nope. Known: none yet.")

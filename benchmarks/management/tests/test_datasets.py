@@ -1,0 +1,204 @@
+"""``manage.py datasets …`` as a terminal sees it: what is printed and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from benchmarks.dataset_format import parse_dataset, schema_text
+from benchmarks.dataset_format.tests.examples import FULL, VALID
+from benchmarks.models import Dataset
+from benchmarks.tests.factories import make_dataset
+
+BROKEN = VALID.replace("id: t1", "id: 001")
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any) -> Path:
+    settings.DATASETS_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def write(folder: Path) -> Write:
+    def written(name: str, text: str) -> Path:
+        path = folder / name
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    """Exit code and output; a refusal is its code and message."""
+    output = StringIO()
+    try:
+        call_command("datasets", *map(str, arguments), stdout=output, no_color=True)
+    except SystemExit as stop:
+        return int(stop.code or 0), output.getvalue()
+    except CommandError as refusal:
+        return refusal.returncode, str(refusal)
+    return 0, output.getvalue()
+
+
+def test_check_tells_that_all_files_are_good_without_a_database(write: Write) -> None:
+    write("a.yaml", VALID)
+    write("b.yml", FULL)
+    assert run("check") == (0, "2 of 2 files good (3 tasks), 0 mistakes\n")
+
+
+def test_check_tells_every_mistake_of_every_file_and_fails(write: Write) -> None:
+    write("a.yaml", BROKEN)
+    write("b.yaml", VALID)
+    write("c.yaml", BROKEN.replace("First", "''"))
+    code, output = run("check")
+    places = [line.rpartition(": ")[0].split(": ")[0] for line in output.splitlines()[:-1]]
+    assert code == 1
+    assert places == ["a.yaml:4", "c.yaml:4", "c.yaml:5"]
+    assert output.splitlines()[-1] == "1 of 3 files good (1 task), 3 mistakes"
+
+
+def test_check_takes_files_and_directories(write: Write, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "x.yaml").write_text(BROKEN)
+    code, output = run("check", write("a.yaml", VALID), other)
+    assert code == 1
+    assert output.startswith("x.yaml:4: tasks[0].id:")
+    assert output.endswith("1 of 2 files good (1 task), 1 mistake\n")
+
+
+def test_check_finds_what_the_names_of_files_make_impossible(write: Write) -> None:
+    write("a.yaml", VALID)
+    write("a.yml", VALID)
+    write("b c.yaml", VALID)
+    code, output = run("check")
+    assert code == 1
+    assert "a.yml:1: a.yaml already is the dataset a" in output
+    assert "b c.yaml:1: the file's name is the dataset's identifier" in output
+
+
+def test_check_speaks_json(write: Write) -> None:
+    write("a.yaml", BROKEN)
+    write("b.yaml", VALID)
+    code, output = run("check", "--json")
+    first, second = json.loads(output)
+    assert code == 1
+    assert (first["file"], first["slug"], first["problems"][0]["line"]) == ("a.yaml", "a", 4)
+    assert second == {"file": "b.yaml", "slug": "b", "tasks": 1, "problems": []}
+
+
+def test_check_of_a_path_that_does_not_exist_is_refused(folder: Path) -> None:
+    assert run("check", folder / "nowhere.yaml") == (2, f"{folder / 'nowhere.yaml'} does not exist.")
+
+
+@pytest.mark.django_db
+def test_sync_takes_files_over_and_tells_what_happened(write: Write) -> None:
+    write("a.yaml", VALID)
+    assert run("sync") == (0, "Datasets: 1 new.\n")
+    write("b.yaml", BROKEN)
+    code, output = run("sync")
+    assert code == 1
+    assert output.startswith("Datasets: 1 unchanged, 1 broken.\nb.yaml:4: tasks[0].id: 001 is a number")
+
+
+@pytest.mark.django_db
+def test_sync_speaks_json(write: Write) -> None:
+    write("a.yaml", VALID)
+    code, output = run("sync", "--json", "--reread")
+    assert code == 0
+    assert json.loads(output) == [{"file": "a.yaml", "slug": "a", "change": "new", "version": 1, "problems": []}]
+
+
+@pytest.mark.django_db
+def test_sync_without_a_directory_is_refused(settings: Any, tmp_path: Path) -> None:
+    settings.DATASETS_DIR = tmp_path / "nowhere"
+    code, message = run("sync")
+    assert code == 2
+    assert "create it, or set benchmark.datasets_dir" in message
+
+
+@pytest.mark.django_db
+def test_list_shows_every_dataset_with_its_file(write: Write) -> None:
+    write("a.yaml", FULL)
+    run("sync")
+    make_dataset(slug="sums")
+    Dataset.objects.create(slug="empty", name="Nothing yet", kind=Dataset.Kind.CANVAS)
+    code, output = run("list")
+    assert code == 0
+    assert output.splitlines() == [
+        "dataset  kind    version  tasks  file           name",
+        "a        yaml    1        2      a.yaml (good)  Everything",
+        "empty    canvas           0                     Nothing yet",
+        "sums     yaml    1        3                     Sums",
+    ]
+    rows = json.loads(run("list", "--json")[1])
+    assert [(row["dataset"], row["version"], row["tasks"]) for row in rows] == [
+        ("a", 1, 2),
+        ("empty", None, 0),
+        ("sums", 1, 3),
+    ]
+
+
+@pytest.mark.django_db
+def test_list_of_nothing_says_what_to_do(folder: Path) -> None:
+    assert "Put a YAML file" in run("list")[1]
+
+
+@pytest.mark.django_db
+def test_an_export_loads_to_the_same_content(write: Write, folder: Path) -> None:
+    write("a.yaml", FULL)
+    run("sync")
+    code, output = run("export", "a")
+    assert code == 0
+    assert parse_dataset(output.encode(), "export").spec == parse_dataset(FULL.encode(), "a.yaml").spec
+    assert run("export", "a", "-o", folder / "copy.yaml") == (0, f"Wrote {folder / 'copy.yaml'}\n")
+    assert (folder / "copy.yaml").read_text() == output
+
+
+@pytest.mark.django_db
+def test_an_earlier_version_can_be_exported(write: Write) -> None:
+    for name in ("First", "Second"):
+        write("a.yaml", VALID.replace("Demo", name))
+        run("sync", "--reread")
+    assert run("export", "a", "--number", "1")[1].startswith("name: First\n")
+    assert run("export", "a")[1].startswith("name: Second\n")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "There is no dataset nothing. Known: sums."),
+        (["sums", "--number", "7"], "sums has no version 7. Its versions: 1."),
+        (["canvases"], "canvases is a canvas dataset: its tasks are generated, so there is no YAML of it."),
+        (["sums", "-o", "/nowhere/sums.yaml"], "/nowhere/sums.yaml cannot be written: No such file or directory"),
+    ],
+)
+def test_an_export_that_is_not_possible_says_why(arguments: list[str], message: str) -> None:
+    make_dataset(slug="sums")
+    Dataset.objects.create(slug="canvases", name="Canvases", kind=Dataset.Kind.CANVAS)
+    assert run("export", *arguments) == (2, message)
+
+
+def test_the_schema_is_written_and_checked(folder: Path) -> None:
+    path = folder / "dataset.schema.json"
+    assert run("schema", "--check") == (1, f"{path} is out of date: run datasets schema\n")
+    assert run("schema") == (0, f"Wrote {path}\n")
+    assert path.read_text() == schema_text()
+    assert run("schema", "--check") == (0, f"{path} is up to date\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["guess"], ["export"], ["sync", "--fast"]])
+def test_a_wrong_call_is_refused(arguments: list[str]) -> None:
+    code, message = run(*arguments)
+    assert code != 0
+    assert "Error" in message or "invalid" in message
