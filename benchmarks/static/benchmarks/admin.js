@@ -1,0 +1,29 @@
+// Lists row by row: rows are added and removed. Without this script there is one empty row to fill at each save.
+"use strict";
+
+const prepare = (list) => {
+  const add = list.querySelector(":scope > .cf-add");
+  const template = list.querySelector(":scope > template");
+  if (!add || !template) {
+    return;
+  }
+  add.hidden = false;
+  for (const button of list.querySelectorAll(":scope > .cf-row > .cf-remove")) {
+    button.hidden = false;
+  }
+  list.addEventListener("click", (event) => {
+    if (event.target === add) {
+      const row = template.content.firstElementChild.cloneNode(true);
+      row.querySelector(".cf-remove").hidden = false;
+      list.insertBefore(row, template);
+      row.querySelector("input, textarea").focus();
+    } else if (event.target.matches(".cf-remove")) {
+      event.target.closest(".cf-row").remove();
+      add.focus();
+    }
+  });
+};
+
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".cf-rows").forEach(prepare);
+});
