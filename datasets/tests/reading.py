@@ -1,0 +1,23 @@
+"""Reads the shipped datasets with nothing but a YAML reader, so that these tests depend on no code of the project."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DATASETS = Path(__file__).resolve().parent.parent
+SLUGS = ("basic-coding", "long-context", "rag-faithfulness", "reasoning", "structured-output", "tool-use-basic")
+
+
+@cache
+def dataset(slug: str) -> dict[str, Any]:
+    return yaml.safe_load((DATASETS / f"{slug}.yaml").read_text(encoding="utf-8"))
+
+
+@cache
+def tasks(slug: str) -> dict[str, dict[str, Any]]:
+    """The tasks of a dataset by id, in file order."""
+    return {task["id"]: task for task in dataset(slug)["tasks"]}
