@@ -1,0 +1,69 @@
+"""Filters read from a page's address. Nonsense in it is no filter, never an error page."""
+
+from __future__ import annotations
+
+import math
+
+from django.http import QueryDict
+
+from benchmarks.queries.datasets import TaskFilters
+from benchmarks.queries.results import ORDERS, ResultFilters
+from benchmarks.queries.runs import SORTS, RunFilters
+
+TEXT_LENGTH = 200
+RESULT_FILTERS = ("outcome", "difficulty", "group", "n_shapes", "metric", "low", "high", "text", "sort")
+
+
+def text(query: QueryDict, name: str) -> str:
+    return query.get(name, "").replace("\0", "").strip()[:TEXT_LENGTH]
+
+
+def whole_number(query: QueryDict, name: str) -> int | None:
+    value = text(query, name)
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
+
+
+def real_number(query: QueryDict, name: str) -> float | None:
+    try:
+        value = float(text(query, name))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def run_filters(query: QueryDict) -> RunFilters:
+    sort = text(query, "sort")
+    return RunFilters(
+        dataset=text(query, "dataset"),
+        model=text(query, "model"),
+        status=text(query, "status"),
+        sort=sort if sort in SORTS else "newest",
+    )
+
+
+def task_filters(query: QueryDict) -> TaskFilters:
+    return TaskFilters(text=text(query, "text"), difficulty=text(query, "difficulty"), group=text(query, "group"))
+
+
+def result_filters(query: QueryDict) -> ResultFilters:
+    sort = text(query, "sort")
+    return ResultFilters(
+        outcome=text(query, "outcome"),
+        difficulty=text(query, "difficulty"),
+        group=text(query, "group"),
+        n_shapes=whole_number(query, "n_shapes"),
+        metric=text(query, "metric"),
+        low=real_number(query, "low"),
+        high=real_number(query, "high"),
+        text=text(query, "text"),
+        sort=sort if sort in ORDERS else "position",
+    )
+
+
+def kept(query: QueryDict, names: tuple[str, ...] = RESULT_FILTERS) -> str:
+    """The part of the address that other pages must carry on, with its question mark; empty where there is none."""
+    carried = QueryDict(mutable=True)
+    for name in names:
+        if value := text(query, name):
+            carried[name] = value
+    return f"?{carried.urlencode()}" if carried else ""

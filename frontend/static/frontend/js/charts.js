@@ -1,0 +1,52 @@
+// Draws every [data-chart] from the Vega-Lite spec beside it, in the colours of the page.
+(() => {
+  "use strict";
+
+  const probe = document.createElement("span");
+  probe.hidden = true;
+
+  const colour = (reference) => {
+    probe.style.color = reference;
+    return getComputedStyle(probe).color;
+  };
+
+  const resolved = (part) => {
+    if (Array.isArray(part)) return part.map(resolved);
+    if (part && typeof part === "object") {
+      return Object.fromEntries(
+        Object.entries(part).map(([key, value]) => [key, key === "data" ? value : resolved(value)]),
+      );
+    }
+    return typeof part === "string" && part.startsWith("var(--") ? colour(part) : part;
+  };
+
+  const draw = (figure) => {
+    const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
+    // On a phone the names beside an axis leave half the width to what they name.
+    spec.config.axis.labelLimit = Math.min(spec.config.axis.labelLimit, figure.clientWidth / 2.5);
+    window
+      .vegaEmbed(figure.querySelector(".chart-canvas"), resolved(spec), {
+        actions: false,
+        ast: true,
+        defaultStyle: false,
+        loader: { target: "_self" },
+        renderer: "svg",
+        tooltip: { disableDefaultStyle: true },
+      })
+      .catch((error) => console.error("chart:", error));
+  };
+
+  const drawAll = () => {
+    if (!window.vegaEmbed) return;
+    document.body.append(probe);
+    document.querySelectorAll("[data-chart]").forEach(draw);
+    probe.remove();
+  };
+
+  window.addEventListener("vega-ready", drawAll);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.target.querySelector?.("[data-chart]")) drawAll();
+  });
+  drawAll();
+})();

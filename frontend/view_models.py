@@ -1,0 +1,246 @@
+"""Runs as pages show them: everything a template would have to compute. Pure but for the registry of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.models import LIVE, TERMINAL, Outcome, Run, RunStatus
+from benchmarks.queries.runs import COMPLETED
+from frontend.chart_parts import Measure
+
+_ABSENCES = (
+    ("n_not_applicable", "not applicable"),
+    ("n_unparsable", "unparsable"),
+    ("n_judge_error", "judge errors"),
+    ("n_metric_error", "metric errors"),
+    ("n_missing", "without answer"),
+)
+_SPOILT = (("n_truncated", "cut off"), ("n_refused", "refused"))
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric of a run: its mean with the interval and n, and how many results have no score, and why."""
+
+    name: str
+    title: str
+    unit: str
+    bounded: bool
+    judged: bool
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    method: str = ""
+    note: str = ""
+    absent: tuple[tuple[str, int], ...] = ()
+    corrected: Mapping[str, Any] | None = None
+    """The mean corrected for guessing with its bounds, where guessing earns anything."""
+    spoilt: tuple[tuple[str, int], ...] = ()
+    """How many of the ``n`` are answers that were cut off or refused."""
+
+    @property
+    def measure(self) -> Measure:
+        return Measure(self.name, self.title, self.unit, self.bounded)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. ``rate`` is results per second since its start, ``left`` the seconds to go at that rate."""
+
+    total: int
+    done: int
+    errors: int
+    percent: int
+    rate: float | None
+    elapsed: float | None
+    left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    run: Run
+    headline: MetricRow
+    progress: Progress
+    cost: float | None
+    """Model and judge together, US dollars; ``None`` where a price is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCount:
+    outcome: str
+    count: int
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The best models of one dataset, by the metric that its latest run put first."""
+
+    dataset: Any
+    metric: MetricRow
+    rows: tuple[RunRow, ...]
+
+
+def metric_row(
+    name: str, summary: Mapping[str, Any] | None = None, corrected: Mapping[str, Any] | None = None
+) -> MetricRow:
+    """The summary of a metric made readable. A metric no longer registered goes by its name."""
+    metric, found = metric_named(name), summary or {}
+    return MetricRow(
+        name=name,
+        title=metric.title if metric else name,
+        unit=metric.unit if metric else "",
+        bounded=metric is None or metric.range == (0.0, 1.0),
+        judged=metric is not None and metric.judged,
+        mean=found.get("mean"),
+        low=found.get("low"),
+        high=found.get("high"),
+        n=found.get("n", 0),
+        method=found.get("method", ""),
+        note=found.get("note", ""),
+        absent=tuple((word, found[key]) for key, word in _ABSENCES if found.get(key)),
+        corrected=corrected if corrected and corrected["mean"] is not None else None,
+        spoilt=tuple((word, found[key]) for key, word in _SPOILT if found.get(key)),
+    )
+
+
+def metric_rows(run: Run) -> list[MetricRow]:
+    summaries = run.summary.get("metrics", {})
+    return [metric_row(name, summaries.get(name), corrected_mean(run, name)) for name in run.metrics]
+
+
+def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
+    """The average over what the run asked, corrected for guessing; ``None`` where no guess rate is known."""
+    found: Mapping[str, Any] = run.summary.get("chance", {}).get(metric, {})
+    return found.get("average")
+
+
+def run_row(run: Run, now: datetime | None = None) -> RunRow:
+    first = run.metrics[0]
+    return RunRow(
+        run=run,
+        headline=metric_row(first, run.summary.get("metrics", {}).get(first)),
+        progress=progress(run, now or timezone.now()),
+        cost=total_cost(run),
+    )
+
+
+def run_rows(runs: Iterable[Run]) -> list[RunRow]:
+    return [run_row(run) for run in runs]
+
+
+def total_cost(run: Run) -> float | None:
+    """What the run spent, model and judge; unknown as soon as one of the two is."""
+    if not run.judge_model:
+        return run.cost_usd
+    if run.cost_usd is None or run.judge_cost_usd is None:
+        return None
+    return run.cost_usd + run.judge_cost_usd
+
+
+def progress(run: Run, now: datetime) -> Progress:
+    elapsed = ((run.completed_at or now) - run.started_at).total_seconds() if run.started_at else None
+    rate = run.done / elapsed if elapsed and run.done else None
+    return Progress(
+        total=run.total,
+        done=run.done,
+        errors=run.errors,
+        percent=100 * run.done // run.total if run.total else 0,
+        rate=rate,
+        elapsed=elapsed,
+        left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
+    )
+
+
+def outcome_counts(run: Run) -> list[OutcomeCount]:
+    """Outcomes that occur, in their fixed order, with their shares of all that have one."""
+    counts = run.summary.get("outcomes", {})
+    total = sum(counts.values())
+    return [
+        OutcomeCount(outcome, counts[outcome], 100 * counts[outcome] / total)
+        for outcome in Outcome.values
+        if counts.get(outcome)
+    ]
+
+
+def error_counts(run: Run) -> list[tuple[str, int]]:
+    """Kinds of errors that occur and how many results ended so, the most frequent first."""
+    return sorted(run.summary.get("error_kinds", {}).items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def settings_of(run: Run) -> list[tuple[str, object]]:
+    """Every parameter of a run, in words, for the end of its page."""
+    return [
+        ("Dataset version", run.dataset_version.number),
+        ("Content hash", run.dataset_version.content_hash),
+        ("Model", run.model),
+        ("Metrics", ", ".join(run.metrics)),
+        ("Judge model", run.judge_model or "none"),
+        ("The judge is the model itself", "yes" if run.self_judged else "no"),
+        ("Judge skipped where identical", "yes" if run.skip_judge_when_identical else "no"),
+        ("Repeats of each task", run.repeats),
+        ("Requests in flight, at most", run.concurrency),
+        ("Reply cache", "used" if run.use_cache else "not used"),
+        ("Budget", f"${run.budget_usd:g}" if run.budget_usd is not None else "none"),
+        ("Task limit", run.limit or "none"),
+        *_canvas_settings(run),
+        *((name.replace("_", " ").capitalize(), value) for name, value in sorted(run.parameters.items())),
+        ("Prompt hash", run.prompt_hash or "–"),
+        ("Code version", run.code_version or "–"),
+        *((name.replace("_", " ").capitalize(), value) for name, value in sorted(run.environment.items())),
+    ]
+
+
+def _canvas_settings(run: Run) -> list[tuple[str, object]]:
+    if not run.representation:
+        return []
+    return [
+        ("Task classes", ", ".join(run.task_classes)),
+        ("Representation", run.representation),
+        ("Examples shown", "few-shot" if run.few_shot else "zero-shot"),
+        ("Canvases are added until this sure", run.target_half_width or "not added"),
+        ("At most so many canvases", run.max_canvases or "as many as there are"),
+    ]
+
+
+def standings(runs: Iterable[Run], models: int = 3) -> list[Standing]:
+    """The best models of each dataset among ``runs`` (newest first): the latest whole run of each model counts."""
+    by_dataset: dict[int, dict[str, Run]] = {}
+    for run in runs:
+        if run.limit is None:
+            by_dataset.setdefault(run.dataset_id, {}).setdefault(run.model_label, run)
+    found = []
+    for latest in by_dataset.values():
+        metric = next(iter(latest.values())).metrics[0]
+        rows = [
+            row for row in run_rows(latest.values()) if row.headline.name == metric and row.headline.mean is not None
+        ]
+        rows.sort(key=lambda row: -(row.headline.mean or 0.0))
+        if rows:
+            found.append(Standing(rows[0].run.dataset, metric_row(metric), tuple(rows[:models])))
+    return found
+
+
+def actions_for(run: Run) -> list[str]:
+    """The names of what may be done with a run in its state."""
+    if run.status in LIVE:
+        return ["cancel"]
+    if run.is_external:
+        return ["delete"]
+    possible = ["again"]
+    if run.may_go_on and run.status in (RunStatus.PAUSED, RunStatus.CANCELLED, RunStatus.FAILED):
+        possible.append("resume")
+    if run.may_go_on and run.errors and run.status in TERMINAL:
+        possible.append("retry")
+    if run.status == RunStatus.PAUSED:
+        possible.append("cancel")
+    if run.representation and run.fresh_of_id is None and run.status in COMPLETED:
+        possible.append("check")
+    return [*possible, "delete"]
