@@ -1,0 +1,160 @@
+"""Every route of the pages and of our part of the admin: where to look at it, or why it is no page.
+
+Names are those of ``frontend.urls`` and of the admin. A route that stands nowhere here fails a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from frontend.tests.browser.site import Site
+
+Address = Callable[[Site], str]
+
+PAGES: dict[str, dict[str, Address]] = {
+    "overview": {"overview": lambda site: "/"},
+    "datasets": {"datasets": lambda site: "/datasets/"},
+    "dataset": {
+        "dataset": lambda site: "/datasets/reasoning/",
+        "dataset of canvases": lambda site: f"/datasets/{site.canvas_set}/",
+        "dataset searched in vain": lambda site: "/datasets/reasoning/?text=nowhere",
+        "dataset without a run": lambda site: "/datasets/capitals/?version=1",
+        "hostile dataset": lambda site: "/datasets/hostile/",
+    },
+    "changes": {"changes": lambda site: "/datasets/capitals/changes/1/2/"},
+    "task": {
+        "task": lambda site: f"/datasets/basic-coding/tasks/{site.tasks['basic-coding']}/",
+        "hostile task": lambda site: f"/datasets/hostile/tasks/{site.tasks['hostile']}/",
+    },
+    "runs": {
+        "runs": lambda site: "/runs/",
+        "runs filtered to none": lambda site: "/runs/?model=nobody",
+    },
+    "launch": {
+        "launch": lambda site: "/runs/new/",
+        "launch again": lambda site: f"/runs/new/?like={site.runs['few-shot']}",
+        "launch like hostile": lambda site: f"/runs/new/?like={site.runs['hostile']}",
+    },
+    "run": {
+        f"run {name}": (lambda site, name=name: f"/runs/{site.runs[name]}/")
+        for name in ("judged", "canvases medium", "errors", "failed", "paused", "stuck", "hostile", "second night")
+    }
+    | {"run filtered": lambda site: f"/runs/{site.runs['errors']}/?outcome=provider_error&sort=-duration&low=2"},
+    "surface": {
+        "surface": lambda site: f"/runs/{site.runs['canvases medium']}/surface/",
+        "surface of a run without one": lambda site: f"/runs/{site.runs['judged']}/surface/",
+    },
+    "result": {
+        "result correct": lambda site: site.result_path("judged", "?outcome=correct"),
+        "result wrong": lambda site: site.result_path("reasoning small", "?outcome=wrong"),
+        "result error": lambda site: site.result_path("errors", "?outcome=provider_error"),
+        "result with tool calls": lambda site: site.result_path("tools"),
+        "result of a canvas": lambda site: site.result_path("canvases small", "?outcome=wrong"),
+        "hostile result": lambda site: site.result_path("hostile"),
+    },
+    "canvases": {"canvases": lambda site: "/canvases/"},
+    "gallery": {
+        "gallery": lambda site: f"/canvases/{site.canvas_set}/",
+        "gallery filtered to none": lambda site: f"/canvases/{site.canvas_set}/?task=count&answer=99",
+    },
+    "canvas": {"canvas": lambda site: f"/canvases/{site.canvas_set}/5/"},
+    "audit": {"audit": lambda site: f"/canvases/{site.canvas_set}/audit/"},
+    "compare": {
+        "compare": lambda site: "/compare/",
+        "compare two": lambda site: "/compare/?runs={reasoning medium},{reasoning small}".format_map(site.runs),
+        "compare four": lambda site: (
+            "/compare/?runs={canvases large},{canvases medium},{canvases small},{random}".format_map(site.runs)
+        ),
+        "compare hostile": lambda site: "/compare/?runs={hostile},{coding small}".format_map(site.runs),
+    },
+    "judges": {"judges": lambda site: "/judges/"},
+    "calibration": {"calibration": lambda site: "/judges/1/"},
+    "workers": {"workers": lambda site: "/workers/"},
+    "leaderboard": {
+        "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",
+        "leaderboard of canvases": lambda site: f"/leaderboard/?dataset={site.canvas_set}",
+        "leaderboard of the hostile": lambda site: "/leaderboard/?dataset=hostile",
+    },
+}
+NO_PAGES = {
+    "theme": "takes a form and goes back",
+    "charts-script": "a script",
+    "plan": "a part of the launch page",
+    "size": "a part of the launch page",
+    "threshold-chart": "a picture",
+    "run-status": "a part of the run's page",
+    "run-action": "takes a form and goes to the run",
+    "run-chart": "a picture",
+    "surface-chart": "a picture",
+    "compare-chart": "a picture",
+    "leaderboard-chart": "a picture",
+    "whole-text": "plain text",
+    "run-export": "a file",
+    "dismiss-notice": "takes a form and goes to the overview",
+    "share": "takes a form and goes to the run",
+    "shared-run": "a report in one file",
+    "new-calibration": "takes the form of the judges' page",
+    "calibration-action": "a button of the calibration's page",
+    "calibration-progress": "a part of the calibration's page",
+    "calibration-chart": "a picture",
+    "new-canvas-set": "takes the form of the canvases' page",
+    "picture": "a picture",
+}
+
+ADMIN_PAGES: dict[str, Address] = {
+    "index": lambda site: "/admin/",
+    "app_list": lambda site: "/admin/benchmarks/",
+    "benchmarks_dataset_changelist": lambda site: "/admin/benchmarks/dataset/",
+    "benchmarks_dataset_add": lambda site: "/admin/benchmarks/dataset/add/",
+    "benchmarks_dataset_change": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/change/",
+    "benchmarks_dataset_delete": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/delete/",
+    "benchmarks_dataset_upload": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/upload/",
+    "benchmarks_dataset_upload_new": lambda site: "/admin/benchmarks/dataset/upload/",
+    "benchmarks_task_changelist": lambda site: f"/admin/benchmarks/task/?dataset={site.datasets['reasoning']}",
+    "benchmarks_task_add": lambda site: f"/admin/benchmarks/task/add/?dataset={site.datasets['capitals']}",
+    "benchmarks_task_change": lambda site: f"/admin/benchmarks/task/{site.tasks['tool-use-basic']}/change/",
+    "benchmarks_task_delete": lambda site: f"/admin/benchmarks/task/{site.tasks['reasoning']}/delete/",
+    "benchmarks_task_preview": lambda site: f"/admin/benchmarks/task/{site.tasks['reasoning']}/preview/",
+    "benchmarks_datasetversion_changelist": lambda site: "/admin/benchmarks/datasetversion/",
+    "benchmarks_datasetversion_change": lambda site: "/admin/benchmarks/datasetversion/1/change/",
+    "benchmarks_datasetfile_changelist": lambda site: "/admin/benchmarks/datasetfile/",
+    "benchmarks_datasetfile_change": lambda site: f"/admin/benchmarks/datasetfile/{site.files['broken.yaml']}/change/",
+    "benchmarks_apitoken_changelist": lambda site: "/admin/benchmarks/apitoken/",
+    "benchmarks_apitoken_add": lambda site: "/admin/benchmarks/apitoken/add/",
+    "benchmarks_auditentry_changelist": lambda site: "/admin/benchmarks/auditentry/",
+    "benchmarks_run_changelist": lambda site: "/admin/benchmarks/run/",
+    "benchmarks_run_change": lambda site: f"/admin/benchmarks/run/{site.runs['hostile']}/change/",
+    "benchmarks_run_delete": lambda site: f"/admin/benchmarks/run/{site.runs['hostile']}/delete/",
+    "benchmarks_result_changelist": lambda site: f"/admin/benchmarks/result/?run={site.runs['hostile']}",
+    "benchmarks_result_change": lambda site: f"/admin/benchmarks/result/{site.first_result('hostile')}/change/",
+    "benchmarks_schedule_changelist": lambda site: "/admin/benchmarks/schedule/",
+    "benchmarks_schedule_add": lambda site: "/admin/benchmarks/schedule/add/",
+    "benchmarks_schedule_change": lambda site: "/admin/benchmarks/schedule/1/change/",
+    "benchmarks_schedule_delete": lambda site: "/admin/benchmarks/schedule/1/delete/",
+    "benchmarks_scorenotice_changelist": lambda site: "/admin/benchmarks/scorenotice/",
+    "benchmarks_scorenotice_change": lambda site: "/admin/benchmarks/scorenotice/1/change/",
+    "benchmarks_webhookdelivery_changelist": lambda site: "/admin/benchmarks/webhookdelivery/",
+    "benchmarks_webhookdelivery_change": lambda site: f"/admin/benchmarks/webhookdelivery/{site.deliveries[0]}/change/",
+    "tasks_app_canvasset_changelist": lambda site: "/admin/tasks_app/canvasset/",
+    "tasks_app_canvasset_add": lambda site: "/admin/tasks_app/canvasset/add/",
+}
+
+
+def pages() -> list[tuple[str, Address]]:
+    """Every page of the dashboard by a name that says what is seen there."""
+    return [(name, address) for variants in PAGES.values() for name, address in variants.items()]
+
+
+def routes(namespace: str) -> set[str]:
+    """The names of all routes in a namespace of the site."""
+    return set(_names(get_resolver(), "", namespace))
+
+
+def _names(resolver: URLResolver, inside: str, namespace: str) -> Iterator[str]:
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from _names(entry, entry.namespace or inside, namespace)
+        elif isinstance(entry, URLPattern) and inside == namespace and entry.name:
+            yield entry.name

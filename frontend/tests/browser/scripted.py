@@ -1,0 +1,119 @@
+"""Models without a model: a script that knows the right answers and gives them as often as its skill says.
+
+Which answers are wrong depends on the model's name and the prompt alone, so every installation seeded with these models
+shows the same pages. Their names say what they are: nobody may take their scores for those of a real model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.dataset_format import TaskSpec, parse_dataset
+from benchmarks.loopback.faults import FAULTS, Fault
+from benchmarks.loopback.replies import Asked, Reply
+from tasks_app.solver import Unsolvable, solve
+
+SKILL = {"large": 0.97, "medium": 0.82, "small": 0.6}
+STRAIN = {"large": 0.025, "medium": 0.05, "small": 0.06}
+"""What every shape beyond the third, and every step of difficulty, takes off the skill."""
+ANSWERED_BEFORE_STUCK = 0.6
+_PAIRS = (("yes", "no"), ("above", "below"), ("left", "right"), ("small", "large"), ("red", "blue"))
+OPPOSITES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)><a href='javascript:alert(3)' id=injected>link</a>"
+    "</textarea></title><svg onload=alert(4)> \u202egnp.exe\u202c \u2066isolated\u2069 \x1b[31mred\x1b[0m "
+    "[click](javascript:alert(5)) {{ 7|add:7 }} \"' onmouseover=alert(6) "
+)
+ONE_LINE = "x" * 5_000_000
+
+_SHAPES = re.compile(r"There are (\d+) shapes")
+_REFERENCE = re.compile(r"<<REFERENCE \w+>>\n(.*?)\n<</REFERENCE", re.DOTALL)
+
+
+class ScriptedModels:
+    """What the loopback endpoint says for each model: a script for ``LoopbackServer``."""
+
+    def __init__(self, datasets: Iterable[Path]) -> None:
+        self._tasks: dict[str, TaskSpec] = {}
+        self._forgotten: set[str] = set()
+        """What the model ``drifting`` was asked once, and knows no more."""
+        for path in datasets:
+            spec = parse_dataset(path.read_bytes(), path.name).spec
+            if spec is not None:
+                self._tasks |= {task.input.strip(): task for task in spec.tasks}
+
+    def __call__(self, asked: Asked) -> Reply | Fault | str | None:
+        model = str(asked.body["model"])
+        match model:
+            case "judge":
+                return _verdict(asked.prompt)
+            case "wrong-key":
+                return FAULTS["unauthorized_401"]
+            case "stuck" if _chance("stuck", asked.prompt) > ANSWERED_BEFORE_STUCK:
+                return FAULTS["hang"]
+            case "flaky" if _chance("flaky", asked.prompt) < 0.25:
+                return FAULTS["bad_request_400"]
+            case "hostile":
+                return HOSTILE + (ONE_LINE if "long line" in asked.prompt else "")
+        return self._answer(model, asked)
+
+    def _answer(self, model: str, asked: Asked) -> Reply | str:
+        task = self._tasks.get(asked.prompt.strip())
+        if task is None:
+            right, strain = _solved(asked.prompt), int((_SHAPES.findall(asked.prompt) or ["3"])[0]) - 3
+        else:
+            right, strain = task.expected_output, {"easy": 0, "medium": 2, "hard": 4}[task.difficulty]
+        knows = _chance(model, asked.prompt) < SKILL.get(model, 0.8) - STRAIN.get(model, 0.03) * strain
+        if model == "drifting":
+            knows = asked.prompt not in self._forgotten
+            self._forgotten.add(asked.prompt)
+        if task is not None and task.expected_tools and not asked.after_tools:
+            calls = [(call.name, json.dumps(call.args if knows else {})) for call in task.expected_tools]
+            return Reply(None, calls, "tool_calls")
+        return right if knows else _spoiled(right, asked.prompt)
+
+
+def _chance(model: str, prompt: str) -> float:
+    """Between 0 and 1, evenly spread over prompts."""
+    digest = hashlib.blake2b(f"{model}\n{prompt}".encode("utf-8", "replace"), digest_size=4).digest()
+    return int.from_bytes(digest) / 2**32
+
+
+def _solved(prompt: str) -> str:
+    try:
+        return solve(prompt)
+    except Unsolvable:
+        return "I cannot tell."
+
+
+def _spoiled(right: str, prompt: str) -> str:
+    """A wrong answer that looks like the right one, seldom none at all."""
+    if _chance("spoiled", prompt) < 0.1:
+        return "I cannot tell."
+    words = [
+        OPPOSITES.get(word.lower(), word).capitalize() if word[:1].isupper() else OPPOSITES.get(word, word)
+        for word in right.split(" ")
+    ]
+    swapped = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), " ".join(words))
+    return swapped if swapped != right else f"Not {right[: len(right) // 2].rstrip()}"
+
+
+def _verdict(prompt: str) -> str | None:
+    """The scripted judge: full marks where the reference stands in the answer, few where it does not."""
+    reference = _REFERENCE.search(prompt)
+    if reference is None:
+        return None
+    agrees = prompt.count(reference[1].strip()) > 1
+    verdict: dict[str, Any] = {
+        "score": 9 if agrees else 2,
+        "reason": "The answer states what the reference states."
+        if agrees
+        else "The answer contradicts the reference in what the task asks for.",
+    }
+    return json.dumps(verdict)

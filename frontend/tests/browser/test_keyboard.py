@@ -1,0 +1,99 @@
+"""The site with the keyboard alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from frontend.tests.browser.site import Site
+from frontend.tests.browser.visiting import Visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+_FOCUSED = """() => {
+  const part = document.activeElement, box = part.getBoundingClientRect(), style = getComputedStyle(part);
+  return {
+    name: part.id || part.innerText || part.getAttribute("aria-label") || part.tagName,
+    seen: box.width > 0 && box.height > 0 && parseFloat(style.outlineWidth) > 0 && style.outlineStyle !== "none",
+    tag: part.tagName,
+  };
+}"""
+
+
+def tab_to(page: Page, name: str, most: int = 80) -> None:
+    """Press Tab until the focus is on the part of that id or text."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate(_FOCUSED)["name"] == name:
+            return
+    raise AssertionError(f"Tab does not lead to {name!r}")
+
+
+def test_the_first_stop_is_a_link_that_skips_to_the_content(tab: Visit) -> None:
+    page = tab.open("/runs/")
+    page.keyboard.press("Tab")
+    focused = page.evaluate(_FOCUSED)
+    assert focused["name"] == "Skip to the content"
+    assert focused["seen"]
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/new/", "/compare/", "/canvases/", "/leaderboard/"])
+def test_every_stop_of_the_focus_is_seen(path: str, tab: Visit) -> None:
+    page = tab.open(path)
+    page.keyboard.press("Tab")
+    stops = []
+    while (focused := page.evaluate(_FOCUSED))["tag"] != "BODY" and len(stops) < 40:
+        stops.append(focused)
+        page.keyboard.press("Tab")
+    assert len(stops) > 8
+    assert [stop["name"] for stop in stops if not stop["seen"]] == []
+
+
+def test_a_run_is_started_without_a_mouse(tab: Visit) -> None:
+    page = tab.open("/runs/new/?dataset=capitals")
+    tab_to(page, "id_model")
+    page.keyboard.type("baseline/reference")
+    tab_to(page, "metric-exact_match")
+    page.keyboard.press("Space")
+    tab_to(page, "Start the run")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/runs/\d+/$"))
+    page.locator("#status .is-completed").wait_for(timeout=60_000)
+    assert "1.000" in page.locator("#status").inner_text()
+
+
+def test_j_and_k_walk_through_the_results_that_a_filter_passes(tab: Visit, site: Site) -> None:
+    page = tab.open(f"/runs/{site.runs['canvases small']}/?outcome=wrong&group=count")
+    wrong = page.locator("#results tbody a").all_inner_texts()
+    page.locator("#results tbody a").first.focus()
+    page.keyboard.press("Enter")
+    page.locator("a[rel=next]").wait_for()
+    walked = [_task_of(page)]
+    for key in ("j", "j", "k"):
+        before = page.url
+        page.keyboard.press(key)
+        page.wait_for_function("(before) => location.href !== before", arg=before)
+        walked.append(_task_of(page))
+    assert walked == [wrong[0], wrong[1], wrong[2], wrong[1]]
+
+
+def test_letters_typed_into_a_field_do_not_walk_away(tab: Visit, site: Site) -> None:
+    page = tab.open(f"/canvases/{site.canvas_set}/5/")
+    assert page.locator("a[rel=next]").is_visible()
+    page = tab.open(f"/runs/{site.runs['canvases small']}/")
+    page.locator("#text").press_sequentially("jk")
+    assert page.url.endswith(f"/runs/{site.runs['canvases small']}/")
+    assert page.locator("#text").input_value() == "jk"
+
+
+def _task_of(page: Page) -> str:
+    page.wait_for_load_state()
+    return page.locator(".lead a").first.inner_text()

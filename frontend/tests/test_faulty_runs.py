@@ -1,0 +1,109 @@
+"""The page of a run whose endpoint misbehaves: every error is named, and none is in the mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from benchmarks.engine.attendance import attend
+from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import Run, RunStatus
+from benchmarks.services.runs import retry_failed
+from benchmarks.tests.factories import make_dataset, make_run, make_task
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LASTING = {
+    "server_500": "server",
+    "hang": "timeout",
+    "reset_mid_body": "connection",
+    "truncated_json": "bad response",
+    "html_instead_of_json": "bad response",
+    "no_choices": "bad response",
+    "bad_request_400": "bad request",
+    "oversized_body": "too large",
+    "forbidden_403": "auth",
+    "overloaded_503": "server",
+}
+
+
+def a_tenth_broken(endpoint: Callable[..., LoopbackServer]) -> Run:
+    """A run of 100 tasks: 10 meet a fault each that does not pass, 2 of the rest are cut off, 1 is refused."""
+    endpoint(lambda asked: "2", first_byte=1.0)
+    inputs = [f"question {number}" for number in range(1, 101)]
+    inputs[9::10] = [f"[[fault:{fault}]] {fault}" for fault in LASTING]
+    inputs[1:4] = ["[[fault:length]] a", "[[fault:length]] b", "[[fault:refusal]]"]
+    tasks = [make_task(number, input=text, expected_output="2") for number, text in enumerate(inputs, 1)]
+    run = make_run(make_dataset(tasks), concurrency=16)
+    attend(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def text(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def test_every_error_is_named_and_the_mean_is_over_what_was_scored(
+    endpoint: Callable[..., LoopbackServer], client: Client
+) -> None:
+    run = a_tenth_broken(endpoint)
+    assert (run.status, run.done, run.errors) == (RunStatus.COMPLETED_WITH_ERRORS, 100, 10)
+    page = text(client.get(f"/runs/{run.pk}/").content.decode())
+    numbers = run.summary["metrics"]["exact_match"]
+    assert (numbers["n"], numbers["mean"]) == (90, pytest.approx(87 / 90)), "only the spoilt answers are wrong"
+    assert "n = 90 (of them 2 cut off, 1 refused), 10 without answer" in page
+    assert "100 of 100 10 errors" in page
+    kinds = {kind: list(LASTING.values()).count(kind) for kind in LASTING.values()}
+    named = re.search(r"Errors: (.*?)\. No error is in a mean\.", page)
+    assert named is not None
+    assert {words.split(" ", 1)[1]: int(words.split()[0]) for words in named[1].split(", ")} == kinds
+    rows = text(client.get(f"/runs/{run.pk}/?outcome=provider_error").content.decode())
+    for result in run.results.filter(outcome="provider_error"):
+        assert result.error_message[:40] in rows
+        assert result.duration_ms is None, "what was never answered took no known time"
+        own = text(client.get(f"/runs/{run.pk}/results/{result.pk}/").content.decode())
+        assert result.error_message in own
+
+
+def test_an_error_that_was_tried_again_in_vain_says_so_on_its_page(
+    endpoint: Callable[..., LoopbackServer], client: Client
+) -> None:
+    endpoint(lambda asked: "2")
+    run = make_run(make_dataset([make_task(1), make_task(2, input="[[fault:bad_request_400]]")]))
+    attend(run.pk)
+    failed = run.results.get(outcome="provider_error")
+    address = f"/runs/{run.pk}/results/{failed.pk}/"
+    assert "Tried again" not in text(client.get(address).content.decode())
+    retry_failed(run)
+    attend(run.pk)
+    page = text(client.get(address).content.decode())
+    assert re.search(r"Tried again .* and failed again: loop: .*400", page)
+
+
+def test_a_verdict_that_was_tried_again_in_vain_says_so_on_its_page(
+    endpoint: Callable[..., LoopbackServer], client: Client
+) -> None:
+    server = endpoint(lambda asked: "first nonsense" if asked.body["model"] == "judge" else "2")
+    run = make_run(make_dataset(1), metrics=["correctness"])
+    attend(run.pk)
+    server.script = lambda asked: "second nonsense"
+    retry_failed(run)
+    attend(run.pk)
+    page = text(client.get(f"/runs/{run.pk}/results/{run.results.get().pk}/").content.decode())
+    assert page.index("first nonsense") < page.index("Tried again")
+    assert re.search(r"Tried again .* and failed again: The judge loop/judge gave no verdict.*second nonsense", page)
+
+
+def test_tokens_that_no_endpoint_reported_are_called_unknown(
+    endpoint: Callable[..., LoopbackServer], client: Client
+) -> None:
+    endpoint(lambda asked: "2")
+    run = make_run(make_dataset([make_task(1, input="[[fault:no_usage]]")]))
+    attend(run.pk)
+    page = text(client.get(f"/runs/{run.pk}/").content.decode())
+    assert "Tokens, model unknown the endpoint does not report them all" in page
+    assert "Cost, model unknown" in page

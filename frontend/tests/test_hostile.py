@@ -1,0 +1,185 @@
+"""What a model or a dataset says is shown as text, whatever it is, and never makes a page heavy."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from django.test import Client
+
+from benchmarks.models import JudgeCalibration, Run
+from benchmarks.services.exports import CONTENT_TYPES
+from benchmarks.tests.factories import make_dataset, make_task
+from frontend.tests.browser.addresses import routes
+from frontend.tests.calibrations import make_calibration
+from frontend.tests.factories import make_canvas_set, make_scored_run
+from frontend.tests.test_pages import HEAVIEST, page
+from tasks_app.models import CanvasSet
+
+pytestmark = pytest.mark.django_db
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(1)><a href='javascript:alert(1)'>x</a>"
+    "</script></textarea></title>\u202egnp.exe\u202c\x1b[31mred\x1b[0m {{ 7|add:7 }} {% now 'Y' %} \"' onload=1"
+)
+
+
+NOT_READ = {
+    "theme": "takes a form",
+    "charts-script": "a script of ours",
+    "plan": "takes a form",
+    "size": "takes a form",
+    "run-action": "takes a form",
+    "share": "takes a form",
+    "new-calibration": "takes a form",
+    "new-canvas-set": "takes a form",
+    "calibration-action": "takes a form",
+    "dismiss-notice": "takes a form",
+    "run-export": "see the exports",
+    "shared-run": "see the exports",
+}
+EXPORTS = ("csv", "jsonl", "html", "scores.csv")
+
+
+def addresses_of(run: Run) -> dict[str, list[str]]:
+    """Route → addresses at which something of the run, its dataset or its canvas set is shown."""
+    result = run.results.order_by("pk").first()
+    other = Run.objects.exclude(pk=run.pk).get()
+    assert result is not None
+    shown, slug, task = f"/runs/{run.pk}/", run.dataset.slug, result.task_id
+    canvases = f"/canvases/{CanvasSet.objects.get().slug}/"
+    return {
+        "overview": ["/"],
+        "runs": ["/runs/", "/runs/?model=%3Cscript%3E&sort=%1B"],
+        "datasets": ["/datasets/"],
+        "dataset": [f"/datasets/{slug}/", f"/datasets/{slug}/?text=%3Cscript%3E"],
+        "changes": [f"/datasets/{slug}/changes/1/2/"],
+        "task": [f"/datasets/{slug}/tasks/{task}/"],
+        "launch": [f"/runs/new/?like={run.pk}"],
+        "run": [shown, f"{shown}?text=%3Cscript%3E&outcome=%3Cscript%3E"],
+        "run-status": [f"{shown}status/"],
+        "run-chart": [f"{shown}charts/spread-exact_match.svg"],
+        "threshold-chart": [f"{shown}thresholds/threshold-shapes.svg"],
+        "surface": [f"{shown}surface/"],
+        "surface-chart": [f"{shown}surface/exact_match/surface.svg"],
+        "result": [f"{shown}results/{result.pk}/"],
+        "whole-text": [f"{shown}results/{result.pk}/actual.txt"],
+        "compare": [f"/compare/?runs={run.pk},{other.pk}", "/compare/"],
+        "compare-chart": [f"/compare/deltas.svg?runs={run.pk},{other.pk}"],
+        "leaderboard": [f"/leaderboard/?dataset={slug}"],
+        "leaderboard-chart": [f"/leaderboard/ranking.svg?dataset={slug}"],
+        "canvases": ["/canvases/"],
+        "gallery": [canvases],
+        "canvas": [f"{canvases}0/"],
+        "picture": [f"{canvases}0.svg"],
+        "audit": [f"{canvases}audit/"],
+        "workers": ["/workers/"],
+        "judges": ["/judges/"],
+        "calibration": [f"/judges/{JudgeCalibration.objects.get().pk}/"],
+        "calibration-progress": [f"/judges/{JudgeCalibration.objects.get().pk}/progress/"],
+        "calibration-chart": [f"/judges/{JudgeCalibration.objects.get().pk}/charts/verdicts.svg"],
+    }
+
+
+def without_fields(html: str) -> str:
+    """The page but for what its form fields hold, which goes back as it came."""
+    return re.sub(r'value="[^"]*"|<textarea.*?</textarea>', "", html, flags=re.DOTALL)
+
+
+def make_hostile_run(text: str) -> Run:
+    task = make_task(1, name=text[:200], input=text, expected_output=text, context=(text,))
+    make_dataset([task, make_task(2)], name=text[:150], description=text)
+    dataset = make_dataset([task, make_task(2, input=text)], name=text[:150], description=text)
+    return make_scored_run(
+        dataset,
+        (0.5, None),
+        answer=text,
+        model=text[:150],
+        judge_model=text[:150],
+        error_message=text,
+        parameters={"system_prompt": text, "stop": text},
+    )
+
+
+@pytest.fixture
+def hostile_site() -> Run:
+    """A run in which every text is hostile, another beside it, and a canvas set and a judge of such names."""
+    canvas_set = make_canvas_set()
+    CanvasSet.objects.update(name=HOSTILE[:150])
+    make_calibration(canvas_set, judge_model=HOSTILE[:150], error_message=HOSTILE)
+    run = make_hostile_run(HOSTILE)
+    make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, model=HOSTILE[:140])
+    level = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 5, "n_shapes": 3, "group": HOSTILE, "metric": "exact_match"}
+    curve = {"measure": "n_shapes", "group": HOSTILE, "guess": 0.0, "status": "fitted", "threshold": 4.0, "low": 3.0}
+    curve |= {"high": 5.0, "slope": 1.0, "lapse": 0.0, "n": 9, "note": HOSTILE}
+    curve["levels"] = [{"difficulty": n, "mean": 0.5, "n": 3} for n in (3, 4, 5)]
+    run.breakdown["surface"] = [level, level | {"n_shapes": 4}]
+    run.summary["thresholds"] = [curve]
+    run.save()
+    return run
+
+
+def test_every_route_that_shows_something_is_tried(hostile_site: Run) -> None:
+    assert set(addresses_of(hostile_site)) | set(NOT_READ) == routes("frontend")
+
+
+def test_hostile_text_is_inert_on_every_page_and_in_every_picture(client: Client, hostile_site: Run) -> None:
+    for addresses in addresses_of(hostile_site).values():
+        for url in addresses:
+            response = client.get(url)
+            assert response.status_code == 200, url
+            if response.headers["Content-Type"].startswith("text/plain"):
+                assert response.headers["X-Content-Type-Options"] == "nosniff"
+                continue
+            html = response.content.decode()
+            assert "<script>alert" not in html, url
+            assert "<img src=x" not in html, url
+            assert "<a href='javascript:" not in html, url
+            assert not re.search("[\u202e\x1b]", without_fields(html)), url
+            assert len(response.content) < HEAVIEST, url
+
+
+def test_hostile_text_is_inert_in_every_export(client: Client, hostile_site: Run) -> None:
+    assert set(EXPORTS) <= set(CONTENT_TYPES)
+    for form in CONTENT_TYPES:
+        response = client.get(f"/runs/{hostile_site.pk}/export.{form}")
+        content = b"".join(response.streaming_content)
+        assert response.headers["Content-Disposition"].startswith("attachment;"), form
+        assert response.headers["X-Content-Type-Options"] == "nosniff", form
+        assert "script-src" not in response.headers["Content-Security-Policy"], form
+        if form == "html":
+            assert b"<script" not in content
+            assert b"<img src=x" not in content
+        if form.endswith("csv"):
+            cells = [cell for row in csv.reader(io.StringIO(content.decode("utf-8-sig"))) for cell in row]
+            assert not [cell for cell in cells if cell.startswith(("=", "+", "@", "\t")) or cell.startswith("-<")]
+
+
+def test_five_megabytes_in_one_line_are_folded(client: Client) -> None:
+    run = make_hostile_run("long " * 40 + "x" * 5_000_000)
+    result = run.results.first()
+    assert result is not None
+    html = page(client, f"/runs/{run.pk}/results/{result.pk}/")
+    assert "more characters are not shown here" in html
+    for url in (f"/runs/{run.pk}/", f"/datasets/{run.dataset.slug}/tasks/{result.task_id}/", "/runs/", "/"):
+        page(client, url)
+
+
+def test_the_whole_text_is_plain_text_to_every_browser(client: Client) -> None:
+    run = make_hostile_run(HOSTILE)
+    result = run.results.first()
+    assert result is not None
+    response = client.get(f"/runs/{run.pk}/results/{result.pk}/actual.txt")
+    assert response.content.decode() == HOSTILE
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_hostile_name_stays_text_in_a_drawn_chart(client: Client) -> None:
+    run = make_hostile_run("<script>alert(1)</script>")
+    response = client.get(f"/leaderboard/ranking.svg?dataset={run.dataset.slug}")
+    assert response.status_code == 200
+    assert b"<script" not in response.content
+    assert "script-src" not in response.headers["Content-Security-Policy"]

@@ -1,0 +1,65 @@
+"""Notices of scores that dropped, on the overview and on the way off it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from benchmarks.models import Run, ScheduledRun, ScoreNotice
+from benchmarks.services.schedules import save_schedule
+from benchmarks.tests.factories import make_dataset, make_run
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "<script>alert(1)</script>\u202e"
+
+
+@pytest.fixture
+def notice() -> ScoreNotice:
+    dataset = make_dataset(1)
+    asked = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    schedule = save_schedule("<b>Every</b> night", "03:00", asked)
+    runs = [make_run(dataset, model="baseline/reference") for _ in range(2)]
+    turn = ScheduledRun.objects.create(
+        schedule=schedule, run=runs[1], due_at=timezone.now(), compared_at=timezone.now(), compared_with=runs[0]
+    )
+    numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
+    return ScoreNotice.objects.create(turn=turn, metric="exact_match", sentence=HOSTILE, **numbers)
+
+
+def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, notice: ScoreNotice) -> None:
+    page = client.get("/").content.decode()
+    assert "Scores that dropped" in page
+    assert "at a level of 1.0 %" in page
+    assert f"/compare/?runs={notice.turn.compared_with_id},{notice.turn.run_id}" in page
+    assert HOSTILE not in page
+    assert "<b>Every" not in page
+    assert "\u202e" not in page
+    response = client.post(f"/notices/{notice.pk}/dismiss/", follow=True)
+    shown = response.content.decode()
+    assert "is dismissed." in shown
+    assert "Scores that dropped" not in shown
+
+
+def test_who_may_not_launch_sees_notices_and_cannot_dismiss_them(
+    client: Client, notice: ScoreNotice, settings: Any
+) -> None:
+    settings.DEV_MODE, settings.PUBLIC_READING = False, True
+    page = client.get("/").content.decode()
+    assert "Scores that dropped" in page
+    assert "/dismiss/" not in page
+    assert client.post(f"/notices/{notice.pk}/dismiss/").status_code == 403
+    notice.refresh_from_db()
+    assert notice.dismissed_at is None
+
+
+def test_a_notice_that_is_not_there_is_told(client: Client) -> None:
+    assert client.post("/notices/999/dismiss/").status_code == 404
+
+
+def test_a_run_says_which_schedule_started_it(client: Client, notice: ScoreNotice) -> None:
+    scheduled, other = Run.objects.order_by("-pk")
+    assert "by the schedule “&lt;b&gt;Every&lt;/b&gt; night”" in client.get(f"/runs/{scheduled.pk}/").content.decode()
+    assert "by the schedule" not in client.get(f"/runs/{other.pk}/").content.decode()

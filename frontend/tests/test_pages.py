@@ -1,0 +1,351 @@
+"""Every page with nothing, little and much in the database, with live and failed runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
+from benchmarks.models import Dataset, DatasetFile, Run, RunStatus
+from benchmarks.tests.factories import make_dataset, make_run
+from codeforge.security import STRICT
+from frontend.tests.factories import make_canvas_set, make_scored_run, random_values
+
+pytestmark = pytest.mark.django_db
+
+PAGES = ("/", "/datasets/", "/canvases/", "/runs/", "/compare/", "/leaderboard/", "/runs/new/", "/workers/")
+HEAVIEST = 150_000
+
+
+def page(client: Client, url: str, status: int = 200) -> str:
+    response = client.get(url)
+    assert response.status_code == status, url
+    assert response.headers["Content-Security-Policy"] == STRICT
+    html = response.content.decode()
+    assert len(response.content) < HEAVIEST
+    assert html.count("<h1") == 1
+    assert not re.search(r"<script(?![^>]*(src=|application/json))", html), "an inline script"
+    assert not re.search(r'\sstyle="|\son[a-z]+="', html), "an inline style or handler"
+    return html
+
+
+@pytest.mark.parametrize("url", PAGES)
+def test_every_page_says_what_to_do_in_an_empty_database(client: Client, url: str) -> None:
+    html = page(client, url)
+    assert 'class="empty"' in html or "<form" in html
+
+
+@pytest.mark.parametrize("url", PAGES)
+def test_every_page_stands_with_a_run_in_each_state(client: Client, url: str) -> None:
+    dataset = make_dataset(3)
+    for status in RunStatus.values:
+        make_scored_run(dataset, status=status)
+    page(client, url)
+
+
+def test_the_heaviest_run_and_canvas_are_light_pages(client: Client) -> None:
+    """Every metric there is, many numbers of shapes, long answers, a page full of results; 24 shapes in full."""
+    canvas_set = make_canvas_set(range(3, 25))
+    metrics = ["task_score", *(name for name in REGISTERED_METRICS if name != "task_score")]
+    values = random_values(canvas_set.dataset.current_version.task_count)
+    run = make_scored_run(canvas_set.dataset, values, metrics=metrics, answer="A long answer. " * 2_000)
+    other = make_scored_run(canvas_set.dataset, values[::-1], metrics=metrics, answer="Another. " * 2_000, model="b/c")
+    last = run.results.latest("position")
+    for url in (
+        f"/runs/{run.pk}/",
+        f"/runs/{run.pk}/?charts={metrics[-1]}",
+        f"/runs/{run.pk}/surface/",
+        f"/runs/{run.pk}/results/{last.pk}/",
+        f"/canvases/{canvas_set.slug}/21/",
+        f"/canvases/{canvas_set.slug}/audit/",
+        f"/datasets/{canvas_set.slug}/",
+        f"/datasets/{canvas_set.slug}/tasks/{last.task_id}/",
+        f"/compare/?runs={run.pk},{other.pk}",
+        f"/leaderboard/?dataset={canvas_set.slug}",
+    ):
+        page(client, url)
+
+
+def test_the_charts_of_a_run_are_of_one_metric_and_lead_to_the_others(client: Client) -> None:
+    run = make_scored_run(values=(1.0, 0.0, 0.5), metrics=["exact_match", "contains"])
+    assert "How the scores of Exact match are spread" in (first := page(client, f"/runs/{run.pk}/"))
+    assert "How the scores of Contains are spread" not in first
+    assert 'href="?charts=contains#charts"' in first
+    assert "How the scores of Contains are spread" in page(client, f"/runs/{run.pk}/?charts=contains")
+    assert "How the scores of Exact match are spread" in page(client, f"/runs/{run.pk}/?charts=nonsense")
+
+
+def test_a_first_visitor_starts_a_baseline_run_with_one_button(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    html = page(client, "/")
+    sent = dict(re.findall(r'<input type="hidden" name="(dataset|model|metrics)" value="([^"]*)"', html))
+    response = client.post("/runs/new/", sent)
+    run = Run.objects.get()
+    assert response.headers["Location"] == f"/runs/{run.pk}/"
+    assert (run.dataset.slug, run.model, run.metrics) == ("sums", "baseline/random", ["exact_match"])
+
+
+def test_the_overview_shows_what_runs_what_broke_and_who_is_best(client: Client) -> None:
+    dataset = make_dataset(3)
+    make_scored_run(dataset, (1.0, 1.0, 1.0), model="a/best")
+    make_scored_run(dataset, (0.0, 0.0, 1.0), model="a/worse")
+    make_scored_run(
+        dataset, (None, 1.0), model="a/broken", status=RunStatus.FAILED, error_message="The key is refused."
+    )
+    make_scored_run(dataset, (1.0,), model="a/going", status=RunStatus.RUNNING, completed_at=None)
+    html = page(client, "/")
+    best = html.split("Best models per dataset")[1]
+    assert best.index("a/best") < best.index("a/worse")
+    assert "The key is refused." in html
+    assert "hx-trigger" in html.split("Latest runs")[0]
+
+
+def test_the_moving_part_of_the_overview_comes_alone_to_htmx(client: Client) -> None:
+    make_scored_run(model="a/going", status=RunStatus.RUNNING, completed_at=None)
+    response = client.get("/", headers={"HX-Request": "true"})
+    assert b"a/going" in response.content
+    assert b"<html" not in response.content
+
+
+def test_a_broken_file_is_shown_with_line_and_text(client: Client) -> None:
+    problem = {
+        "line": 12,
+        "path": "tasks[3].difficulty",
+        "message": "'hrad' is not a difficulty",
+        "text": "difficulty: hrad",
+    }
+    DatasetFile.objects.create(
+        path="bad.yaml", state=DatasetFile.State.BROKEN, problems=[problem], checked_at=timezone.now()
+    )
+    html = page(client, "/datasets/")
+    for shown in ("bad.yaml", "12", "tasks[3].difficulty", "&#x27;hrad&#x27; is not a difficulty", "difficulty: hrad"):
+        assert shown in html
+
+
+def test_a_live_run_polls_and_an_ended_one_does_not(client: Client) -> None:
+    live = make_scored_run(status=RunStatus.RUNNING, completed_at=None)
+    ended = make_scored_run(live.dataset)
+    assert f'hx-get="/runs/{live.pk}/status/"' in page(client, f"/runs/{live.pk}/")
+    assert f'hx-get="/runs/{ended.pk}/status/"' not in page(client, f"/runs/{ended.pk}/")
+
+
+def test_the_last_poll_tells_the_page_that_the_run_has_ended(client: Client) -> None:
+    run = make_scored_run(status=RunStatus.RUNNING, completed_at=None)
+    going = client.get(f"/runs/{run.pk}/status/")
+    Run.objects.update(status=RunStatus.COMPLETED)
+    ended = client.get(f"/runs/{run.pk}/status/")
+    assert "HX-Trigger" not in going.headers
+    assert b"hx-get" in going.content
+    assert ended.headers["HX-Trigger"] == "run-ended"
+    assert b"hx-get" not in ended.content
+
+
+def test_a_run_shows_mean_interval_n_cost_and_every_parameter(client: Client) -> None:
+    run = make_scored_run(values=(1.0, 0.0, None), parameters={"temperature": 0.3, "system_prompt": "Be brief."})
+    html = page(client, f"/runs/{run.pk}/")
+    summary = run.summary["metrics"]["exact_match"]
+    for shown in (
+        "0.500",
+        f"{summary['low']:.3f}",
+        f"{summary['high']:.3f}",
+        "n = 2",
+        "$0.2500",
+        "Temperature",
+        "Be brief.",
+    ):
+        assert shown in html
+
+
+def test_a_queued_run_has_a_page_before_it_has_any_number(client: Client) -> None:
+    run = make_run(make_dataset(3), model="baseline/reference")
+    html = page(client, f"/runs/{run.pk}/")
+    assert "queued" in html
+    assert "No result yet." in html
+
+
+def test_a_dataset_whose_file_was_never_good_has_a_page(client: Client) -> None:
+    Dataset.objects.create(slug="hopeless", name="Hopeless")
+    page(client, "/datasets/")
+    assert "no good version" in page(client, "/datasets/hopeless/")
+
+
+def test_an_unknown_cost_is_called_unknown(client: Client) -> None:
+    run = make_scored_run(cost_usd=None)
+    assert "unknown" in page(client, f"/runs/{run.pk}/")
+
+
+def test_a_judge_of_unknown_price_makes_the_whole_cost_unknown(client: Client) -> None:
+    make_scored_run(cost_usd=0.25, judge_model="loop/judge", judge_cost_usd=None)
+    assert "unknown" in page(client, "/runs/")
+
+
+def test_a_failed_run_says_what_failed_and_offers_to_resume(client: Client) -> None:
+    run = make_scored_run(status=RunStatus.FAILED, error_message="No such model. Check its name.")
+    html = page(client, f"/runs/{run.pk}/")
+    assert "No such model. Check its name." in html
+    assert f'action="/runs/{run.pk}/do/resume/"' in html
+
+
+def test_a_result_shows_prompt_answer_score_and_reason(client: Client) -> None:
+    run = make_scored_run(values=(0.0,), answer="five")
+    html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
+    for shown in ("What is 1 + 1?", "five", "Exact match: 0.000", "Prompt", "The whole exchange"):
+        assert shown in html or shown == "Prompt"
+
+
+def test_a_failed_result_shows_its_error_and_attempts(client: Client) -> None:
+    run = make_scored_run(values=(None,))
+    html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
+    assert "No first byte within 120 s." in html
+    assert "Attempts (1)" in html
+    attempts = html[html.index("Attempts (1)") :]
+    assert all(part in attempts for part in ("40 ms", "2 min", "timeout"))
+
+
+def test_a_result_not_yet_asked_has_a_page_too(client: Client) -> None:
+    run = make_scored_run(values=(1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
+    waiting = run.results.first()
+    assert waiting is not None
+    waiting.transcript.delete()
+    waiting.scores.all().delete()
+    type(waiting).objects.filter(pk=waiting.pk).update(outcome="", value=None, state="pending")
+    assert "Nothing was sent yet." in page(client, f"/runs/{run.pk}/results/{waiting.pk}/")
+
+
+def test_previous_and_next_stay_inside_the_filter(client: Client) -> None:
+    run = make_scored_run(values=(0.0, 1.0, 0.0, 1.0, 0.0))
+    wrong = list(run.results.filter(outcome="wrong").order_by("position"))
+    html = page(client, f"/runs/{run.pk}/results/{wrong[1].pk}/?outcome=wrong")
+    assert f'rel="prev" href="/runs/{run.pk}/results/{wrong[0].pk}/?outcome=wrong"' in html
+    assert f'rel="next" href="/runs/{run.pk}/results/{wrong[2].pk}/?outcome=wrong"' in html
+
+
+def test_the_same_task_in_other_runs_is_listed(client: Client) -> None:
+    first = make_scored_run(values=(1.0,), model="a/one")
+    second = make_scored_run(first.dataset, (0.0,), model="a/two")
+    html = page(client, f"/runs/{first.pk}/results/{first.results.get().pk}/")
+    assert f"/runs/{second.pk}/results/{second.results.get().pk}/" in html
+
+
+def test_a_dataset_shows_its_tasks_and_finds_them_by_text(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    html = page(client, "/datasets/sums/?text=2 %2B 2")
+    assert "task-2" in html
+    assert "task-3" not in html
+
+
+def test_what_changed_between_two_versions_is_shown(client: Client) -> None:
+    make_dataset(2, slug="sums")
+    make_dataset(3, slug="sums")
+    html = page(client, "/datasets/sums/changes/1/2/")
+    assert "task-3" in html
+    assert "<dt>Added</dt><dd>1</dd>" in html
+
+
+def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> None:
+    canvas_set = make_canvas_set()
+    run = make_scored_run(canvas_set.dataset, [1.0] * 30, answer="my own answer", metrics=["task_score"])
+    assert "/canvases/canvases-7/0.svg" in page(client, "/canvases/canvases-7/")
+    html = page(client, "/canvases/canvases-7/1/")
+    assert 'class="canvas-picture"' in html
+    assert "my own answer" in html
+    assert "Majority guess" in page(client, "/canvases/canvases-7/audit/")
+    assert "application/json" in page(client, f"/runs/{run.pk}/surface/")
+
+
+def test_the_gallery_keeps_to_the_outcome_of_a_run(client: Client) -> None:
+    canvas_set = make_canvas_set((3, 4))
+    tasks = canvas_set.dataset.current_version.task_count
+    run = make_scored_run(canvas_set.dataset, [0.0] + [1.0] * (tasks - 1), metrics=["task_score"])
+    html = page(client, f"/canvases/canvases-7/?run={run.pk}&outcome=wrong")
+    assert "/canvases/canvases-7/0.svg" in html
+    assert "/canvases/canvases-7/1.svg" not in html
+
+
+def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
+    dataset = make_dataset(40)
+    good = make_scored_run(dataset, [1.0] * 40, model="a/good")
+    bad = make_scored_run(dataset, [0.0] * 30 + [1.0] * 10, model="a/bad")
+    html = page(client, f"/compare/?runs={good.pk},{bad.pk}&show=a_better")
+    assert "a/good is better by 75.0 points" in html
+    assert html.count(f"/runs/{bad.pk}/results/") == 30
+    assert "task-31" not in html.split("Task by task")[1].split("Choose runs")[0]
+
+
+def test_the_leaderboard_ranks_the_latest_run_or_the_best(client: Client) -> None:
+    dataset = make_dataset(4)
+    make_scored_run(dataset, (1.0, 1.0, 1.0, 1.0), model="a/uneven")
+    make_scored_run(dataset, (0.0, 0.0, 0.0, 0.0), model="a/uneven")
+    make_scored_run(dataset, (1.0, 0.0, 1.0, 0.0), model="a/steady")
+    latest, best = page(client, "/leaderboard/"), page(client, "/leaderboard/?choose=best")
+    assert latest.index("a/steady") < latest.index("a/uneven")
+    assert best.index("a/uneven") < best.index("a/steady")
+
+
+def test_a_run_over_part_of_the_tasks_is_not_ranked(client: Client) -> None:
+    dataset = make_dataset(4)
+    make_scored_run(dataset, (1.0,), model="a/partial", limit=1)
+    make_scored_run(dataset, (1.0, 0.0, 1.0, 0.0), model="a/whole")
+    assert "a/partial" not in page(client, "/leaderboard/")
+
+
+@pytest.mark.parametrize("form", ["svg", "png"])
+def test_a_chart_of_a_run_is_drawn_by_its_address(client: Client, form: str) -> None:
+    run = make_scored_run(values=random_values(8))
+    response = client.get(f"/runs/{run.pk}/charts/spread-exact_match.{form}")
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith("image/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["/runs/99/", "/datasets/none/", "/canvases/none/", "/runs/99/results/1/", "/runs/99/charts/x.svg", "/nowhere/"],
+)
+def test_what_is_not_there_is_said_on_a_page(client: Client, url: str) -> None:
+    html = page(client, url, 404)
+    assert "Not found" in html
+    assert "Resolver404" not in html
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?after=nonsense",
+        "?before=9999999999999999999999~1",
+        "?after=nan~1&sort=value",
+        "?after=inf~1&sort=value",
+        "?low=abc&high=nan&n_shapes=-1",
+        "?sort=;drop&outcome=%00&metric=none&low=0",
+        "?text=" + "x" * 5_000,
+    ],
+)
+def test_a_made_up_address_is_no_error(client: Client, query: str) -> None:
+    run = make_scored_run()
+    page(client, f"/runs/{run.pk}/{query}")
+
+
+def test_colours_are_remembered_in_a_cookie_and_applied_by_the_server(client: Client) -> None:
+    response = client.post("/theme/", {"theme": "dark", "next": "/runs/"})
+    assert response.headers["Location"] == "/runs/"
+    assert 'data-theme="dark"' in page(client, "/runs/")
+    client.post("/theme/", {"theme": "", "next": "/runs/"})
+    assert "data-theme" not in page(client, "/runs/")
+
+
+@pytest.mark.parametrize("target", ["https://example.com/", "//example.com", "javascript:alert(1)"])
+def test_the_way_back_never_leads_to_another_site(client: Client, target: str) -> None:
+    assert client.post("/theme/", {"theme": "dark", "next": target}).headers["Location"] == "/"
+
+
+def test_in_production_there_is_no_launch_form_for_strangers(client: Client, settings: Any) -> None:
+    settings.DEV_MODE, settings.PUBLIC_READING = False, True
+    run = make_scored_run()
+    assert "/runs/new/" not in page(client, "/runs/")
+    assert "/do/" not in page(client, f"/runs/{run.pk}/")
+    assert "Launching needs" in page(client, "/runs/new/", 403)
+    assert client.post(f"/runs/{run.pk}/do/delete/").status_code == 403
+    assert Run.objects.filter(pk=run.pk).exists()

@@ -1,0 +1,212 @@
+"""What pages tell of statistics is what is stored, and what the API tells."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from benchmarks.engine.attendance import attend
+from benchmarks.models import Dataset, Run, RunStatus
+from benchmarks.services.runs import start_run
+from benchmarks.services.sizing import size_for
+from benchmarks.statistics.sentences import threshold_sentence
+from benchmarks.tests.canvas_sets import make_canvas_set
+from benchmarks.tests.factories import make_dataset
+from frontend.formatting import score
+from frontend.tests.factories import make_scored_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def ended(dataset: Dataset, model: str, **request: Any) -> Run:
+    run = start_run({"dataset": dataset.slug, "model": f"baseline/{model}", **request})
+    while attend(run.pk):
+        pass
+    run.refresh_from_db()
+    return run
+
+
+def words(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", response.content.decode())))
+
+
+def shown(numbers: dict[str, Any]) -> str:
+    """A mean with its interval as pages write it."""
+    return f"{score(numbers['mean'])} {score(numbers['low'])} to {score(numbers['high'])}"
+
+
+@pytest.fixture
+def canvases() -> Dataset:
+    return make_canvas_set("3-8", 24).dataset
+
+
+def test_the_page_of_a_canvas_run_tells_what_the_api_tells(canvases: Dataset, client: Client) -> None:
+    run = ended(canvases, "random", repeats=2)
+    page = words(client, f"/runs/{run.pk}/")
+    told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()
+    corrected = told["chance"]["task_score"]
+    assert len(corrected["groups"]) == 6
+    for row in corrected["groups"]:
+        name = row["group"].replace("_", " ")
+        assert f"{name} {score(row['guess'])} {shown(row['raw'])} {shown(row['corrected'])}" in page
+    assert f"Average of the classes {shown(corrected['average'])}" in page
+    for one in told["thresholds"]:
+        assert threshold_sentence(one["threshold"], one["low"], one["high"], one["note"]) in page
+    repeats = told["reliability"]["task_score"]
+    assert f"At least one of 2 tries right (pass@2) {shown(repeats['pass_at']['2'])}" in page
+    assert f"All of 2 tries right (pass^2) {shown(repeats['pass_hat']['2'])}" in page
+    assert f"Tasks whose tries are not all alike {shown(repeats['flipped'])}" in page
+
+
+def test_the_mean_corrected_for_guessing_stands_beside_the_raw_one(canvases: Dataset, client: Client) -> None:
+    run = ended(canvases, "random")
+    raw = shown(run.summary["metrics"]["task_score"])
+    corrected = shown(run.summary["chance"]["task_score"]["average"])
+    head = words(client, f"/runs/{run.pk}/status/")
+    assert f"{raw} n = {run.total}" in head
+    assert f"corrected for guessing {corrected}" in head
+    board = words(client, f"/leaderboard/?dataset={canvases.slug}")
+    assert "Corrected for guessing" in board
+    assert f"{raw} {run.total} {corrected}" in board
+
+
+def test_a_leaderboard_without_a_guess_rate_has_no_such_column(client: Client) -> None:
+    run = make_scored_run()
+    assert "orrected for guessing" not in words(client, f"/leaderboard/?dataset={run.dataset.slug}")
+
+
+def test_a_run_leads_to_its_comparison_with_the_latest_runs_of_the_same_dataset(client: Client) -> None:
+    dataset = make_dataset(3)
+    old, _, other = (make_scored_run(dataset, model=model) for model in ("a/new", "b/other", "b/other"))
+    make_scored_run(make_dataset(3, slug="elsewhere"), model="c/elsewhere")
+    run = make_scored_run(dataset, model="a/new")
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert re.findall(r'href="/compare/\?runs=([\d,]+)"', page) == [f"{old.pk},{run.pk}", f"{other.pk},{run.pk}"]
+    live = make_scored_run(dataset, status=RunStatus.RUNNING)
+    assert "/compare/?runs=" not in client.get(f"/runs/{live.pk}/").content.decode()
+
+
+def test_a_fitted_threshold_is_drawn_with_its_curve(client: Client) -> None:
+    run = make_scored_run(make_dataset(3))
+    levels = [{"difficulty": n, "mean": 1 / (1 + 2.0 ** (n - 7)), "n": 50} for n in range(3, 12)]
+    fitted = {"measure": "n_shapes", "guess": 0.0, "slope": 0.693, "lapse": 0.0, "low": 6.4, "high": 7.6, "n": 450}
+    fitted |= {"group": "count", "status": "fitted", "threshold": 7.0, "note": "", "levels": levels}
+    run.summary["thresholds"] = [fitted]
+    run.save()
+    assert "7.0 (6.4 to 7.6)" in words(client, f"/runs/{run.pk}/")
+    drawn = client.get(f"/runs/{run.pk}/thresholds/threshold-shapes.svg")
+    assert drawn.status_code == 200
+    assert b"count" in drawn.content
+    assert client.get(f"/runs/{run.pk}/thresholds/other.svg").status_code == 404
+    assert client.get("/runs/999/thresholds/threshold-shapes.svg").status_code == 404
+
+
+def test_an_adaptive_run_names_its_intervals_and_why_it_stopped(canvases: Dataset, client: Client) -> None:
+    sent = {"dataset": canvases.slug, "model": "baseline/reference", "metrics": ["task_score"], "tasks": ["existence"]}
+    client.post("/runs/new/", {**sent, "target_half_width": "0.3", "max_canvases": "200"})
+    run = Run.objects.get()
+    while attend(run.pk):
+        pass
+    run.refresh_from_db()
+    found = run.summary["adaptive"]
+    page = words(client, f"/runs/{run.pk}/")
+    assert f"{found['canvases']} canvases of at most 200: {found['reason']}. The target was reached" in page
+    assert "(confidence sequences)" in page
+    for row in found["strata"]:
+        assert f"{row['n_shapes']} {row['asked']} {shown(row)}" in page
+    assert f"All alike {found['canvases']} {shown(found['overall'])}" in page
+
+
+def test_a_contamination_check_is_started_from_the_page_and_told_there(canvases: Dataset, client: Client) -> None:
+    run = ended(canvases, "solver")
+    assert "Check for contamination" in words(client, f"/runs/{run.pk}/")
+    client.post(f"/runs/{run.pk}/do/check/")
+    fresh = run.fresh_runs.get()
+    assert f"Run {fresh.pk} asks the same about fresh canvases" in words(client, f"/runs/{run.pk}/")
+    while attend(fresh.pk):
+        pass
+    told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
+    assert "published set" in told["sentence"]
+    for pk in (run.pk, fresh.pk):
+        assert told["sentence"] in words(client, f"/runs/{pk}/")
+    assert "Check for contamination" not in words(client, f"/runs/{fresh.pk}/")
+    again = client.post(f"/runs/{run.pk}/do/check/", follow=True)
+    assert "checks it already" in again.content.decode()
+
+
+def test_a_run_without_any_of_it_has_no_such_section(client: Client) -> None:
+    run = make_scored_run()
+    page = words(client, f"/runs/{run.pk}/")
+    assert "What the scores mean" not in page
+    assert "Check for contamination" not in page
+
+
+@pytest.mark.parametrize("address", ["/runs/new/size/", "/runs/new/"])
+def test_the_launch_form_tells_how_large_a_run_has_to_be(client: Client, address: str) -> None:
+    make_dataset(100)
+    request = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    response = client.post(address, {**request, "do": "size", "to_see": "5", "power": "0.9", "discordance": "0.2"})
+    expected = size_for(request, 0.05, power=0.9, discordance=0.2)
+    page = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", response.content.decode())))
+    assert f"{expected.needed} , {expected.assuming}. {expected.available}." in page
+    assert not Run.objects.exists()
+
+
+def test_a_size_that_cannot_be_is_said_at_its_field(client: Client) -> None:
+    make_dataset(3)
+    sent = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"], "to_see": "60"}
+    page = client.post("/runs/new/size/", sent).content.decode()
+    assert "Before this can be told" in page
+    assert "at most the discordance of 0.3" in page
+
+
+def test_the_leaderboard_ranks_by_the_threshold(canvases: Dataset, client: Client) -> None:
+    far, near, throughout, unknown = (ended(canvases, "reference", use_cache=False) for _ in range(4))
+    thresholds = [
+        (far, "far/model", "fitted", 9.5, 0.2),
+        (near, "near/model", "fitted", 4.5, 0.9),
+        (throughout, "all/model", "beyond", None, 0.1),
+        (unknown, "flat/model", "flat", None, 0.95),
+    ]
+    for run, model, status, threshold, mean in thresholds:
+        run.model = model
+        run.summary["metrics"]["task_score"]["mean"] = mean
+        one = {"measure": "n_shapes", "group": "", "status": status, "threshold": threshold, "low": None, "high": None}
+        run.summary["thresholds"] = [{**one, "note": f"{status} it is"}]
+        run.save()
+
+    def ranking(query: str) -> list[str]:
+        page = words(client, f"/leaderboard/?dataset={canvases.slug}&{query}")
+        return re.findall(r"(\w+)/model", page[page.index("Rank ") :].split("Table, SVG")[0])[:4]
+
+    assert ranking("rank=threshold") == ["all", "far", "near", "flat"]
+    assert ranking("rank=mean") == ["flat", "near", "far", "all"]
+    assert "9.5; fitted it is" in words(client, f"/leaderboard/?dataset={canvases.slug}")
+
+
+def test_a_run_over_some_task_classes_is_not_ranked_among_whole_ones(canvases: Dataset, client: Client) -> None:
+    ended(canvases, "reference")
+    ended(canvases, "solver", tasks=["existence"])
+    page = words(client, f"/leaderboard/?dataset={canvases.slug}")
+    assert "baseline/reference" in page
+    assert "baseline/solver" not in page
+
+
+def test_a_page_costs_as_many_queries_whatever_the_run_tells(client: Client) -> None:
+    counts = []
+    for count in (12, 36):
+        run = ended(make_canvas_set("3-8", count, seed=count).dataset, "random", repeats=2)
+        cache.clear()
+        with CaptureQueriesContext(connection) as captured:
+            client.get(f"/runs/{run.pk}/")
+        counts.append(len(captured))
+    assert counts[0] == counts[1]

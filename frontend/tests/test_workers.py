@@ -1,0 +1,74 @@
+"""The page of the workers: who is there, who is silent, what each does and what waits."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from benchmarks.engine import presence
+from benchmarks.models import Run, RunStatus, Shift, Worker
+from benchmarks.tests.factories import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(client: Client) -> str:
+    html = client.get("/workers/").content.decode()
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def at_work(run: Run, name: str, lanes: int = 8) -> None:
+    presence.report(name, threads=4)
+    Shift.objects.create(run=run, worker=name, lanes=lanes, beat_at=timezone.now())
+
+
+def test_without_a_worker_it_says_what_to_do(client: Client) -> None:
+    text = text_of(client)
+    assert "Workers alive 0" in text
+    assert "No worker is there, so no run goes on." in text
+
+
+def test_it_shows_who_works_on_what(client: Client) -> None:
+    run = make_run(model="baseline/reference")
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, total=100, done=40)
+    at_work(run, "alpha:1:token")
+    presence.report("beta:2:token", threads=8)
+    text = text_of(client)
+    assert "Workers alive 2 1 at work" in text
+    assert "Jobs at a time 12" in text
+    assert "Results that wait 60" in text
+    assert f"alpha:1 run {run.pk} 8 4" in text
+    assert "beta:2 waits for work" in text
+    assert "token" not in text
+
+
+def test_a_worker_that_is_silent_is_told_as_such(client: Client) -> None:
+    presence.report("gone:1:token", threads=4)
+    Worker.objects.update(beat_at=timezone.now() - timedelta(minutes=10))
+    text = text_of(client)
+    assert "Workers alive 0" in text
+    assert "gone:1 silent" in text
+
+
+def test_it_tells_how_long_the_oldest_run_waits(client: Client) -> None:
+    run = make_run(model="baseline/reference")
+    Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(minutes=5))
+    assert "waits for 5 min" in text_of(client)
+
+
+def test_its_queries_do_not_grow_with_the_workers(client: Client) -> None:
+    run = make_run(model="baseline/reference")
+    counts = []
+    for number in range(20):
+        at_work(run, f"host:{number}:token")
+        if number in (9, 19):
+            with CaptureQueriesContext(connection) as asked:
+                client.get("/workers/")
+            counts.append(len(asked))
+    assert counts[0] == counts[1] > 0
