@@ -1,0 +1,97 @@
+"""Asking for every page and timing the server."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test import Client
+
+from benchmarks.models import Result, Run
+
+
+def pages() -> dict[str, str]:
+    """Name → address of every page that shows runs or results, at their heaviest."""
+    huge = Run.objects.order_by("id").first()
+    other = Run.objects.filter(dataset=huge.dataset).order_by("-id").first() if huge else None
+    assert huge is not None, "the database is filled"
+    assert other is not None, "the database is filled"
+    on_canvases = Run.objects.filter(representation="coordinates").order_by("-id").first()
+    assert on_canvases is not None, "the database is filled"
+    middle = Result.objects.filter(run=huge).order_by("position")[huge.total // 2]
+    run = f"/runs/{huge.pk}/"
+    return {
+        "overview": "/",
+        "datasets": "/datasets/",
+        "dataset": "/datasets/many-sums/",
+        "dataset, searched": "/datasets/many-sums/?text=number+77",
+        "runs": "/runs/",
+        "run": run,
+        "run, far page": f"{run}?after={middle.position}~{middle.pk}",
+        "run, one outcome": f"{run}?outcome=provider_error",
+        "run, by difficulty": f"{run}?difficulty=hard",
+        "run, by score": f"{run}?metric=contains&low=0.5",
+        "run, sorted by score": f"{run}?sort=-value",
+        "run, sorted by duration": f"{run}?sort=-duration",
+        "run, one outcome by duration": f"{run}?outcome=correct&sort=duration",
+        "run, searched": f"{run}?text=task-77",
+        "result": f"{run}results/{middle.pk}/",
+        "result inside a sort": f"{run}results/{middle.pk}/?sort=-value",
+        "compare": f"/compare/?run={huge.pk}&run={other.pk}",
+        "leaderboard": "/leaderboard/",
+        "canvas sets": "/canvases/",
+        "gallery": "/canvases/many-canvases/",
+        "gallery, wrong answers of a run": f"/canvases/many-canvases/?task=count&run={on_canvases.pk}&outcome=wrong",
+        "canvas": "/canvases/many-canvases/1999/",
+        "canvas set, audit": "/canvases/many-canvases/audit/",
+        "canvas run": f"/runs/{on_canvases.pk}/",
+        "difficulty surface": f"/runs/{on_canvases.pk}/surface/",
+        "launch": "/runs/new/?dataset=many-sums",
+        "judges": "/judges/",
+        "admin: datasets": "/admin/benchmarks/dataset/",
+        "admin: results": "/admin/benchmarks/result/",
+        "admin: runs": "/admin/benchmarks/run/",
+        "admin: tasks": "/admin/benchmarks/task/",
+        "api: runs": "/api/v1/benchmarks/runs",
+        "api: results": f"/api/v1/benchmarks/runs/{huge.pk}/results",
+        "api: results, far page": f"/api/v1/benchmarks/runs/{huge.pk}/results?page=5000",
+    }
+
+
+def report(rounds: int) -> None:
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("bench", password=None))
+    print("| page | median ms | p95 ms | queries | kB |")
+    print("|---|---:|---:|---:|---:|")
+    for name, address in pages().items():
+        response = client.get(address, follow=True)
+        if response.status_code != 200:
+            print(f"| {name} | {response.status_code} at {address} | | | |")
+            continue
+        queries = _queries(client, address)
+        times = []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            size = len(client.get(address, follow=True).content)
+            times.append((time.perf_counter() - began) * 1000)
+        p95 = statistics.quantiles(times, n=20, method="inclusive")[-1]
+        print(
+            f"| {name} | {statistics.median(times):.0f} | {p95:.0f} | {queries} | {size / 1000:.0f} |",
+            flush=True,
+        )
+
+
+def _queries(client: Client, address: str) -> int:
+    counted = Counter[str]()
+
+    def count(execute: Any, *arguments: Any) -> Any:
+        counted["query"] += 1
+        return execute(*arguments)
+
+    with connection.execute_wrapper(count):
+        client.get(address, follow=True)
+    return counted["query"]
