@@ -1,0 +1,196 @@
+"""The examples of ``docs/api.md`` are sent, and answered as the page says; its tables name what there is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+from pages import ROOT, blocks, headings, page, section, table_rows
+
+from benchmarks.dataset_format import parse_dataset
+from benchmarks.engine import reach
+from benchmarks.engine.attendance import attend
+from benchmarks.loopback.faults import FAULTS, Fault
+from benchmarks.loopback.hosting import serve
+from benchmarks.loopback.replies import Asked, Reply
+from benchmarks.models import DatasetVersion, JudgeCalibration, Run
+from benchmarks.services.access import create_token
+from benchmarks.services.calibration import start_calibration
+from benchmarks.services.canvas_sets import generate_canvas_set
+from benchmarks.services.datasets import import_dataset
+from benchmarks.services.groups import put_into_group
+from benchmarks.services.run_request import RunRequest
+from benchmarks.services.runs import cancel_run, start_run
+from codeforge.config import load_config
+from tasks_app.models import CanvasSet
+
+PAGE = page("docs/api.md")
+EXACT = frozenset({"status", "model", "dataset", "slug", "judge_model", "wanted", "requests"})
+"""Fields whose value the page gives as it is; of the others it shows the kind."""
+ADDRESS = "http://localhost:8080"
+REQUEST = {"dataset": "basic-coding", "model": "openai/gpt-4o", "metrics": ["exact_match"]}
+REFUSED = "refuse this"
+
+
+@pytest.fixture
+def installed(settings: Any, transactional_db: None) -> Iterator[None]:
+    """The shipped configuration and one of its datasets; the provider ``openai`` is a server on loopback."""
+    parsed = parse_dataset((ROOT / "datasets/basic-coding.yaml").read_bytes(), "basic-coding.yaml")
+    assert parsed.spec
+    import_dataset(parsed.spec, "basic-coding", DatasetVersion.Origin.FILE)
+    with serve(answer) as server:
+        settings.CODEFORGE = load_config(ROOT / "codeforge.yaml", {"OPENAI_BASE_URL": server.url})
+        reach.forget()
+        yield
+    reach.forget()
+
+
+def answer(asked: Asked) -> Reply | Fault | None:
+    """A judge's verdict where JSON is wanted, a refusal where the system prompt asks for it, else some answer."""
+    if asked.body["messages"][0]["content"] == REFUSED:
+        return FAULTS["bad_request_400"]
+    return None if asked.body.get("response_format") else Reply("pass")
+
+
+def queued(**more: Any) -> Run:
+    return start_run({**REQUEST, **more})
+
+
+def completed(**more: Any) -> Run:
+    run = queued(**more)
+    attend(run.pk)
+    return run
+
+
+def judged() -> Run:
+    return completed(metrics=["correctness"])
+
+
+def cancelled() -> Run:
+    run = queued()
+    cancel_run(run)
+    return run
+
+
+def failed() -> Run:
+    return completed(system_prompt=REFUSED, limit=3)
+
+
+def limited() -> Run:
+    return queued(budget_usd=1, max_tokens=100)
+
+
+def canvases() -> CanvasSet:
+    return generate_canvas_set({"shapes": "3-12", "count": 10, "seed": 11})
+
+
+def examined() -> JudgeCalibration:
+    asked = {"judge_model": "openai/gpt-4.1", "canvas_set": canvases().slug, "questions": 20}
+    return start_calibration(asked)
+
+
+BEFORE: dict[str, Callable[[], Any]] = {
+    "### Follow": judged,
+    "### Results": judged,
+    "### Cancel": queued,
+    "### Resume": cancelled,
+    "### Retry failed": failed,
+    "### Raise the budget": limited,
+    "### Delete": completed,
+    "### Examine": canvases,
+    "### Cancel a calibration": examined,
+}
+"""Heading → what its examples are about."""
+
+WITH_EXAMPLES = [
+    heading
+    for heading in headings(PAGE)
+    if heading.startswith("### ") or (heading == "## Errors" and blocks(section(PAGE, heading), "sh"))
+]
+
+
+@pytest.mark.parametrize("heading", WITH_EXAMPLES)
+def test_an_example_is_answered_as_the_page_says(heading: str, client: Client, installed: None) -> None:
+    text = section(PAGE, heading)
+    about = BEFORE[heading]() if heading in BEFORE else None
+    calls = [block.text for block in blocks(text, "sh")]
+    statuses = [int(code) for code in re.findall(r"Answers `(\d{3})`", text)]
+    answers = [json.loads(block.text) for block in blocks(text, "json")] or [None]
+    assert calls
+    assert len(calls) == len(statuses) == len(answers)
+    for call, status, told in zip(calls, statuses, answers, strict=True):
+        response = send(client, call, about)
+        assert response.status_code == status, response.content
+        if status in (201, 202):
+            assert response["Location"].startswith("http://")
+        if told is not None:
+            assert_like(told, response.json())
+
+
+def test_a_token_lets_a_program_in_as_the_page_says(client: Client, installed: None, settings: Any) -> None:
+    settings.DEV_MODE = settings.SECURE_SSL_REDIRECT = False
+    account = User.objects.create_user("robot")
+    put_into_group(account, "runner")
+    _, token = create_token(account, "nightly", ["read", "launch"])
+    call = blocks(PAGE, "sh")[0].text.replace("cfb_…", token).replace("https://bench.example.com", ADDRESS)
+    assert "Authorization: Bearer" in call
+    assert send(client, call, None).status_code == 201
+    assert send(client, call.replace(token, "cfb_guessed"), None).status_code == 401
+    assert send(client, call.replace("Authorization", "X-Nothing"), None).status_code in (401, 403)
+
+
+def send(client: Client, call: str, about: Any) -> Any:
+    words = shlex.split(call.replace("\\\n", " "))
+    assert words[0] == "curl"
+    method = words[words.index("-X") + 1] if "-X" in words else "GET"
+    body = words[words.index("-d") + 1] if "-d" in words else ""
+    address = next(word for word in words if word.startswith(ADDRESS)).removeprefix(ADDRESS)
+    if isinstance(about, Run):
+        address = address.replace("/runs/12", f"/runs/{about.pk}")
+    if isinstance(about, JudgeCalibration):
+        address = address.replace("/calibrations/3", f"/calibrations/{about.pk}")
+    given = [word.split(": ") for flag, word in itertools.pairwise(words) if flag == "-H"]
+    headers = {name: value for name, value in given if name != "Content-Type"}
+    return client.generic(method, address, body, content_type="application/json", headers=headers)
+
+
+def assert_like(told: Any, got: Any, place: str = "answer") -> None:
+    """Every key that the page shows is there, and its value is of the kind shown; lists are judged by their first."""
+    if isinstance(told, dict):
+        assert isinstance(got, dict), place
+        for key, value in told.items():
+            if place.endswith("outcomes"):
+                assert set(map(type, got.values())) == {int}, place
+                continue
+            assert key in got, f"{place} has no {key}"
+            assert_like(value, got[key], f"{place}.{key}")
+    elif isinstance(told, list):
+        assert isinstance(got, list), place
+        if told:
+            assert got, f"{place} is empty"
+            assert_like(told[0], got[0], f"{place}[0]")
+    elif isinstance(told, float):
+        assert isinstance(got, float | int), f"{place} is {got!r}"
+    else:
+        assert type(got) is type(told), f"{place} is {got!r}"
+        assert place.rpartition(".")[2] not in EXACT or got == told, place
+
+
+def test_the_table_names_every_address() -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    there = {(method.upper(), path) for path, methods in schema["paths"].items() for method in methods}
+    first_table = PAGE.partition("## Runs")[0]
+    told = {(method, f"/api/v1/benchmarks{address}") for method, address, _ in table_rows(first_table)}
+    assert told == there
+
+
+def test_the_table_names_every_field_of_a_request() -> None:
+    assert [field for field, _, _ in table_rows(section(PAGE, "### Start"))] == list(RunRequest().fields)

@@ -1,0 +1,116 @@
+"""``docs/cli.md`` names every command, action, option and exit code that there is, and no other."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from consoles import commands
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command, load_command_class
+from pages import ROOT, headings, page, section, table_rows
+
+from benchmarks.engine import attendance
+from benchmarks.management import following
+
+PAGE = page("docs/cli.md")
+APPS = ("benchmarks", "codeforge")
+COMMANDS = {
+    path.stem: app
+    for app in APPS
+    for path in sorted((ROOT / app / "management/commands").glob("*.py"))
+    if path.stem != "__init__"
+}
+OF_DJANGO = {name for action in CommandParser()._actions for name in action.option_strings} | {
+    name for action in BaseCommand().create_parser("manage.py", "any")._actions for name in action.option_strings
+}
+
+
+def actions_of(command: str) -> dict[str, argparse.ArgumentParser]:
+    """Heading of the page → parser: of each action, or of the command where it has none."""
+    parser = load_command_class(COMMANDS[command], command).create_parser("manage.py", command)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return {f"### {command} {name}": found for name, found in action.choices.items()}
+    return {f"## {command}": parser}
+
+
+PARSERS = {heading: parser for command in COMMANDS for heading, parser in actions_of(command).items()}
+
+
+def options_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Each option by its long name."""
+    own = [action.option_strings for action in parser._actions if set(action.option_strings) - OF_DJANGO]
+    return [next(name for name in names if name.startswith("--")) for names in own if names]
+
+
+def test_every_command_and_action_has_its_section() -> None:
+    told = headings(PAGE)[1:]
+    assert [heading for heading in told if heading in PARSERS] == sorted(
+        PARSERS, key=lambda heading: told.index(heading) if heading in told else -1
+    )
+    assert {heading.split()[1] for heading in told} == set(COMMANDS)
+    assert {heading for heading in told if heading.startswith("###")} <= set(PARSERS)
+
+
+@pytest.mark.parametrize("heading", PARSERS)
+def test_every_option_of_an_action_is_told(heading: str) -> None:
+    text = section(PAGE, heading)
+    told = [name for name, *_ in table_rows(text) if name.startswith("--")]
+    if span := re.search(r"from\s+`(--\S+)` to `(--\S+)`, as `(.+?)` does", text):
+        others = options_of(PARSERS[f"### {span[3]}"])
+        told = others[others.index(span[1]) : others.index(span[2]) + 1] + told
+    assert sorted(told) == sorted(options_of(PARSERS[heading]))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["benchmark", "run", "nothing", "--model", "baseline/empty", "--metrics", "contains"], 2),
+        (["benchmark", "show", "7"], 2),
+        (["datasets", "check", "{folder}/broken.yaml"], 1),
+        (["datasets", "check", "{folder}/missing.yaml"], 2),
+        (["datasets", "export", "nothing"], 2),
+        (["canvases", "generate", "--shapes", "99", "--count", "1"], 2),
+        (["canvases", "audit", "nothing"], 2),
+        (["judge", "calibrate", "--canvas-set", "nothing"], 2),
+        (["judge", "show", "7"], 2),
+    ],
+)
+def test_a_refusal_has_the_exit_code_that_the_page_tells(tmp_path: Path, arguments: list[str], code: int) -> None:
+    (tmp_path / "broken.yaml").write_text("name: Broken\n")
+    assert exit_code([argument.format(folder=tmp_path) for argument in arguments]) == code
+    told = [row[0] for row in table_rows(section(PAGE, f"## {arguments[0]}")) if row[0].isdigit()]
+    assert str(code) in told
+
+
+def exit_code(arguments: list[str]) -> Any:
+    try:
+        call_command(*arguments)
+    except CommandError as error:
+        return error.returncode
+    except SystemExit as exit_:
+        return exit_.code
+    return 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_examples_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, and without the time that a worker is given to take a run up."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(attendance, "UNATTENDED_AFTER", timedelta(0))
+    call_command("datasets", "sync")
+    examples = commands(PAGE)
+    assert len(examples) > 5
+    for example in examples:
+        python, manage, *arguments = shlex.split(example.line)
+        assert (python, manage) == ("python", "manage.py")
+        assert exit_code(arguments) == example.code, example.line
+    assert (tmp_path / "reasoning-copy.yaml").is_file()
+    assert list((tmp_path / "exported").iterdir())

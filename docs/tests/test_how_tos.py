@@ -1,0 +1,204 @@
+"""The how-tos are followed to the letter, in a copy of the project."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from aiohttp import web
+from consoles import Command, commands, copy_of_project, environment, run
+from django.utils import timezone
+from pages import blocks, page, table_rows
+
+from benchmarks.engine.announcing import body_of
+from benchmarks.engine.posting import signature
+from benchmarks.management.commands.benchmark import Command as BenchmarkCommand
+from benchmarks.models import ScheduledRun, ScoreNotice, WebhookDelivery
+from benchmarks.providers.base import ChatRequest, ProviderError
+from benchmarks.providers.timeouts import Timeouts
+from benchmarks.queries.schedules import LEVEL
+from benchmarks.services.schedules import save_schedule
+from benchmarks.tests.factories import make_dataset, make_run
+from codeforge.config import ProviderConfig, WebhookConfig, WebhookEvent
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with an empty, migrated database and the shipped datasets taken over."""
+    folder = copy_of_project(tmp_path_factory.mktemp("project"))
+    for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
+        run(Command(line, 0, []), folder, environment(folder / "var"))
+    return folder
+
+
+def follow(text: str, folder: Path) -> None:
+    for command in commands(text):
+        run(command, folder, environment(folder / "var"))
+
+
+def test_a_dataset_is_added_as_the_page_says(project: Path) -> None:
+    text = page("docs/how-to/own-dataset.md")
+    (project / "datasets/harbour-desk.yaml").write_text(blocks(text, "yaml")[0].text)
+    follow(text, project)
+
+
+def test_a_run_is_brought_from_elsewhere_as_the_page_says(project: Path) -> None:
+    text = page("docs/how-to/import.md")
+    (project / "capitals.json").write_text(blocks(text, "json")[0].text)
+    (project / "planets.jsonl").write_text(blocks(text, "jsonl")[0].text)
+    follow(text, project)
+
+
+def test_a_pipeline_gets_its_exit_codes_and_reports(project: Path) -> None:
+    follow(page("docs/how-to/ci.md"), project)
+    assert ElementTree.parse(project / "report.xml").getroot().tag == "testsuites"
+    assert "exact_match" in (project / "summary.md").read_text()
+
+
+def test_the_pipelines_call_the_command_rightly() -> None:
+    text = page("docs/how-to/ci.md")
+    written = [yaml.safe_load(block.text) for block in blocks(text, "yaml")]
+    steps = [step.get("run", "") for step in written[0]["jobs"]["benchmark"]["steps"]] + written[1]["benchmark"][
+        "script"
+    ]
+    steps += [block.text.replace("\\\n", " ") for block in blocks(text, "sh")]
+    calls = [shlex.split(step) for step in steps if "manage.py benchmark" in step]
+    assert len(calls) == 3
+    parser = BenchmarkCommand().create_parser("manage.py", "benchmark")
+    for call in calls:
+        assert parser.parse_args(call[3:]).dataset == "reasoning"
+
+
+def test_a_task_class_is_looked_at_as_the_page_says(project: Path) -> None:
+    follow(page("docs/how-to/own-task-class.md"), project)
+
+
+def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-metric.md")
+    folder = copy_of_project(tmp_path)
+    code, import_line, test = (block.text for block in blocks(text, "python"))
+    entry = re.search(r"add `(.+?)` to `_METRICS`", text)
+    assert entry
+    metrics = folder / "benchmarks/metrics"
+    (metrics / "brevity.py").write_text(code)
+    (metrics / "tests/test_brevity.py").write_text(test)
+    registry = (metrics / "registered_metrics.py").read_text()
+    registry = registry.replace(
+        "from benchmarks.metrics.code_tests", f"{import_line}from benchmarks.metrics.code_tests"
+    )
+    (metrics / "registered_metrics.py").write_text(registry.replace("    Length(),", f"    Length(),\n    {entry[1]}"))
+    follow(text, folder)
+    assert "| `brevity` |" in (folder / "datasets/README.md").read_text()
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:django", "-p", "no:deepeval", "-c", "/dev/null")
+    line = shlex.join(
+        ["python", "-m", "pytest", *options, "--rootdir", ".", "benchmarks/metrics/tests/test_brevity.py"]
+    )
+    run(Command(line, 0, ["5 passed…"]), folder, environment(folder / "var"))
+
+
+@pytest.fixture
+async def plain_text_service() -> AsyncIterator[str]:
+    """Answers with the prompt turned round, and to an empty one with 503."""
+
+    async def turn_round(request: web.Request) -> web.Response:
+        prompt = await request.text()
+        return web.Response(text=prompt[::-1], status=200 if prompt else 503)
+
+    application = web.Application()
+    application.router.add_post("/", turn_round)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    await runner.cleanup()
+
+
+async def test_the_provider_of_the_page_answers_and_tells_errors(plain_text_service: str) -> None:
+    code = blocks(page("docs/how-to/own-provider.md"), "python")[0].text
+    module: Any = ModuleType("plain_text")
+    exec(compile(code, "plain_text.py", "exec"), module.__dict__)
+    provider = module.PlainTextProvider("plain", plain_text_service, Timeouts(), {})
+    try:
+        reply = await provider.complete(ChatRequest("m", ({"role": "user", "content": "abc\x00"},)))
+        assert reply.text == "␀cba"
+        assert reply.notes
+        with pytest.raises(ProviderError) as caught:
+            await provider.complete(ChatRequest("m", ({"role": "user", "content": ""},)))
+        assert caught.value.retryable
+    finally:
+        await provider.close()
+
+
+def test_the_kinds_that_a_provider_may_have_are_where_the_page_says() -> None:
+    text = page("docs/how-to/own-provider.md")
+    assert re.search(r"`kind` of `ProviderConfig` in `codeforge/config.py`", text)
+    assert "kind" in ProviderConfig.model_fields
+
+
+def test_a_receiver_verifies_messages_as_the_page_says() -> None:
+    text = page("docs/how-to/webhooks.md")
+    secret = run(commands(text)[0], Path.cwd(), environment(Path.cwd())).strip()
+    webhook = WebhookConfig(url="https://hooks.example.com/", secret_env="OPS_WEBHOOK_SECRET")
+    body = b'{"type": "run.completed"}'
+    now = int(time.time())
+    headers = {
+        "webhook-id": "b7c1",
+        "webhook-timestamp": str(now),
+        "webhook-signature": signature(webhook.signing_key({"OPS_WEBHOOK_SECRET": secret}), "b7c1", now, body),
+    }
+    receiver: dict[str, Any] = {}
+    exec(compile(blocks(text, "python")[0].text, "receiver.py", "exec"), receiver)
+    is_genuine = receiver["is_genuine"]
+    assert is_genuine(headers, body, secret)
+    assert not is_genuine(headers, body + b" ", secret)
+    assert not is_genuine(headers | {"webhook-id": "b7c2"}, body, secret)
+    assert not is_genuine({}, body, secret)
+    old = str(now - 301)
+    late = signature(webhook.signing_key({"OPS_WEBHOOK_SECRET": secret}), "b7c1", now - 301, body)
+    assert not is_genuine(headers | {"webhook-timestamp": old, "webhook-signature": late}, body, secret)
+
+
+def test_the_events_of_the_page_are_those_that_there_are() -> None:
+    told = {row[0] for row in table_rows(page("docs/how-to/webhooks.md"))}
+    assert told == set(get_args(WebhookEvent))
+
+
+def shape(value: Any) -> Any:
+    """What a JSON document is made of, whatever its values; the metrics of a summary are not told apart."""
+    if isinstance(value, dict):
+        return {key: "…" if key in ("summary", "completed_at") else shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shape(item) for item in value]
+    return "…"
+
+
+@pytest.mark.django_db
+def test_messages_have_the_fields_of_the_pages() -> None:
+    asked = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    run = make_run(make_dataset(1), model="baseline/reference")
+    delivery = WebhookDelivery(event="run.cancelled", run=run, created_at=timezone.now())
+    [message] = blocks(page("docs/how-to/webhooks.md"), "json")
+    assert shape(json.loads(body_of(delivery))) == shape(json.loads(message.text))
+    turn = ScheduledRun.objects.create(
+        schedule=save_schedule("nightly", "03:00", asked), run=run, due_at=timezone.now(), compared_with=run
+    )
+    numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
+    ScoreNotice.objects.create(turn=turn, metric="exact_match", sentence="Worse.", **numbers)
+    delivery.event = "score.dropped"
+    told = json.loads(body_of(delivery))["data"]
+    [more] = blocks(page("docs/how-to/schedules.md"), "json")
+    assert shape({key: told[key] for key in told if key != "run"}) == shape(json.loads(more.text))
+
+
+def test_the_level_of_the_page_is_that_of_the_notices() -> None:
+    assert f"at a level of {100 * LEVEL:g} %" in page("docs/how-to/schedules.md")
