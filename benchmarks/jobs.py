@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import logging
+from typing import Any
 
-from celery import shared_task
+from celery import Task, shared_task
+from celery.signals import before_task_publish
 from django.db import close_old_connections
 
 from benchmarks.engine import attendance, calibrating, canvas_sets
 from benchmarks.engine.clerk import STOPPING
+from benchmarks.tracing import carried, within
 
-logger = logging.getLogger(__name__)
+
+@before_task_publish.connect
+def carry_trace(headers: dict[str, Any], **_: Any) -> None:
+    """Send the current span along with a job."""
+    headers.update(carried())
 
 
-@shared_task(name="benchmarks.jobs.work_on_run")
-def work_on_run(run_id: int) -> None:
+@shared_task(name="benchmarks.jobs.work_on_run", bind=True)
+def work_on_run(self: Task[Any, Any], run_id: int) -> None:
     """Work one shift on a run: prepare it, ask, write down, close; then ring again for whatever is left."""
     close_old_connections()
-    for needed in attendance.attend(run_id, work_on_run.delay):
-        work_on_run.delay(needed)
+    with within(_sent_with(self)):
+        for needed in attendance.attend(run_id, work_on_run.delay):
+            work_on_run.delay(needed)
 
 
 @shared_task(name="benchmarks.jobs.sweep")
@@ -45,3 +52,9 @@ def calibrate_judge(calibration_id: int) -> None:
     """Examine a judge on answers of known truth."""
     close_old_connections()
     calibrating.work_on_calibration(calibration_id)
+
+
+def _sent_with(job: Task[Any, Any]) -> dict[str, str]:
+    """What ``carry_trace`` put into the job's message."""
+    sent = {name: job.request.get(name) for name in ("traceparent", "tracestate")}
+    return {name: value for name, value in sent.items() if isinstance(value, str)}

@@ -49,25 +49,45 @@ def take_spans(provider: Any) -> None:
     _tracer = None if provider is None else provider.get_tracer("codeforge")
 
 
-def span(
-    name: str, caller: Mapping[str, str] | None = None, **attributes: Attribute | None
-) -> AbstractContextManager[Span | NoSpan]:
-    """A span around a block, inside the one that surrounds it; with ``caller``, headers of a request, inside theirs.
+def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[Span | NoSpan]:
+    """A span around a block, inside the one that surrounds it.
 
     An exception that leaves the block is noted by its class.
     """
-    return _NOTHING if _tracer is None else _recorded(name, caller, attributes)
+    return _NOTHING if _tracer is None else _recorded(name, attributes)
+
+
+def carried() -> dict[str, str]:
+    """Headers that take the current span to another process; none where there is no span."""
+    headers: dict[str, str] = {}
+    if _tracer is not None:
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        TraceContextTextMapPropagator().inject(headers)
+    return headers
+
+
+def within(headers: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Spans of the block lie inside the span that the ``headers`` carry, if they carry one."""
+    return _NOTHING if _tracer is None else _within(headers)
 
 
 @contextmanager
-def _recorded(
-    name: str, caller: Mapping[str, str] | None, attributes: Mapping[str, Attribute | None]
-) -> Iterator[Span]:
+def _within(headers: Mapping[str, str]) -> Iterator[None]:
+    from opentelemetry.context import attach, detach
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    parent = TraceContextTextMapPropagator().extract(caller) if caller else None
+    token = attach(TraceContextTextMapPropagator().extract(headers))
+    try:
+        yield
+    finally:
+        detach(token)
+
+
+@contextmanager
+def _recorded(name: str, attributes: Mapping[str, Attribute | None]) -> Iterator[Span]:
     quiet = {"record_exception": False, "set_status_on_exception": False}  # its message may quote anything
-    with _tracer.start_as_current_span(name, parent, attributes=_named(attributes), **quiet) as recorded:
+    with _tracer.start_as_current_span(name, attributes=_named(attributes), **quiet) as recorded:
         found = Span(recorded)
         try:
             yield found

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from benchmarks.services import origin
-from benchmarks.tracing import span
+from benchmarks.tracing import span, within
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """What is taken over from a caller's ``X-Request-ID``. Anything else could forge lines or fill them."""
@@ -43,7 +43,7 @@ class RequestIdMiddleware:
     def _traced(self, request: HttpRequest, request_id: str) -> HttpResponse:
         """The response, from inside a span. It is named by the route: a path may hold the key of a shared link."""
         about = {"http__request__method": request.method or "", "codeforge__request_id": request_id}
-        with span("request", request.headers, **about) as current:
+        with within(request.headers), span("request", **about) as current:
             response = self.get_response(request)
             route = request.resolver_match.route if request.resolver_match else None
             current.set(http__route=route, http__response__status_code=response.status_code)

@@ -6,24 +6,30 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
+from celery.worker.request import Request
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
+from kombu import Connection
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from benchmarks import tracing
+from benchmarks import jobs, tracing
 from benchmarks.engine.attendance import attend
 from benchmarks.loopback.faults import FAULTS
 from benchmarks.loopback.replies import Asked
 from benchmarks.loopback.server import LoopbackServer
+from benchmarks.models import Run, RunStatus
 from benchmarks.tests.factories import make_dataset, make_run
+from codeforge.celery import app
 from codeforge.exporting import export_spans
 
 SAID = "an unmistakable answer"
+QUEUE = "traced"
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -78,6 +84,36 @@ def test_a_run_is_one_trace_from_the_worker_to_every_attempt(
     assert (len(failed), len(answered)) == (2, 2)
 
 
+def work_off(broker: Connection) -> None:
+    """Do what a worker does with each message: make the request it carries, and execute it."""
+    queue = broker.SimpleQueue(QUEUE)
+    while len(queue):
+        message = queue.get(block=False)
+        Request(message, app=app, task=app.tasks[message.headers["task"]]).execute()
+        message.ack()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_trace_goes_from_the_request_that_starts_a_run_into_the_worker(
+    client: Client, spans: Callable[[str], list[ReadableSpan]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = make_dataset(2)
+    broker = Connection("memory://")
+    send = partial(jobs.work_on_run.apply_async, connection=broker, queue=QUEUE)
+    monkeypatch.setattr(jobs.work_on_run, "delay", lambda run: send((run,)))
+    body = {"dataset": dataset.slug, "model": "baseline/reference", "metrics": ["exact_match"]}
+    answer = client.post(
+        "/api/v1/benchmarks/runs", body, content_type="application/json", headers={"traceparent": TRACEPARENT}
+    )
+    assert answer.status_code == 201
+    assert spans("run") == []
+    work_off(broker)
+    (request,), (visit,) = spans("request"), spans("run")
+    assert parents([visit]) == ids([request])
+    assert {format(span.context.trace_id, "032x") for span in spans("")} == {TRACEPARENT.split("-")[1]}
+    assert Run.objects.get().status == RunStatus.COMPLETED
+
+
 @pytest.mark.django_db(transaction=True)
 def test_no_span_holds_a_text(
     endpoint: Callable[..., LoopbackServer], spans: Callable[[str], list[ReadableSpan]], client: Client
@@ -121,7 +157,8 @@ def test_an_exception_is_noted_by_its_class_alone(spans: Callable[[str], list[Re
 def test_without_a_collector_a_span_is_nothing() -> None:
     assert export_spans({}) is False
     assert tracing.span("one", a=1) is tracing.span("two", b=2)
-    with tracing.span("one") as current:
+    assert tracing.carried() == {}
+    with tracing.within({"traceparent": TRACEPARENT}), tracing.span("one") as current:
         current.set(anything=1)
         current.failed("kind")
 
