@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 else:
     PlainModelAdmin, PlainChangeList, PlainPaginator = admin.ModelAdmin, ChangeList, Paginator
 
+UPLOAD = "admin/benchmarks/upload.html"
+"""Around a form with a file: its mistakes are shown by line."""
+
 MOST_LISTED = 10_000
 """A list leads through so many rows at most. Who looks for one beyond them filters or searches."""
 SHOWN = 20_000

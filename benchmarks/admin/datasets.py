@@ -13,9 +13,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from benchmarks.admin.base import ModelAdmin, change_url, folded, link, visible
+from benchmarks.admin.base import UPLOAD, ModelAdmin, change_url, folded, link, visible
 from benchmarks.admin.edits import current_version, posted, saved_version, tell_version
 from benchmarks.admin.forms import DatasetForm, DuplicateForm, NewDatasetForm, NewVersionForm, UploadForm
+from benchmarks.admin.imports import TableForm
 from benchmarks.admin.tasks import add_url
 from benchmarks.dataset_format import dump_dataset
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
@@ -25,7 +26,6 @@ from benchmarks.services.datasets import spec_of
 from benchmarks.services.errors import NotPossible
 
 EDIT = "admin/benchmarks/dataset/edit.html"
-UPLOAD = "admin/benchmarks/dataset/upload.html"
 TASKS_SHOWN = 50
 
 
@@ -103,6 +103,7 @@ class DatasetAdmin(ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         views = (
             ("upload/", self.upload_view, "upload_new"),
+            ("table/", self.table_view, "table"),
             ("<int:pk>/upload/", self.upload_version_view, "upload"),
             ("<int:pk>/download/", self.download_view, "download"),
             ("<int:pk>/duplicate/", self.duplicate_view, "duplicate"),
@@ -163,6 +164,18 @@ class DatasetAdmin(ModelAdmin):
             if version := saved_version(form, lambda: editing.upload_dataset(slug, spec, request.user)):
                 return self._made(request, version)
         return self.form_page(request, form, title="Upload a dataset as YAML", template=UPLOAD)
+
+    def table_view(self, request: HttpRequest) -> HttpResponse:
+        """A table of questions and answers as a new dataset."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = TableForm(posted(request), request.FILES)
+        if form.is_valid() and (spec := form.spec) is not None:
+            slug = form.cleaned_data["slug"]
+            if version := saved_version(form, lambda: editing.upload_dataset(slug, spec, request.user)):
+                messages.info(request, f"The columns were taken so: {form.columns}")
+                return self._made(request, version)
+        return self.form_page(request, form, title="Take over a table as a dataset", template=UPLOAD)
 
     def upload_version_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A YAML file as the next version of a dataset."""

@@ -11,10 +11,22 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from benchmarks.admin.base import DatasetFilter, ReadOnlyAdmin, change_url, folded, link, shown_json, whole
+from benchmarks.admin.base import (
+    UPLOAD,
+    DatasetFilter,
+    ReadOnlyAdmin,
+    change_url,
+    folded,
+    link,
+    shown_json,
+    visible,
+    whole,
+)
+from benchmarks.admin.edits import posted
+from benchmarks.admin.imports import RunImportForm
 from benchmarks.models import LIVE, Run, RunStatus
 from benchmarks.services import runs as services
 from benchmarks.services.errors import NotPossible
@@ -77,6 +89,7 @@ class RunAdmin(ReadOnlyAdmin):
         *("title", "dataset_link", "version_link", "error_text", "progress", "results_link", "cost", "summary_json"),
         *("parameters_json", "options", "metrics_asked", "classes_asked", "parent_link", "environment_json"),
     )
+    change_list_template = "admin/benchmarks/run/list.html"
     change_form_template = "admin/benchmarks/run/view.html"
 
     @admin.display(description="run")
@@ -171,6 +184,33 @@ class RunAdmin(ReadOnlyAdmin):
         buttons = _buttons(whole(object_id)) if self.has_launch_permission(request) else []
         context = {"title": f"Run {object_id}", "subtitle": None, "run_actions": buttons, **(extra_context or {})}
         return super().changeform_view(request, object_id, form_url, context)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.import_view)
+        return [path("import/", view, name="benchmarks_run_import"), *super().get_urls()]
+
+    def has_import_permission(self, request: HttpRequest) -> bool:
+        """Whether the account may take over runs, which brings datasets as well."""
+        return self.has_launch_permission(request) and request.user.has_perm("benchmarks.add_dataset")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        context = {"may_import": self.has_import_permission(request), **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        """Take over runs that another tool made, from its file."""
+        if not self.has_import_permission(request):
+            raise PermissionDenied
+        form = RunImportForm(posted(request), request.FILES)
+        if form.is_valid() and (found := form.take_over(request.user)):
+            for one in found:
+                run, how = one.run, "is new" if one.is_new else "was taken over from this file before"
+                told = f"Run {run.pk} {how}: {visible(run.model)} on {run.dataset.slug}, {run.total:,} results."
+                messages.add_message(request, messages.SUCCESS if one.is_new else messages.INFO, told)
+            only = found[0].run if len(found) == 1 else None
+            return HttpResponseRedirect(change_url(only) if only else reverse("admin:benchmarks_run_changelist"))
+        title = "Take over runs of another tool"
+        return self.form_page(request, form, title=title, template=UPLOAD, context={"button": "Take over"})
 
     def _act(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Do what a button on a run's page says."""

@@ -13,7 +13,7 @@ from benchmarks.dataset_format.parsing import Parsed, parse_dataset, too_large
 from benchmarks.dataset_format.problems import Problem, printable
 
 SUFFIXES = (".yaml", ".yml")
-_SLUG = re.compile(r"[A-Za-z0-9_-]{1,100}")
+SLUG = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def slug_of(path: Path) -> str:
 def name_problem(path: Path, root: Path, rival: Path | None = None) -> Problem | None:
     """What is wrong with a file's name. ``rival`` is another file that already stands for the same slug."""
     file = display_name(path, root)
-    if not _SLUG.fullmatch(slug_of(path)):
+    if not SLUG.fullmatch(slug_of(path)):
         message = "the file's name is the dataset's identifier: use 1 to 100 letters, digits, _ or -, then .yaml"
         return Problem(file, 1, "", message)
     if rival is not None:

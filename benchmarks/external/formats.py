@@ -14,8 +14,12 @@ from benchmarks.external.runs import ExternalRun, ImportProblem
 FORMATS = (inspect_log.FORMAT, promptfoo.FORMAT)
 
 
-def read_runs(path: Path, form: str | None = None, name: str | None = None) -> list[ExternalRun]:
+def read_runs(
+    path: Path, form: str | None = None, name: str | None = None, *, most_bytes: int = reading.MOST_ZIP_BYTES
+) -> list[ExternalRun]:
     """The runs in a file. ``form`` is one of ``FORMATS``, by default found out; ``name`` is what the file is called.
+
+    No more than ``most_bytes`` are read, counted as an archive is decompressed.
 
     Raises ``ImportProblem`` that says where in the file what is wrong, and ``OSError``. Nothing else, for any file.
     """
@@ -24,8 +28,8 @@ def read_runs(path: Path, form: str | None = None, name: str | None = None) -> l
         if zipfile.is_zipfile(path):
             if form == promptfoo.FORMAT:
                 raise ImportProblem("a ZIP file, where the JSON of promptfoo is wanted")
-            return inspect_log.read_archive(path)
-        document = reading.json_file(path, "the file")
+            return inspect_log.read_archive(path, most_bytes)
+        document = reading.json_file(path, "the file", most_bytes)
         return _runs(document, form or _format_of(document), Path(shown).stem)
     except ImportProblem as problem:
         raise ImportProblem(f"{shown}: {problem}") from None
@@ -44,5 +48,5 @@ def _format_of(document: Any) -> str:
             return promptfoo.FORMAT
     raise ImportProblem(
         "neither a log of Inspect (an object with eval and samples) nor results of promptfoo (an object with results). "
-        f"Say which it is with --format {'|'.join(FORMATS)}"
+        f"Say which it is: {' or '.join(FORMATS)}"
     )

@@ -31,9 +31,9 @@ _SENT = ("temperature", "top_p", "max_tokens", "seed")
 _COMPLETE = "success"
 
 
-def read_archive(path: Path) -> list[ExternalRun]:
+def read_archive(path: Path, most_bytes: int = reading.MOST_ZIP_BYTES) -> list[ExternalRun]:
     """The run of an ``.eval`` file. Raises ``ImportProblem``, and ``OSError``."""
-    with Archive.of(path) as archive:
+    with Archive.of(path, most_bytes) as archive:
         name = next((name for name in (HEADER, UNFINISHED_HEADER) if name in archive.names), None)
         if name is None:
             raise ImportProblem(f"it has no {HEADER}, as logs of Inspect do")

@@ -41,28 +41,29 @@ def json_of(data: bytes, where: str) -> Any:
         raise ImportProblem(f"{where}: no JSON that can be read: {printable(str(error))}") from None
 
 
-def json_file(path: Path, where: str) -> Any:
+def json_file(path: Path, where: str, most_bytes: int = MOST_JSON_BYTES) -> Any:
     """The document in a file. Raises ``ImportProblem`` also for one that is too large, and ``OSError``."""
+    most = min(most_bytes, MOST_JSON_BYTES)
     with path.open("rb") as file:
-        data = file.read(MOST_JSON_BYTES + 1)
-    if len(data) > MOST_JSON_BYTES:
-        raise ImportProblem(f"{where}: larger than {MOST_JSON_BYTES // 2**20} MB, the most that is read")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ImportProblem(f"{where}: larger than {most // 2**20} MB, the most that is read")
     return json_of(data, where)
 
 
 class Archive:
     """A ZIP file of JSON documents. What is read is counted as it is decompressed, whatever the file says of itself."""
 
-    def __init__(self, file: zipfile.ZipFile) -> None:
+    def __init__(self, file: zipfile.ZipFile, most_bytes: int) -> None:
         self._file = file
-        self._left = MOST_ZIP_BYTES
+        self._left = most_bytes
         self.names = file.namelist()
         if len(self.names) > MOST_MEMBERS:
             raise ImportProblem(f"it has {len(self.names):,} members; at most {MOST_MEMBERS:,} are read")
 
     @classmethod
     @contextmanager
-    def of(cls, path: Path) -> Iterator[Archive]:
+    def of(cls, path: Path, most_bytes: int = MOST_ZIP_BYTES) -> Iterator[Archive]:
         """Open it. Raises ``ImportProblem``, and ``OSError`` where the file is not there or not to be read."""
         with path.open("rb") as raw:
             try:
@@ -70,7 +71,7 @@ class Archive:
             except _UNREADABLE as error:
                 raise ImportProblem(f"no whole ZIP file: {printable(str(error))}") from None
             with file:
-                yield cls(file)
+                yield cls(file, most_bytes)
 
     def json(self, name: str) -> Any:
         """The document in a member. Raises ``ImportProblem``."""

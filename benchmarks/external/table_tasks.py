@@ -30,6 +30,15 @@ KNOWN: dict[str, tuple[str, ...]] = {
 }
 """Use → names of columns that have it, the surest first."""
 
+USES = {
+    "input": "the column with what is asked",
+    "expected": "the column with the reference answer",
+    "id": "the column with an identifier",
+    "context": "the column with passages to send along",
+    "choices": "the column with a list of choices",
+}
+"""Use → what such a column has, for who is to name it."""
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CHOICE_COLUMNS = (("A", "B"), ("choice_a", "choice_b"), ("option_a", "option_b"), ("opa", "opb"))
 """How the first two of the columns are called that have one choice each."""
@@ -65,7 +74,7 @@ def guessed_columns(names: Iterable[str], given: Mapping[str, str | None]) -> Co
     by_lower = {name.lower(): name for name in reversed(there)}
     for use, name in given.items():
         if name is not None and name not in there:
-            raise ImportProblem(f"there is no column {quoted(name)} for --{use}. Columns: {_listed(there)}")
+            raise ImportProblem(f"there is no column {quoted(name)} that could be the {use}. Columns: {_listed(there)}")
     taken = {name for name in given.values() if name is not None}
 
     def column(use: str) -> str | None:
@@ -79,7 +88,7 @@ def guessed_columns(names: Iterable[str], given: Mapping[str, str | None]) -> Co
     instructed = given.get("input") is None and {"instruction", "input"} <= by_lower.keys()
     asked = by_lower["instruction"] if instructed else column("input")
     if asked is None:
-        raise ImportProblem(f"no column is known to be the input: name it with --input. Columns: {_listed(there)}")
+        raise ImportProblem(f"no column is known to be the input: say which is. Columns: {_listed(there)}")
     taken.add(asked)
     more = by_lower["input"] if instructed else None
     return Columns(asked, column("expected"), column("id"), column("context"), several, more)
@@ -130,7 +139,7 @@ def dataset_of_rows(
     most = limits.MAX_NODES // 4
     found = list(islice(rows, limit if limit is not None else most + 1))
     if len(found) > most:
-        raise ImportProblem(f"more than {most:,} rows, which one dataset cannot hold: take fewer with --limit")
+        raise ImportProblem(f"more than {most:,} rows, which one dataset cannot hold: take fewer")
     if not found:
         raise ImportProblem("there are no rows")
     columns = guessed_columns(dict.fromkeys(name for row in found[:100] for name in row.values), given)

@@ -7,7 +7,6 @@ the same checks as a YAML file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -21,6 +20,7 @@ from benchmarks.dataset_format import (
     as_mapping,
     validate_dataset_fields,
 )
+from benchmarks.dataset_format.files import SLUG
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
 from benchmarks.services.access import record
 from benchmarks.services.dataset_versions import Actor, import_dataset, save_edited_version, spec_of
@@ -28,8 +28,6 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 
 HEAD = tuple(field.name for field in fields(DatasetSpec) if field.name != "tasks")
 """The keys of a dataset beside its tasks."""
-
-_SLUG = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class EditedMeanwhile(NotPossible):
@@ -164,7 +162,7 @@ def _create(slug: str, spec: DatasetSpec, origin: str, user: Actor) -> DatasetVe
 
 
 def _slug_problems(slug: str) -> FieldProblems:
-    if not _SLUG.fullmatch(slug):
+    if not SLUG.fullmatch(slug):
         return {"slug": ["must be 1 to 100 letters, digits, _ or -: it is the dataset's identifier"]}
     taken = Dataset.objects.filter(slug=slug).first()
     return {"slug": [_taken(taken)]} if taken else {}

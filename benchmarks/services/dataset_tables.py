@@ -1,6 +1,7 @@
-"""Tables of questions and answers, taken over as YAML files in the datasets directory.
+"""Tables of questions and answers as datasets.
 
-A file and not a row in the database: it can be read, corrected and kept under version control like every other dataset.
+The command takes them over as YAML files in the datasets directory, which can be read, corrected and kept under version
+control like every other dataset; the admin as uploaded datasets.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.dataset_format import Problem, display_name, dump_dataset, limits, name_problem
 from benchmarks.external.runs import ImportProblem
-from benchmarks.external.table_tasks import Columns, dataset_of_rows
+from benchmarks.external.table_tasks import Columns, TableReport, dataset_of_rows
 from benchmarks.external.tables import read_rows
 from benchmarks.services.errors import NotPossible
 
@@ -48,9 +49,23 @@ def import_table(path: Path, directory: Path, asked: TableRequest) -> ImportedTa
     """
     target = directory / f"{asked.slug}.yaml"
     _check_target(target, directory, asked.replace)
-    shown = display_name(path, path.parent)
+    report = read_table(path, display_name(path, path.parent), asked)
+    if report.spec is None:
+        return ImportedTable(report.columns, target, 0, report.problems)
+    content = dump_dataset(report.spec).encode()
+    if len(content) >= limits.MAX_BYTES:
+        raise NotPossible(
+            f"The dataset would have {len(content) / 1e6:.0f} MB, and at most {limits.MAX_BYTES / 1e6:.0f} are read. "
+            "Take fewer rows with --limit."
+        )
+    _write(target, content)
+    return ImportedTable(report.columns, target, len(report.spec.tasks), ())
+
+
+def read_table(path: Path, shown: str, asked: TableRequest) -> TableReport:
+    """The dataset in a table that is called ``shown``, or its mistakes. Raises ``NotPossible`` if it cannot be read."""
     try:
-        report = dataset_of_rows(
+        return dataset_of_rows(
             read_rows(path),
             shown,
             name=asked.name,
@@ -63,16 +78,6 @@ def import_table(path: Path, directory: Path, asked: TableRequest) -> ImportedTa
         raise NotPossible(f"{shown}: {problem}.") from None
     except OSError as error:
         raise NotPossible(f"{shown} cannot be read: {error.strerror}.") from None
-    if report.spec is None:
-        return ImportedTable(report.columns, target, 0, report.problems)
-    content = dump_dataset(report.spec).encode()
-    if len(content) >= limits.MAX_BYTES:
-        raise NotPossible(
-            f"The dataset would have {len(content) / 1e6:.0f} MB, and at most {limits.MAX_BYTES / 1e6:.0f} are read. "
-            "Take fewer rows with --limit."
-        )
-    _write(target, content)
-    return ImportedTable(report.columns, target, len(report.spec.tasks), ())
 
 
 def _check_target(target: Path, directory: Path, replace: bool) -> None:

@@ -18,11 +18,13 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from benchmarks.dataset_format import DatasetSpec, validate_dataset_fields
+from benchmarks.dataset_format.files import SLUG
 from benchmarks.dataset_format.problems import printable
 from benchmarks.engine.failures import score_of
 from benchmarks.engine.outcomes import failed_score, leading_value, outcome_of
 from benchmarks.engine.summary import summarise
 from benchmarks.external.formats import read_runs
+from benchmarks.external.reading import MOST_ZIP_BYTES
 from benchmarks.external.runs import ExternalResult, ExternalRun, ExternalTask, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.external import TOOLS
@@ -70,31 +72,46 @@ class _Import:
 def import_runs(
     path: Path,
     *,
+    name: str | None = None,
     form: str | None = None,
     slug: str | None = None,
     dataset: str | None = None,
     metrics: Sequence[str] = OUR_METRICS,
+    most_bytes: int = MOST_ZIP_BYTES,
     user: Caller = None,
 ) -> list[Imported]:
     """Take over every run in a file of another tool, or none. A file that was taken over before gives the same runs.
 
     The tasks become a dataset of their own under ``slug``, by default named after the tool and its task; or they are
     those of our ``dataset``, each found by what it asks, so that the run stands beside ours on its leaderboard.
-    ``metrics`` are ours to score the answers by. Raises ``NotPossible`` that says where in the file what is wrong.
+    ``name`` is what the file is called, ``metrics`` are ours to score the answers by (:func:`own_metrics`), and no more
+    than ``most_bytes`` are read, counted as an archive is decompressed. Raises ``NotPossible`` that says where in the
+    file what is wrong.
     """
-    ours = [_own_metric(name) for name in metrics]
+    ours = [_own_metric(metric) for metric in metrics]
+    if slug is not None and not SLUG.fullmatch(slug):
+        raise NotPossible("The slug of a dataset has 1 to 100 letters, digits, _ or -.")
     try:
         digest = _digest(path)
-        found = read_runs(path, form)
+        found = read_runs(path, form, name, most_bytes=most_bytes)
     except ImportProblem as problem:
         raise NotPossible(f"{problem}. Nothing was taken over.") from None
     except OSError as error:
         raise NotPossible(f"{path} cannot be read: {error.strerror}.") from None
     if len(found) > 1 and slug is not None and len({one.name for one in found}) > 1:
         raise NotPossible("The file has several sets of tasks, one for each prompt: leave their slugs to be made.")
-    asked = _Import(printable(path.name), digest, ours, slug, dataset, user)
+    asked = _Import(printable(name or path.name), digest, ours, slug, dataset, user)
     with transaction.atomic():
         return [_imported(one, asked) for one in found]
+
+
+def own_metrics() -> dict[str, DeterministicMetric]:
+    """Our metrics that can be taken of answers from elsewhere, by name: those that need no judge and run no code."""
+    return {
+        one.name: one
+        for one in REGISTERED_METRICS.values()
+        if isinstance(one, DeterministicMetric) and not one.blocking
+    }
 
 
 def refuse_external(run: Run, what: str) -> None:
@@ -107,13 +124,10 @@ def refuse_external(run: Run, what: str) -> None:
 
 
 def _own_metric(name: str) -> DeterministicMetric:
-    metric = REGISTERED_METRICS.get(name)
-    if isinstance(metric, DeterministicMetric) and not metric.blocking:
-        return metric
-    usable = [
-        one.name for one in REGISTERED_METRICS.values() if isinstance(one, DeterministicMetric) and not one.blocking
-    ]
-    raise NotPossible(f"{name} cannot be taken of answers from elsewhere. Choose from: {', '.join(usable)}.")
+    usable = own_metrics()
+    if name not in usable:
+        raise NotPossible(f"{name} cannot be taken of answers from elsewhere. Choose from: {', '.join(usable)}.")
+    return usable[name]
 
 
 def _digest(path: Path) -> str:
@@ -156,7 +170,7 @@ def _tasks_of_its_own(found: ExternalRun, asked: _Import) -> tuple[DatasetVersio
     if known is not None and (
         known.current_version is None or known.current_version.origin != DatasetVersion.Origin.EXTERNAL
     ):
-        raise NotPossible(f"There is a dataset {chosen} already that was not imported. Choose another with --slug.")
+        raise NotPossible(f"There is a dataset {chosen} already that was not imported. Choose another slug.")
     version = import_dataset(_spec(found), chosen, DatasetVersion.Origin.EXTERNAL, asked.user)
     return version, {task.task_id: task for task in version.tasks.all()}
 
@@ -194,12 +208,12 @@ def _tasks_of_ours(found: ExternalRun, slug: str) -> tuple[DatasetVersion, dict[
     if strange:
         raise NotPossible(
             f"{len(strange)} of {len(found.tasks)} tasks ask what no task of {slug} asks, such as {strange[0]}. "
-            "Import without --dataset; runs are compared on the tasks they share all the same."
+            "Let them be a dataset of their own; runs are compared on the tasks they share all the same."
         )
     if len({task.pk for task in tasks.values()}) != len(found.tasks) or len(found.tasks) != version.task_count:
         raise NotPossible(
             f"The file has {len(found.tasks)} tasks and {slug} has {version.task_count}: beside runs of all tasks, one "
-            "of a part of them would not be comparable. Import without --dataset."
+            "of a part of them would not be comparable. Let the tasks be a dataset of their own."
         )
     return version, tasks
 

@@ -163,7 +163,7 @@ def test_rows_are_held_to_what_yaml_files_are(tmp_path: Path) -> None:
         ("table.csv", 'question\n"One', "no CSV"),
         ("table.csv", "question\n", "there are no rows"),
         ("table.jsonl", "", "there are no rows"),
-        ("table.jsonl", '{"a": 1}', "no column is known to be the input: name it with --input"),
+        ("table.jsonl", '{"a": 1}', "no column is known to be the input: say which is"),
         ("table.json", "{}", "the file: nothing, where a list is wanted"),
         ("table.txt", "", "tells what the file is"),
     ],
@@ -175,7 +175,7 @@ def test_a_table_that_cannot_be_read_is_told(tmp_path: Path, name: str, content:
 
 
 def test_a_column_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(ImportProblem, match=r'no column "x" for --input. Columns: "question", "answer"'):
+    with pytest.raises(ImportProblem, match=r'no column "x" that could be the input. Columns: "question", "answer"'):
         guessed_columns(["question", "answer"], {"input": "x"})
 
 

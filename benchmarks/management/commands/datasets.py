@@ -28,6 +28,7 @@ from benchmarks.dataset_format import (
     write_schema,
 )
 from benchmarks.dataset_format.documents import SCHEMA_FILE
+from benchmarks.external.table_tasks import USES
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
 from benchmarks.models import Dataset, DatasetVersion
@@ -36,13 +37,6 @@ from benchmarks.services.dataset_tables import TableRequest, import_table
 from benchmarks.services.datasets import FileReport, spec_of, sync_datasets
 from benchmarks.services.errors import NotPossible
 
-COLUMN_USES = {
-    "input": "the column with what is asked",
-    "expected": "the column with the reference answer",
-    "id": "the column with an identifier",
-    "context": "the column with passages to send along",
-    "choices": "the column with a list of choices",
-}
 COLUMNS = ("dataset", "kind", "version", "tasks", "file", "name")
 
 
@@ -98,7 +92,7 @@ class Command(ActionCommand):
         take.add_argument("--slug", metavar="SLUG", help="name of the YAML file; by default that of the table")
         take.add_argument("--name", default="", help="title for people; by default the slug")
         take.add_argument("--description", default="", help="what the tasks are and where they come from")
-        for use, text in COLUMN_USES.items():
+        for use, text in USES.items():
             take.add_argument(f"--{use}", metavar="COLUMN", help=f"{text}; guessed where it is not given")
         take.add_argument(
             "--answer-after", default="", metavar="TEXT", help="of the expected column only what follows TEXT"
@@ -138,7 +132,7 @@ class Command(ActionCommand):
             slug=chosen,
             name=options["name"] or chosen,
             description=options["description"] or f"Taken over from the table {display_name(file, file.parent)}.",
-            columns={use: options[use] for use in COLUMN_USES},
+            columns={use: options[use] for use in USES},
             answer_after=options["answer_after"],
             limit=options["limit"],
             replace=options["replace"],

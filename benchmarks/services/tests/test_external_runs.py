@@ -113,7 +113,7 @@ def test_a_part_of_our_tasks_is_not_all_of_them(tmp_path: Path, tasks: int, told
 
 def test_a_dataset_that_was_not_imported_is_not_touched(tmp_path: Path) -> None:
     make_dataset(slug="inspect-sums")
-    with pytest.raises(NotPossible, match="--slug"):
+    with pytest.raises(NotPossible, match="Choose another slug"):
         take(tmp_path, inspect_log())
     assert take(tmp_path, inspect_log(), slug="theirs").dataset.slug == "theirs"
 
