@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from benchmarks.admin.base import UPLOAD, ModelAdmin, change_url, folded, link, visible
-from benchmarks.admin.edits import current_version, posted, saved_version, tell_version
+from benchmarks.admin.edits import current_version, posted, saved_version, tell_version, uploaded
 from benchmarks.admin.forms import DatasetForm, DuplicateForm, NewDatasetForm, NewVersionForm, UploadForm
 from benchmarks.admin.imports import TableForm
 from benchmarks.admin.tasks import add_url
@@ -158,7 +158,7 @@ class DatasetAdmin(ModelAdmin):
         """A YAML file as a new dataset."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = UploadForm(posted(request), request.FILES)
+        form = UploadForm(posted(request), uploaded(request))
         if form.is_valid() and (spec := form.spec) is not None:
             slug = form.cleaned_data["slug"]
             if version := saved_version(form, lambda: editing.upload_dataset(slug, spec, request.user)):
@@ -169,7 +169,7 @@ class DatasetAdmin(ModelAdmin):
         """A table of questions and answers as a new dataset."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = TableForm(posted(request), request.FILES)
+        form = TableForm(posted(request), uploaded(request))
         if form.is_valid() and (spec := form.spec) is not None:
             slug = form.cleaned_data["slug"]
             if version := saved_version(form, lambda: editing.upload_dataset(slug, spec, request.user)):
@@ -181,7 +181,7 @@ class DatasetAdmin(ModelAdmin):
         """A YAML file as the next version of a dataset."""
         dataset = self._editable(request, pk)
         current = current_version(dataset)
-        form = NewVersionForm(posted(request), request.FILES, initial={"base": current.pk})
+        form = NewVersionForm(posted(request), uploaded(request), initial={"base": current.pk})
         if form.is_valid() and (spec := form.spec) is not None:
             base = form.cleaned_data["base"]
             if version := saved_version(form, lambda: editing.upload_version(dataset, base, spec, request.user)):

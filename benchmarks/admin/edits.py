@@ -21,6 +21,11 @@ def posted(request: HttpRequest) -> Any:
     return request.POST if request.method == "POST" else None
 
 
+def uploaded(request: HttpRequest) -> Any:
+    """The files that were sent to a form, as ``posted`` has its values."""
+    return request.FILES if request.method == "POST" else None
+
+
 def saved_version(
     form: ProblemForm, save: Callable[[], DatasetVersion], fields: dict[str, str] | None = None
 ) -> DatasetVersion | None:

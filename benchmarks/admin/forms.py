@@ -208,6 +208,7 @@ class UploadForm(EditForm):
 
     fieldsets: Any = ((None, {"fields": ("base", "file", "slug")}),)
     spec: DatasetSpec | None = None
+    shows_text = True
     problems: tuple[tuple[Problem, str], ...] = ()
     """Each problem with the line of the file that it is about."""
 

@@ -41,7 +41,7 @@ class RunImportForm(ProblemForm):
 
     file = forms.FileField(
         help_text=f"A log of Inspect (.eval or .json) or results of promptfoo (.json), up to {MOST_BYTES // 2**20} MB. "
-        "Take over larger ones by the command benchmark import",
+        "Larger ones are taken over by: manage.py benchmark import",
         widget=forms.FileInput({"accept": ".eval,.json"}),
         error_messages={"required": "choose a file", "empty": "the file is empty", "missing": "choose a file"},
     )
@@ -78,7 +78,7 @@ class RunImportForm(ProblemForm):
         upload: UploadedFile[Any] = self.cleaned_data["file"]
         if upload.size is None or upload.size > MOST_BYTES:
             raise forms.ValidationError(
-                f"is larger than {MOST_BYTES // 2**20} MB: take it over by the command benchmark import"
+                f"is larger than {MOST_BYTES // 2**20} MB: take it over by manage.py benchmark import"
             )
         return upload
 
@@ -108,7 +108,7 @@ class TableForm(ProblemForm):
     file = forms.FileField(
         label="Table",
         help_text=f"JSON Lines, JSON or CSV with a row for each task, up to {MAX_BYTES // 1_000_000} MB. "
-        "Take over Parquet by the command datasets import",
+        "Parquet is taken over by: manage.py datasets import",
         widget=forms.FileInput({"accept": ",".join(_TABLES)}),
         error_messages={"required": "choose a file", "empty": "the file is empty", "missing": "choose a file"},
     )
@@ -124,7 +124,7 @@ class TableForm(ProblemForm):
             "Columns",
             {
                 "fields": (*USES, "answer_after", "limit"),
-                "description": "Where none is given, its use is guessed from the names that published datasets have.",
+                "description": "Columns that are left open are guessed by the names that published datasets use.",
             },
         ),
     )

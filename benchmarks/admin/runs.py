@@ -25,7 +25,7 @@ from benchmarks.admin.base import (
     visible,
     whole,
 )
-from benchmarks.admin.edits import posted
+from benchmarks.admin.edits import posted, uploaded
 from benchmarks.admin.imports import RunImportForm
 from benchmarks.models import LIVE, Run, RunStatus
 from benchmarks.services import runs as services
@@ -201,7 +201,7 @@ class RunAdmin(ReadOnlyAdmin):
         """Take over runs that another tool made, from its file."""
         if not self.has_import_permission(request):
             raise PermissionDenied
-        form = RunImportForm(posted(request), request.FILES)
+        form = RunImportForm(posted(request), uploaded(request))
         if form.is_valid() and (found := form.take_over(request.user)):
             for one in found:
                 run, how = one.run, "is new" if one.is_new else "was taken over from this file before"

@@ -106,11 +106,11 @@ def import_runs(
 
 
 def own_metrics() -> dict[str, DeterministicMetric]:
-    """Our metrics that can be taken of answers from elsewhere, by name: those that need no judge and run no code."""
+    """Our metrics that can be taken of answers from elsewhere, by name: without a judge, a canvas or running code."""
     return {
         one.name: one
         for one in REGISTERED_METRICS.values()
-        if isinstance(one, DeterministicMetric) and not one.blocking
+        if isinstance(one, DeterministicMetric) and not one.blocking and "group" not in one.needs
     }
 
 

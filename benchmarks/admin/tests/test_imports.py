@@ -54,6 +54,13 @@ def test_runs_of_a_file_are_taken_over_once(admin_client: Client) -> None:
     assert Run.objects.count() == 1
 
 
+@pytest.mark.parametrize("address", [RUNS, TABLE, f"{ADMIN}/dataset/upload/"])
+def test_a_form_that_nobody_sent_yet_shows_no_mistake(admin_client: Client, address: str) -> None:
+    page = admin_client.get(address)
+    assert errors(page) == {}
+    assert ("checked" in page.content.decode()) == (address == RUNS)
+
+
 def test_several_runs_of_one_file_lead_to_the_list(admin_client: Client, tmp_path: Path) -> None:
     rows = promptfoo_results()["results"]["results"]
     other = [{**row, "provider": {"id": "vendor:other", "label": ""}} for row in rows]
@@ -90,7 +97,7 @@ def test_what_is_wrong_with_a_file_is_told_and_nothing_stored(
 def test_a_large_upload_is_sent_to_the_command(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imports, "MOST_BYTES", 2**20)
     found = errors(admin_client.post(RUNS, {"file": upload(b" " * (2**20 + 1))}))
-    assert found["file"] == ["is larger than 1 MB: take it over by the command benchmark import"]
+    assert found["file"] == ["is larger than 1 MB: take it over by manage.py benchmark import"]
 
 
 def test_an_archive_that_decompresses_to_too_much_is_refused(

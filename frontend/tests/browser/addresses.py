@@ -112,6 +112,8 @@ ADMIN_PAGES: dict[str, Address] = {
     "benchmarks_dataset_delete": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/delete/",
     "benchmarks_dataset_upload": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/upload/",
     "benchmarks_dataset_upload_new": lambda site: "/admin/benchmarks/dataset/upload/",
+    "benchmarks_dataset_table": lambda site: "/admin/benchmarks/dataset/table/",
+    "benchmarks_run_import": lambda site: "/admin/benchmarks/run/import/",
     "benchmarks_task_changelist": lambda site: f"/admin/benchmarks/task/?dataset={site.datasets['reasoning']}",
     "benchmarks_task_add": lambda site: f"/admin/benchmarks/task/add/?dataset={site.datasets['capitals']}",
     "benchmarks_task_change": lambda site: f"/admin/benchmarks/task/{site.tasks['tool-use-basic']}/change/",

@@ -28,7 +28,8 @@ def test_every_route_of_the_pages_is_looked_at_or_is_no_page() -> None:
 
 def test_every_list_and_form_of_our_admin_is_looked_at() -> None:
     ours = {name for name in routes("admin") if name.startswith(("benchmarks_", "tasks_app_"))}
-    shown = {name for name in ours if name.endswith(("_changelist", "_preview", "_upload", "_upload_new"))}
+    kinds = ("_changelist", "_preview", "_upload", "_upload_new", "_table", "_import")
+    shown = {name for name in ours if name.endswith(kinds)}
     assert shown <= set(ADMIN_PAGES)
     assert {name for name in ADMIN_PAGES if "_" in name} - {"app_list"} <= ours
 
