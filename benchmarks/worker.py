@@ -54,16 +54,16 @@ def prune_old_texts() -> None:
 
 
 def follow_schedules() -> None:
-    """Start the runs that are due, and hold those that completed against the ones before."""
+    """Start the runs that are due, and hold those that completed against earlier ones."""
     close_old_connections()
     schedules.start_due()
     for turn in schedule_reads.turns_to_compare():
         try:
-            earlier = schedule_reads.run_before(turn)
-            notices = schedule_reads.drops(turn, earlier) if earlier else []
-            schedules.keep_findings(turn, earlier, notices)
+            earlier = schedule_reads.earlier_runs(turn)
+            notices = schedule_reads.drops(turn, earlier)
+            schedules.keep_findings(turn, earlier[0] if earlier else None, notices)
         except Exception:  # one run must not keep the others from being compared
-            logger.exception("run %s could not be compared with the one before", turn.run_id)
+            logger.exception("run %s could not be compared with earlier ones", turn.run_id)
 
 
 class Rounds(threading.Thread):

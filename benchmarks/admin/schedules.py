@@ -172,9 +172,9 @@ class ScoreNoticeAdmin(ReadOnlyAdmin):
     )
     fields = (
         *("metric", "drop", "low", "high", "p_adjusted", "n_shared", "sentence", "schedule", "run_link"),
-        *("created_at", "dismissed_at", "dismissed_by"),
+        *("earlier_link", "created_at", "dismissed_at", "dismissed_by"),
     )
-    readonly_fields = ("drop", "schedule", "run_link")
+    readonly_fields = ("drop", "schedule", "run_link", "earlier_link")
 
     @admin.display(description="difference")
     def drop(self, notice: ScoreNotice) -> str:
@@ -187,6 +187,10 @@ class ScoreNoticeAdmin(ReadOnlyAdmin):
     @admin.display(description="run")
     def run_link(self, notice: ScoreNotice) -> str:
         return link(notice.turn.run)
+
+    @admin.display(description="held against")
+    def earlier_link(self, notice: ScoreNotice) -> str:
+        return link(notice.compared_with)
 
     def has_dismiss_permission(self, request: HttpRequest) -> bool:
         return _may_launch(request)

@@ -93,10 +93,9 @@ def _summary(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _drops(turn: ScheduledRun) -> list[dict[str, Any]]:
-    """Metric by metric, the difference to the earlier run in scores from 0 to 1."""
-    numbers = ("metric", "difference", "low", "high", "p_adjusted", "n_shared", "sentence")
-    compared_with = {"compared_with": turn.compared_with_id}
-    return [dict(found) | compared_with for found in turn.notices.order_by("pk").values(*numbers)]
+    """Metric by metric, the difference to an earlier run in scores from 0 to 1."""
+    numbers = ("metric", "difference", "low", "high", "p_adjusted", "n_shared", "sentence", "compared_with")
+    return list(turn.notices.order_by("pk").values(*numbers))
 
 
 def _moment(moment: datetime | None) -> str | None:

@@ -55,17 +55,18 @@ class ScheduledRun(models.Model):
 
 
 class ScoreNotice(models.Model):
-    """A score of a scheduled run that is lower than that of the run before, beyond what noise explains.
+    """A score of a scheduled run that is lower than that of an earlier one, beyond what noise explains.
 
     Differences and interval ends are in scores from 0 to 1, the later run minus the earlier one.
     """
 
     turn = models.ForeignKey(ScheduledRun, on_delete=models.CASCADE, related_name="notices")
+    compared_with = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="+")
     metric = models.CharField(max_length=64)
     difference = models.FloatField()
     low = models.FloatField()
     high = models.FloatField()
-    p_adjusted = models.FloatField(help_text="Holm's p-value over the metrics of the run")
+    p_adjusted = models.FloatField(help_text="Holm's p-value over the metrics of the two runs")
     n_shared = models.PositiveIntegerField(help_text="Tasks with a score in both runs")
     sentence = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)

@@ -90,14 +90,14 @@ def start_due(now: datetime | None = None) -> list[Run]:
     return started
 
 
-def keep_findings(turn: ScheduledRun, earlier: Run | None, notices: Sequence[ScoreNotice]) -> bool:
-    """Store, once, what came of comparing a turn's run with the ``earlier`` one, and tell of drops.
+def keep_findings(turn: ScheduledRun, before: Run | None, notices: Sequence[ScoreNotice]) -> bool:
+    """Store, once, what came of comparing a turn's run with earlier ones, and tell of drops.
 
-    False where that was done before.
+    ``before`` is the latest of those. False where that was done already.
     """
     with transaction.atomic():
         open_turn = ScheduledRun.objects.filter(pk=turn.pk, compared_at=None)
-        if not open_turn.update(compared_at=timezone.now(), compared_with=earlier):
+        if not open_turn.update(compared_at=timezone.now(), compared_with=before):
             return False
         ScoreNotice.objects.bulk_create(notices)
         if notices:

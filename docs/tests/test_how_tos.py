@@ -193,7 +193,7 @@ def test_messages_have_the_fields_of_the_pages() -> None:
         schedule=save_schedule("nightly", "03:00", asked), run=run, due_at=timezone.now(), compared_with=run
     )
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
-    ScoreNotice.objects.create(turn=turn, metric="exact_match", sentence="Worse.", **numbers)
+    ScoreNotice.objects.create(turn=turn, compared_with=run, metric="exact_match", sentence="Worse.", **numbers)
     delivery.event = "score.dropped"
     told = json.loads(body_of(delivery))["data"]
     [more] = blocks(page("docs/how-to/schedules.md"), "json")

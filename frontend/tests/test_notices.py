@@ -26,14 +26,15 @@ def notice() -> ScoreNotice:
         schedule=schedule, run=runs[1], due_at=timezone.now(), compared_at=timezone.now(), compared_with=runs[0]
     )
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
-    return ScoreNotice.objects.create(turn=turn, metric="exact_match", sentence=HOSTILE, **numbers)
+    told = {"metric": "exact_match", "sentence": HOSTILE, **numbers}
+    return ScoreNotice.objects.create(turn=turn, compared_with=runs[0], **told)
 
 
 def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, notice: ScoreNotice) -> None:
     page = client.get("/").content.decode()
     assert "Scores that dropped" in page
     assert "at a level of 1.0 %" in page
-    assert f"/compare/?runs={notice.turn.compared_with_id},{notice.turn.run_id}" in page
+    assert f"/compare/?runs={notice.compared_with_id},{notice.turn.run_id}" in page
     assert HOSTILE not in page
     assert "<b>Every" not in page
     assert "\u202e" not in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -19,7 +20,7 @@ from benchmarks.engine.posting import send_due
 from benchmarks.loopback.replies import Asked
 from benchmarks.loopback.server import LoopbackServer
 from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, ScheduledRun, ScoreNotice
-from benchmarks.queries.schedules import LEVEL
+from benchmarks.queries.schedules import LEVEL, earlier_runs
 from benchmarks.services import schedules
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.groups import put_into_group
@@ -43,6 +44,17 @@ class Model:
         number = int(asked.prompt.removeprefix("What is ").split(" ")[0])
         errs = random.Random(f"{asked.attempt} {number}").random() < self.wrong
         return "no idea" if errs else str(2 * number)
+
+
+@dataclass
+class Sinking:
+    """Errs on the first ``lost`` of the sums."""
+
+    lost: int = 0
+
+    def __call__(self, asked: Asked) -> str:
+        number = int(asked.prompt.removeprefix("What is ").split(" ")[0])
+        return "no idea" if number <= self.lost else str(2 * number)
 
 
 def request(**more: Any) -> dict[str, Any]:
@@ -205,7 +217,7 @@ def test_a_real_drop_gives_a_notice_for_each_metric_and_a_message(
     assert [notice.metric for notice in notices] == ["exact_match", "contains"]
     for notice in notices:
         assert notice.turn.run == second
-        assert notice.turn.compared_with == first
+        assert notice.compared_with == notice.turn.compared_with == first
         assert notice.difference < notice.high < 0
         assert notice.p_adjusted <= LEVEL
         assert notice.n_shared == TASKS
@@ -253,6 +265,27 @@ def test_a_run_is_held_against_the_latest_that_completed(endpoint: Endpoint) -> 
     assert ScoreNotice.objects.filter(turn__run=last).exists()
 
 
+def test_a_score_that_sinks_slowly_is_noticed_against_the_beginning_and_then_begins_anew(endpoint: Endpoint) -> None:
+    model = Sinking()
+    schedule = nightly(endpoint, model)
+    first = night(schedule)
+    nights = [first]
+    while not ScoreNotice.objects.exists():
+        assert len(nights) < 12, "a loss of four tasks a night goes unnoticed"
+        model.lost += 4
+        nights.append(night(schedule))
+    assert len(nights) > 3, "it was no slow decline"
+    [notice] = ScoreNotice.objects.filter(metric="exact_match")
+    assert (notice.turn.run, notice.turn.compared_with, notice.compared_with) == (nights[-1], nights[-2], first)
+    assert f"run {first.pk}" in notice.sentence
+    assert notice.p_adjusted <= LEVEL / 2
+    night(schedule)
+    later = night(schedule)
+    turn = ScheduledRun.objects.get(run=later)
+    assert [run.pk for run in earlier_runs(turn)] == [later.pk - 1]
+    assert ScoreNotice.objects.filter(metric="exact_match").count() == 1
+
+
 def test_a_changed_request_has_nothing_to_be_compared_with(endpoint: Endpoint) -> None:
     model = Model()
     schedule = nightly(endpoint, model)
@@ -284,14 +317,14 @@ def test_what_cannot_be_compared_keeps_no_other_waiting(endpoint: Endpoint, monk
     schedule = nightly(endpoint)
     first = night(schedule)
     ScheduledRun.objects.update(compared_at=None)
-    real = worker.schedule_reads.run_before
+    real = worker.schedule_reads.earlier_runs
 
-    def breaks_on_the_first(turn: ScheduledRun) -> Run | None:
+    def breaks_on_the_first(turn: ScheduledRun) -> list[Run]:
         if turn.run_id == first.pk:
             raise ArithmeticError("a defect")
         return real(turn)
 
-    monkeypatch.setattr(worker.schedule_reads, "run_before", breaks_on_the_first)
+    monkeypatch.setattr(worker.schedule_reads, "earlier_runs", breaks_on_the_first)
     second = night(schedule)
     assert ScheduledRun.objects.get(run=second).compared_with == first
 
