@@ -1,0 +1,37 @@
+"""What web servers and workers load at their start stays out of the way of the garbage collector."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import worker
+
+CODE = """
+import gc, sys
+import codeforge.wsgi
+print(gc.get_freeze_count() > 9 * len(gc.get_objects()), "frontend.views.runs" in sys.modules)
+"""
+
+
+def test_a_web_server_loads_its_views_at_its_start_and_leaves_them_to_stay(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "APP_ENV": "development", "CODEFORGE_STATE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_a_worker_freezes_what_it_has_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "Rounds", lambda chores: SimpleNamespace(start=lambda: None, end=lambda: None))
+    step = worker.EngineStep(None)
+    try:
+        step.start(None)
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
+        worker.STOPPING.clear()
