@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.dataset_format.problems import printable
 from benchmarks.external import inspect_log, promptfoo, reading
+from benchmarks.external.archive import MOST_ZIP_BYTES, is_archive
 from benchmarks.external.runs import ExternalRun, ImportProblem
 
 FORMATS = (inspect_log.FORMAT, promptfoo.FORMAT)
 
 
 def read_runs(
-    path: Path, form: str | None = None, name: str | None = None, *, most_bytes: int = reading.MOST_ZIP_BYTES
+    path: Path, form: str | None = None, name: str | None = None, *, most_bytes: int = MOST_ZIP_BYTES
 ) -> list[ExternalRun]:
     """The runs in a file. ``form`` is one of ``FORMATS``, by default found out; ``name`` is what the file is called.
 
@@ -25,7 +25,7 @@ def read_runs(
     """
     shown = printable(name or path.name)
     try:
-        if zipfile.is_zipfile(path):
+        if is_archive(path):
             if form == promptfoo.FORMAT:
                 raise ImportProblem("a ZIP file, where the JSON of promptfoo is wanted")
             return inspect_log.read_archive(path, most_bytes)

@@ -17,7 +17,8 @@ from typing import Any
 
 from benchmarks.dataset_format.problems import quoted
 from benchmarks.external import reading
-from benchmarks.external.reading import Archive, mapping, optional_mapping, optional_sequence, optional_text
+from benchmarks.external.archive import MOST_ZIP_BYTES, Archive
+from benchmarks.external.reading import mapping, optional_mapping, optional_sequence, optional_text
 from benchmarks.external.runs import ExternalResult, ExternalRun, ExternalTask, ImportProblem
 from benchmarks.metrics.base import Score, ScoreStatus
 
@@ -31,7 +32,7 @@ _SENT = ("temperature", "top_p", "max_tokens", "seed")
 _COMPLETE = "success"
 
 
-def read_archive(path: Path, most_bytes: int = reading.MOST_ZIP_BYTES) -> list[ExternalRun]:
+def read_archive(path: Path, most_bytes: int = MOST_ZIP_BYTES) -> list[ExternalRun]:
     """The run of an ``.eval`` file. Raises ``ImportProblem``, and ``OSError``."""
     with Archive.of(path, most_bytes) as archive:
         name = next((name for name in (HEADER, UNFINISHED_HEADER) if name in archive.names), None)

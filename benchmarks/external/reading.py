@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,13 +17,8 @@ from benchmarks.providers.clean_text import storable, storable_json
 
 MOST_JSON_BYTES = 256 * 2**20
 """Of one JSON document, which is held in memory whole."""
-MOST_ZIP_BYTES = 4 * 2**30
-"""Of all members of an archive, decompressed."""
-MOST_MEMBERS = 200_000
 LARGEST_INTEGER = 2**31 - 1
 MOST_REPEATS = 2**15 - 1
-
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError)
 
 
 def json_of(data: bytes, where: str) -> Any:
@@ -49,47 +41,6 @@ def json_file(path: Path, where: str, most_bytes: int = MOST_JSON_BYTES) -> Any:
     if len(data) > most:
         raise ImportProblem(f"{where}: larger than {most // 2**20} MB, the most that is read")
     return json_of(data, where)
-
-
-class Archive:
-    """A ZIP file of JSON documents. What is read is counted as it is decompressed, whatever the file says of itself."""
-
-    def __init__(self, file: zipfile.ZipFile, most_bytes: int) -> None:
-        self._file = file
-        self._left = most_bytes
-        self.names = file.namelist()
-        if len(self.names) > MOST_MEMBERS:
-            raise ImportProblem(f"it has {len(self.names):,} members; at most {MOST_MEMBERS:,} are read")
-
-    @classmethod
-    @contextmanager
-    def of(cls, path: Path, most_bytes: int = MOST_ZIP_BYTES) -> Iterator[Archive]:
-        """Open it. Raises ``ImportProblem``, and ``OSError`` where the file is not there or not to be read."""
-        with path.open("rb") as raw:
-            try:
-                file = zipfile.ZipFile(raw)
-            except _UNREADABLE as error:
-                raise ImportProblem(f"no whole ZIP file: {printable(str(error))}") from None
-            with file:
-                yield cls(file, most_bytes)
-
-    def json(self, name: str) -> Any:
-        """The document in a member. Raises ``ImportProblem``."""
-        where = printable(name)
-        most = min(self._left, MOST_JSON_BYTES)
-        try:
-            with self._file.open(name) as member:
-                data = member.read(most + 1)
-        except NotImplementedError:
-            raise ImportProblem(
-                f"{where}: compressed in a way that is not read here. Convert the log: inspect log convert --to json"
-            ) from None
-        except (KeyError, *_UNREADABLE) as error:
-            raise ImportProblem(f"{where}: cannot be read: {printable(str(error))}") from None
-        if len(data) > most:
-            raise ImportProblem(f"{where}: it decompresses to more than is read ({most // 2**20} MB)")
-        self._left -= len(data)
-        return json_of(data, where)
 
 
 def mapping(value: Any, where: str) -> Mapping[str, Any]:

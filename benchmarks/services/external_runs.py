@@ -23,8 +23,8 @@ from benchmarks.dataset_format.problems import printable
 from benchmarks.engine.failures import score_of
 from benchmarks.engine.outcomes import failed_score, leading_value, outcome_of
 from benchmarks.engine.summary import summarise
+from benchmarks.external.archive import MOST_ZIP_BYTES
 from benchmarks.external.formats import read_runs
-from benchmarks.external.reading import MOST_ZIP_BYTES
 from benchmarks.external.runs import ExternalResult, ExternalRun, ExternalTask, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.external import TOOLS

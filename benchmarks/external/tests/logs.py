@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from benchmarks.external.archive import zipfile
 
 
 def inspect_sample(number: int = 1, value: Any = "C", epoch: int = 1, **fields: Any) -> dict[str, Any]:
@@ -64,9 +65,11 @@ def write_json(path: Path, document: Any) -> Path:
     return path
 
 
-def write_archive(path: Path, log: Mapping[str, Any], header: str = "header.json") -> Path:
+def write_archive(
+    path: Path, log: Mapping[str, Any], header: str = "header.json", compression: int = zipfile.ZIP_DEFLATED
+) -> Path:
     """As an ``.eval`` file: header and samples apart, in an archive."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(path, "w", compression) as file:
         for sample in log["samples"]:
             file.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
         file.writestr("summaries.json", "[]")

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-import zipfile
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.external.archive import zipfile
 from benchmarks.external.formats import read_runs
 from benchmarks.external.runs import ExternalResult, ExternalRun, ImportProblem
 from benchmarks.external.tests.logs import inspect_log, inspect_sample, write_archive, write_json
 from benchmarks.metrics.base import ScoreStatus
+
+COMPRESSIONS = pytest.mark.parametrize(
+    "compression",
+    [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_ZSTANDARD],
+    ids=lambda number: f"method {number}",
+)
 
 
 def read(path: Path, *samples: dict[str, Any], **fields: Any) -> ExternalRun:
@@ -203,12 +210,35 @@ def test_what_is_no_json_is_told_with_its_place(tmp_path: Path, content: bytes, 
         read_runs(path)
 
 
-def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
+@COMPRESSIONS
+def test_every_compression_of_archives_is_read(tmp_path: Path, compression: int) -> None:
+    path = write_archive(tmp_path / "log.eval", inspect_log(), compression=compression)
+    [run] = read_runs(path)
+    assert [result.answer for result in run.results] == ["2", "4", "6"]
+
+
+@COMPRESSIONS
+def test_a_bomb_is_not_unpacked(tmp_path: Path, compression: int) -> None:
     path = write_archive(tmp_path / "log.eval", inspect_log())
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("samples/0_epoch_1.json", b"[" + b" " * 50_000_000 + b"]")
-    with pytest.raises(ImportProblem, match=r"samples/0_epoch_1.json: it decompresses to more than is read"):
-        read_runs(path, most_bytes=100_000)
+    with zipfile.ZipFile(path, "a", compression) as file:
+        file.writestr("samples/0_epoch_1.json", b"[" + b" " * 200_000_000 + b"]")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImportProblem, match=r"samples/0_epoch_1.json: it decompresses to more than is read"):
+            read_runs(path, most_bytes=100_000)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@COMPRESSIONS
+def test_a_damaged_member_is_told(tmp_path: Path, compression: int) -> None:
+    path = write_archive(tmp_path / "log.eval", inspect_log(), compression=compression)
+    content = bytearray(path.read_bytes())
+    content[60:70] = b"\xff" * 10
+    path.write_bytes(content)
+    with pytest.raises(ImportProblem, match=r"samples/1_epoch_1.json: (cannot be read|no JSON|no UTF-8|.*no JSON)"):
+        read_runs(path)
 
 
 def test_a_member_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
