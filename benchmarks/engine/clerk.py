@@ -71,6 +71,7 @@ class Clerk:
         judge = model_at(run.judge_model) if run.judge_model else None
         memory = cache.JudgeMemory(run.judge_model) if run.use_cache and run.repeats == 1 else None
         self.lanes = Lanes(model_at(run.model), judge, asking, self.deferred, self.inbox, memory=memory)
+        self.is_shared = run.concurrency > shift.lanes
         self.under_way = 0
         self.sending = True
         self.exhausted = False
@@ -98,12 +99,20 @@ class Clerk:
             ENGINE_LOOP.submit(self.lanes.close()).result()
 
     def _ahead(self) -> int:
-        """How many results to have claimed: all lanes busy, and half a second of work at the present rate."""
+        """How many results to have claimed: all lanes busy, and half a second of work at the present rate.
+
+        Where several shifts share a run whose answers take more than a second, no more than the lanes hold: what one
+        has claimed ahead, others have idle lanes for, and the last round would be that one's alone.
+        """
         rate = self.finished / max(time.monotonic() - self.began, 0.1)
+        if self.is_shared and rate < self.shift.lanes:
+            return self.shift.lanes
         return self.shift.lanes + max(self.shift.lanes // 2, int(rate * AHEAD_SECONDS))
 
     def _claim(self) -> None:
-        room = min(self._ahead() - self.under_way + self.shift.lanes // 2, MOST_CLAIMED)
+        ahead = self._ahead()
+        more = self.shift.lanes // 2 if ahead > self.shift.lanes else 0
+        room = min(ahead - self.under_way + more, MOST_CLAIMED)
         self.exhausted = False
         if self.may_have_answered:
             if ids := self._persist(lambda: ledger.claim(self.shift, ResultState.ANSWERED, room)):

@@ -219,6 +219,38 @@ def test_a_job_delivered_twice_at_once_asks_everything_once(endpoint: Endpoint) 
     assert server.stats.requests == 60
 
 
+def test_shifts_of_a_slow_run_take_no_more_than_their_lanes_hold(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight tasks for two shifts of four lanes: the first to come leaves the second its half."""
+    server = endpoint(lambda asked: "2", delay_ms=3000)
+    monkeypatch.setattr(shifts, "LANES_PER_SHIFT", 4)
+    run = make_run(make_dataset(8), concurrency=8)
+    prepare_run(run)
+    visit_at_once(run, 2)
+    while unattended_runs():
+        attend(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.done) == (RunStatus.COMPLETED, 8)
+    assert server.stats.most_in_flight == 8
+
+
+def test_a_shift_claims_ahead_where_answers_are_quick_or_it_is_alone(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint(lambda asked: "2")
+    monkeypatch.setattr(shifts, "LANES_PER_SHIFT", 4)
+    dataset = make_dataset(40)
+    shared, alone = make_run(dataset, concurrency=8), make_run(dataset, concurrency=4)
+    for run, at_first in ((shared, 4), (alone, 6)):
+        prepare_run(run)
+        run.refresh_from_db()
+        shift = clerk.Clerk(run, opened(run))
+        assert shift._ahead() == at_first
+        shift.began, shift.finished = time.monotonic() - 1, 100
+        assert shift._ahead() > 40
+
+
 def test_several_shifts_hold_one_budget(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     server = endpoint(lambda asked: "2", delay_ms=5)
     monkeypatch.setattr(shifts, "LANES_PER_SHIFT", 4)
