@@ -14,7 +14,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -66,6 +66,8 @@ class ModelAdmin(PlainModelAdmin):
     """A model whose list is narrow. ``shown`` names the columns it loads."""
 
     shown: ClassVar[tuple[str, ...]] = ()
+    views: ClassVar[Mapping[str, str]] = {}
+    """Pages of our own, name → route. The method with that name and ``_view`` answers."""
     show_full_result_count = False
     paginator = BoundedPaginator
     list_per_page = 50
@@ -75,6 +77,14 @@ class ModelAdmin(PlainModelAdmin):
     @property
     def media(self) -> Any:
         return super().media + SCRIPT
+
+    def get_urls(self) -> list[URLPattern]:
+        model = f"{self.opts.app_label}_{self.opts.model_name}"
+        own = [
+            path(route, self.admin_site.admin_view(getattr(self, f"{name}_view")), name=f"{model}_{name}")
+            for name, route in self.views.items()
+        ]
+        return [*own, *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return NarrowList

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -11,7 +12,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 
 from benchmarks.admin.base import UPLOAD, ModelAdmin, change_url, folded, link, visible
 from benchmarks.admin.edits import current_version, posted, saved_version, tell_version, uploaded
@@ -56,6 +57,13 @@ class DatasetAdmin(ModelAdmin):
         (None, {"fields": ("slug", "name", "kind", "description_text", "version_link", "tasks", "created_at")}),
     )
     readonly_fields = ("description_text", "version_link", "tasks", "created_at")
+    views: ClassVar[Mapping[str, str]] = {
+        "upload_new": "upload/",
+        "table": "table/",
+        "upload": "<int:pk>/upload/",
+        "download": "<int:pk>/download/",
+        "duplicate": "<int:pk>/duplicate/",
+    }
     change_list_template = "admin/benchmarks/dataset/list.html"
 
     @admin.display(description="name")
@@ -100,20 +108,6 @@ class DatasetAdmin(ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
         return super().has_delete_permission(request, obj) and (obj is None or _is_written(obj))
 
-    def get_urls(self) -> list[URLPattern]:
-        views = (
-            ("upload/", self.upload_view, "upload_new"),
-            ("table/", self.table_view, "table"),
-            ("<int:pk>/upload/", self.upload_version_view, "upload"),
-            ("<int:pk>/download/", self.download_view, "download"),
-            ("<int:pk>/duplicate/", self.duplicate_view, "duplicate"),
-        )
-        own = [
-            path(route, self.admin_site.admin_view(view), name=f"benchmarks_dataset_{name}")
-            for route, view, name in views
-        ]
-        return [*own, *super().get_urls()]
-
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().changelist_view(request, {"files": files_to_mend(), **(extra_context or {})})
 
@@ -154,7 +148,7 @@ class DatasetAdmin(ModelAdmin):
         context = _around(request, dataset)
         return self.form_page(request, form, title=dataset.slug, obj=dataset, template=EDIT, context=context)
 
-    def upload_view(self, request: HttpRequest) -> HttpResponse:
+    def upload_new_view(self, request: HttpRequest) -> HttpResponse:
         """A YAML file as a new dataset."""
         if not self.has_add_permission(request):
             raise PermissionDenied
@@ -177,7 +171,7 @@ class DatasetAdmin(ModelAdmin):
                 return self._made(request, version)
         return self.form_page(request, form, title="Take over a table as a dataset", template=UPLOAD)
 
-    def upload_version_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def upload_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A YAML file as the next version of a dataset."""
         dataset = self._editable(request, pk)
         current = current_version(dataset)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib import admin, messages
@@ -11,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
 from benchmarks.admin.base import ReadOnlyAdmin, change_url, link
@@ -33,6 +34,7 @@ class DatasetFileAdmin(ReadOnlyAdmin):
     shown = ("path", "state", "size", "checked_at", "dataset__slug")
     fieldsets = ((None, {"fields": ("path", "state_text", "dataset_link", "size", "checked_at", "problem_table")}),)
     readonly_fields = ("state_text", "dataset_link", "problem_table")
+    views: ClassVar[Mapping[str, str]] = {"sync": "sync/", "decide": "<int:pk>/decide/"}
     change_list_template = "admin/benchmarks/datasetfile/list.html"
     change_form_template = "admin/benchmarks/datasetfile/view.html"
 
@@ -58,14 +60,6 @@ class DatasetFileAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("dataset")
-
-    def get_urls(self) -> list[URLPattern]:
-        views = (("sync/", self.sync_view, "sync"), ("<int:pk>/decide/", self.decide_view, "decide"))
-        own = [
-            path(route, self.admin_site.admin_view(view), name=f"benchmarks_datasetfile_{name}")
-            for route, view, name in views
-        ]
-        return [*own, *super().get_urls()]
 
     def changeform_view(
         self,

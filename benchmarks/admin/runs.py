@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 
 from benchmarks.admin.base import (
@@ -89,6 +89,7 @@ class RunAdmin(ReadOnlyAdmin):
         *("title", "dataset_link", "version_link", "error_text", "progress", "results_link", "cost", "summary_json"),
         *("parameters_json", "options", "metrics_asked", "classes_asked", "parent_link", "environment_json"),
     )
+    views: ClassVar[Mapping[str, str]] = {"import": "import/"}
     change_list_template = "admin/benchmarks/run/list.html"
     change_form_template = "admin/benchmarks/run/view.html"
 
@@ -184,10 +185,6 @@ class RunAdmin(ReadOnlyAdmin):
         buttons = _buttons(whole(object_id)) if self.has_launch_permission(request) else []
         context = {"title": f"Run {object_id}", "subtitle": None, "run_actions": buttons, **(extra_context or {})}
         return super().changeform_view(request, object_id, form_url, context)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.import_view)
-        return [path("import/", view, name="benchmarks_run_import"), *super().get_urls()]
 
     def has_import_permission(self, request: HttpRequest) -> bool:
         """Whether the account may take over runs, which brings datasets as well."""

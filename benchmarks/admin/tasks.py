@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from benchmarks.admin.base import change_url, whole
@@ -40,6 +40,7 @@ class SettingsForm(forms.Form):
 @admin.register(Task)
 class TaskAdmin(TaskColumns):
     actions = ("remove_tasks",)
+    views: ClassVar[Mapping[str, str]] = {"preview": "<int:pk>/preview/"}
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         return reverse("frontend:task", args=(obj.version.dataset.slug, obj.pk)) if obj and obj.pk else None
@@ -53,12 +54,6 @@ class TaskAdmin(TaskColumns):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("version__dataset")
-
-    def get_urls(self) -> list[URLPattern]:
-        preview = path(
-            "<int:pk>/preview/", self.admin_site.admin_view(self.preview_view), name="benchmarks_task_preview"
-        )
-        return [preview, *super().get_urls()]
 
     def changeform_view(
         self,

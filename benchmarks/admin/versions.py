@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 
 from benchmarks.admin.base import DatasetFilter, ReadOnlyAdmin, change_url, folded, link, shown_json, whole
@@ -39,6 +40,7 @@ class DatasetVersionAdmin(ReadOnlyAdmin):
     readonly_fields = (
         *("numbered", "dataset_link", "description_text", "tasks_link", "tools_json", "tool_results_json"),
     )
+    views: ClassVar[Mapping[str, str]] = {"download": "<int:pk>/download/", "restore": "<int:pk>/restore/"}
     change_form_template = "admin/benchmarks/datasetversion/view.html"
 
     @admin.display(description="version")
@@ -70,14 +72,6 @@ class DatasetVersionAdmin(ReadOnlyAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Versions are reached from their dataset, and have no place of their own in the index."""
         return False
-
-    def get_urls(self) -> list[URLPattern]:
-        views = (("download", self.download_view), ("restore", self.restore_view))
-        own = [
-            path(f"<int:pk>/{name}/", self.admin_site.admin_view(view), name=f"benchmarks_datasetversion_{name}")
-            for name, view in views
-        ]
-        return [*own, *super().get_urls()]
 
     def changeform_view(
         self,
