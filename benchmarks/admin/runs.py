@@ -99,7 +99,7 @@ class RunAdmin(ReadOnlyAdmin):
 
     @admin.display(description="dataset")
     def dataset_link(self, run: Run) -> str:
-        return format_html("{}, version {}", link(run.dataset), run.dataset_version.number)
+        return format_html("{} v{}", link(run.dataset), run.dataset_version.number)
 
     @admin.display(description="version")
     def version_link(self, run: Run) -> str:
