@@ -1,4 +1,4 @@
-"""What keeps other sites out: a policy that keeps hostile text inert, and no writing on behalf of a foreign page."""
+"""What keeps others out: a policy that keeps hostile text inert, no writing for a foreign page, no endless requests."""
 
 from __future__ import annotations
 
@@ -31,6 +31,26 @@ class ContentSecurityPolicyMiddleware:
         policy = WITH_INLINE_STYLES if request.path.startswith(INLINE_STYLE_PATHS) else STRICT
         response.headers.setdefault("Content-Security-Policy", policy)
         return response
+
+
+class BodySizeMiddleware:
+    """Refuses a request by the size it declares, before anything reads it into memory or onto the disk.
+
+    A server passes on no more than a request declares; one that declares nothing has no body for Django.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        declared = request.headers.get("Content-Length", "")
+        size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
+        with_files = request.content_type == "multipart/form-data"
+        most = settings.MOST_UPLOADED_BYTES if with_files else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        if size > most:
+            told = f"The request has {size / 2**20:,.0f} MB, and at most {most // 2**20} MB are taken."
+            return JsonResponse({"detail": told}, status=413)
+        return self.get_response(request)
 
 
 class ForeignOriginMiddleware:

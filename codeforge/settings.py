@@ -102,6 +102,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "codeforge.health.HealthMiddleware",
     "codeforge.telemetry.RequestIdMiddleware",
+    "codeforge.security.BodySizeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -197,6 +198,8 @@ else:
 
 # A task's page may hold as much as a dataset file may.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
+# A request with files, which are the datasets and the runs of other tools that are uploaded in the admin.
+MOST_UPLOADED_BYTES = 33 * 1024 * 1024
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

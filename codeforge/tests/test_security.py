@@ -1,4 +1,4 @@
-"""Other sites' pages may not write here, whoever is looking at them; programs and our own pages may."""
+"""Other sites' pages may not write here, whoever is looking at them; programs and our own pages may, in bounds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from benchmarks.admin.imports import MOST_BYTES
 from benchmarks.models import RunStatus
 from benchmarks.tests.factories import config_for, make_run
 
@@ -43,3 +44,41 @@ def test_only_our_own_pages_and_programs_may_write(
 
 def test_a_foreign_page_may_still_link_here(client: Client) -> None:
     assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200
+
+
+RUNS = "/api/v1/benchmarks/runs"
+
+
+@pytest.mark.parametrize(
+    ("address", "content_type", "setting"),
+    [
+        (RUNS, "application/json", "DATA_UPLOAD_MAX_MEMORY_SIZE"),
+        ("/admin/login/", "application/x-www-form-urlencoded", "DATA_UPLOAD_MAX_MEMORY_SIZE"),
+        ("/admin/login/", "multipart/form-data; boundary=x", "MOST_UPLOADED_BYTES"),
+    ],
+)
+def test_a_request_that_is_too_large_is_refused_unread(
+    client: Client, settings: Any, address: str, content_type: str, setting: str
+) -> None:
+    limits = {"DATA_UPLOAD_MAX_MEMORY_SIZE": 2**20, "MOST_UPLOADED_BYTES": 2 * 2**20}
+    for name, size in limits.items():
+        setattr(settings, name, size)
+    most = limits[setting]
+    body = b"{" + b" " * most
+    answer = client.post(address, body, content_type=content_type)
+    assert answer.status_code == 413
+    assert answer.json() == {"detail": f"The request has {most // 2**20} MB, and at most {most // 2**20} MB are taken."}
+    assert client.post(address, body[:most], content_type=content_type).status_code != 413
+
+
+def test_what_declares_no_size_or_nonsense_has_no_body(client: Client) -> None:
+    for declared in ("", "-1", "a lot", "\u0663"):
+        answer = client.post(RUNS, b"", content_type="application/json", CONTENT_LENGTH=declared)
+        assert answer.status_code in (400, 415)
+    endless = client.post(RUNS, b"", content_type="application/json", CONTENT_LENGTH="9" * 5000)
+    assert endless.status_code == 413
+
+
+def test_every_upload_that_a_form_takes_gets_to_it(settings: Any) -> None:
+    fields = 2**19
+    assert MOST_BYTES + fields < settings.MOST_UPLOADED_BYTES
