@@ -248,7 +248,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["benchmarks.api.parsers.BoundedJSONParser"],
     "DEFAULT_PERMISSION_CLASSES": ["benchmarks.api.permissions.ReadOrPermitted"],
     "DEFAULT_PAGINATION_CLASS": "benchmarks.api.pagination.Pages",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],

@@ -119,7 +119,7 @@ def _read_report(done: subprocess.CompletedProcess[bytes]) -> Report:
     try:
         report = json.loads(done.stdout)
         return Report(**{**report, "failures": tuple(report.get("failures", ()))})
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         said = done.stderr.decode("utf-8", "replace").strip()[-300:]
         raise SandboxError(f"the sandbox ended with code {done.returncode} and no report: {said or 'silent'}") from None
 

@@ -97,6 +97,26 @@ def test_a_body_that_is_no_object_is_a_400(client: Client, configured: LoopbackS
     assert client.post(RUNS, body, content_type="application/json").status_code == 400
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b'{"a": ' * 100_000,
+        b'{"dataset": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"limit": ' + b"9" * 5_000 + b"}",
+        b'{"temperature": 1e999}',
+        b'{"dataset": "\\ud800"}',
+        b'{"system_prompt": "\\u0000"}',
+        b"\xff\xfe",
+        b"NaN",
+    ],
+    ids=["deep", "deep objects", "deep inside", "long number", "infinite", "half a sign", "NUL", "no UTF-8", "NaN"],
+)
+@pytest.mark.parametrize("address", [RUNS, f"{RUNS}/plan", "/api/v1/benchmarks/calibrations"])
+def test_a_hostile_body_is_a_400(client: Client, configured: LoopbackServer, address: str, body: bytes) -> None:
+    assert client.post(address, body, content_type="application/json").status_code == 400
+
+
 def test_a_judged_metric_without_a_judge_says_what_to_set(
     client: Client, configured: LoopbackServer, settings: Any
 ) -> None:
