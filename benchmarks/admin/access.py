@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from benchmarks.admin.base import PlainModelAdmin
+from benchmarks.admin.base import PlainModelAdmin, ReadOnlyAdmin
 from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services.access import create_token, revoke_token, token_errors
 
@@ -70,16 +70,8 @@ class ApiTokenAdmin(PlainModelAdmin):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(PlainModelAdmin):
+class AuditEntryAdmin(ReadOnlyAdmin):
+    shown = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
     list_display = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
     list_filter = ("action",)
     search_fields = ("subject", "account_name")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
-        return False

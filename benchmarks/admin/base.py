@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.helpers import AdminErrorList, AdminForm
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.forms import Form
@@ -54,6 +55,13 @@ class BoundedPaginator(PlainPaginator):
 
 class NarrowList(PlainChangeList):
     """Loads what the list shows and no long texts."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """Django's. Values that a database cannot compare with lead to the list without filters."""
+        asked = [str(value) for name, value in request.GET.items() if name != SEARCH_VAR]
+        if any("\0" in value or (value.isdigit() and whole(value) is None) for value in asked):
+            raise IncorrectLookupParameters
+        return super().get_filters(request)
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)

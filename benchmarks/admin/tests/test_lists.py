@@ -193,3 +193,26 @@ def test_the_site_is_named_and_leads_back_to_the_dashboard(admin_client: Client)
     shown = admin_client.get("/admin/").content.decode()
     assert "CodeForge Benchmarks" in shown
     assert '<a href="/">' in shown
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "dataset/?kind__exact=%00",
+        "dataset/?file=%00",
+        "run/?status__exact=%00",
+        "auditentry/?action=%00",
+        "webhookdelivery/?run=99999999999999999999",
+        "datasetfile/?dataset=99999999999999999999",
+        "datasetfile/?dataset=%D9%A3",
+    ],
+)
+def test_a_filter_by_what_no_database_compares_with_is_no_filter(admin_client: Client, address: str) -> None:
+    make_dataset(1)
+    shown = admin_client.get(f"{ADMIN}/{address}", follow=True)
+    assert shown.redirect_chain == [(f"{ADMIN}/{address.partition('?')[0]}?e=1", 302)]
+    assert shown.status_code == 200
+
+
+def test_a_long_number_may_be_searched_for(admin_client: Client) -> None:
+    assert admin_client.get(f"{ADMIN}/dataset/?q=99999999999999999999").status_code == 200
