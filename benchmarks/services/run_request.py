@@ -40,6 +40,15 @@ class StrictText(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class StrictNumber(serializers.FloatField):
+    """A number; true and false are none."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class RunRequest(serializers.Serializer[Any]):
     """A request for a run. ``dataset`` becomes the ``Dataset``; everything else stays what it was."""
 
@@ -58,12 +67,12 @@ class RunRequest(serializers.Serializer[Any]):
         required=False, allow_null=True, min_value=1, max_value=1024, help_text="Most requests in flight"
     )
     limit = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, help_text="Only the first so many tasks"
+        required=False, allow_null=True, min_value=1, max_value=10_000_000, help_text="Only the first so many tasks"
     )
-    budget_usd = serializers.FloatField(required=False, allow_null=True, min_value=0)
+    budget_usd = StrictNumber(required=False, allow_null=True, min_value=0)
     use_cache = StrictBoolean(required=False, default=False)
-    temperature = serializers.FloatField(required=False, allow_null=True, min_value=0, max_value=2)
-    top_p = serializers.FloatField(required=False, allow_null=True, min_value=0, max_value=1)
+    temperature = StrictNumber(required=False, allow_null=True, min_value=0, max_value=2)
+    top_p = StrictNumber(required=False, allow_null=True, min_value=0, max_value=1)
     max_tokens = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=1_000_000)
     seed = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=2**31 - 1)
     system_prompt = StrictText(required=False, allow_blank=True, max_length=100_000, trim_whitespace=False)
@@ -71,7 +80,7 @@ class RunRequest(serializers.Serializer[Any]):
     tasks = serializers.ListField(child=StrictText(), required=False, help_text="Task classes of a canvas set")
     representation = serializers.ChoiceField(choices=sorted(REPRESENTATIONS), required=False, allow_blank=True)
     few_shot = StrictBoolean(required=False, default=False)
-    target_half_width = serializers.FloatField(
+    target_half_width = StrictNumber(
         required=False,
         allow_null=True,
         min_value=0.005,

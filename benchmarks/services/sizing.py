@@ -12,7 +12,7 @@ from benchmarks.services.adaptive_runs import ADAPTIVE
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.pilots import Pilot, latest_pilot
 from benchmarks.services.planning import RunPlan, plan_run, tasks_asked
-from benchmarks.services.run_request import validated
+from benchmarks.services.run_request import StrictNumber, validated
 from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_needed
 from benchmarks.statistics.sentences import count, percent, plan_sentence, points
 
@@ -41,19 +41,22 @@ class Sizing:
 class SizeQuestion(serializers.Serializer[Any]):
     """What may be asked about the size of a run, beside the run itself."""
 
-    to_see = serializers.FloatField(
+    to_see = StrictNumber(
         min_value=0.01, max_value=100, help_text="The difference to another run that should be seen, in points: 5"
     )
-    power = serializers.FloatField(required=False, help_text="The chance of seeing it, by default 0.8")
-    discordance = serializers.FloatField(
+    power = StrictNumber(required=False, help_text="The chance of seeing it, by default 0.8")
+    discordance = StrictNumber(
         required=False,
         help_text="Share of tasks on which single tries of both differ, by default that of the latest two models run "
         f"on the dataset, or {DISCORDANCE:g}",
     )
-    correlation = serializers.FloatField(
-        required=False, help_text=f"Of the differences on one canvas, by default {CANVAS_CORRELATION:g}"
+    correlation = StrictNumber(
+        required=False,
+        min_value=0,
+        max_value=1,
+        help_text=f"Of the differences on one canvas, by default {CANVAS_CORRELATION:g}",
     )
-    noise_share = serializers.FloatField(
+    noise_share = StrictNumber(
         required=False, help_text="Share of the variance that comes from asking again, by default 0"
     )
 

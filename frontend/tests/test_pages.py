@@ -328,6 +328,16 @@ def test_a_made_up_address_is_no_error(client: Client, query: str) -> None:
     page(client, f"/runs/{run.pk}/{query}")
 
 
+@pytest.mark.parametrize(
+    "path", ["{n}/", "{n}/status/", "{n}/results/{result}/", "{run}/results/{n}/", "{n}/export.csv"]
+)
+def test_no_number_in_an_address_is_too_large_for_the_database(client: Client, path: str) -> None:
+    run = make_scored_run()
+    result = run.results.first()
+    assert result is not None
+    page(client, f"/runs/{path.format(n=10**25, run=run.pk, result=result.pk)}", 404)
+
+
 def test_colours_are_remembered_in_a_cookie_and_applied_by_the_server(client: Client) -> None:
     response = client.post("/theme/", {"theme": "dark", "next": "/runs/"})
     assert response.headers["Location"] == "/runs/"

@@ -87,6 +87,24 @@ def test_a_bad_field_is_named_with_the_valid_choices(
     assert not Run.objects.exists()
 
 
+@pytest.mark.parametrize("number", ["1" + "0" * 30, "-1", "1e999", "NaN", '"NaN"', '"inf"', '"1e999"', "[1]", "true"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("limit", "repeats", "concurrency", "seed", "max_tokens", "max_tool_steps", "max_canvases"),
+        *("budget_usd", "temperature", "top_p", "target_half_width"),
+    ],
+)
+def test_no_number_is_too_large_for_the_database(
+    client: Client, configured: LoopbackServer, field: str, number: str
+) -> None:
+    body = f'{{"dataset": "sums", "model": "{MODEL}", "metrics": ["exact_match"], "{field}": {number}}}'
+    for address in (RUNS, f"{RUNS}/plan"):
+        answer = client.post(address, body, content_type="application/json")
+        assert answer.status_code == 400, answer.content
+        assert list(answer.json()) in ([field], ["detail"])
+
+
 def test_several_mistakes_are_told_at_once(client: Client, configured: LoopbackServer) -> None:
     answer = post(client, {"dataset": "nothing", "model": "x", "metrics": ["exact"], "speed": 9}).json()
     assert set(answer) == {"dataset", "model", "metrics", "speed"}

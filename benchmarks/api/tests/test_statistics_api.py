@@ -227,7 +227,16 @@ def test_a_size_is_planned_for_a_difference(endpoint: Endpoint, client: Client) 
 
 @pytest.mark.parametrize(
     ("given", "field"),
-    [({}, "to_see"), ({"to_see": "x"}, "to_see"), ({"to_see": 60}, "to_see"), ({"to_see": 5, "model": "x"}, "model")],
+    [
+        ({}, "to_see"),
+        ({"to_see": "x"}, "to_see"),
+        ({"to_see": "NaN"}, "to_see"),
+        ({"to_see": True}, "to_see"),
+        ({"to_see": 60}, "to_see"),
+        ({"to_see": 5, "model": "x"}, "model"),
+        ({"to_see": 5, "correlation": -1}, "correlation"),
+        ({"to_see": 5, "correlation": "inf"}, "correlation"),
+    ],
 )
 def test_an_impossible_size_is_refused(endpoint: Endpoint, client: Client, given: dict[str, Any], field: str) -> None:
     endpoint(scripted)
