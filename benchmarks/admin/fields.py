@@ -52,6 +52,13 @@ class TextField(forms.CharField):
         return None if self.optional and not text else text
 
 
+def file_field(label: str, accept: Sequence[str], help_text: str) -> forms.FileField:
+    """One file that has to be chosen, by the endings of its name."""
+    told = {"required": "choose a file", "empty": "the file is empty", "missing": "choose a file"}
+    widget = forms.FileInput({"accept": ",".join(accept)})
+    return forms.FileField(label=label, help_text=help_text, widget=widget, error_messages=told)
+
+
 class NumberText(forms.CharField):
     """A number; what is none stays text, about which the dataset's own check says what is meant."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from django import forms
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.admin.fields import JsonField, NumberText, TextField, call_list, text_list
+from benchmarks.admin.fields import JsonField, NumberText, TextField, call_list, file_field, text_list
 from benchmarks.dataset_format import (
     DIFFICULTIES,
     DatasetSpec,
@@ -195,22 +195,33 @@ class DuplicateForm(ProblemForm):
     fieldsets = ((None, {"fields": ("slug", "name")}),)
 
 
-class UploadForm(EditForm):
-    """A YAML file. A valid form has its content in ``spec``, another one every mistake in ``problems``."""
+class DatasetFileForm(ProblemForm):
+    """A file that becomes a dataset: in a valid form its content is ``spec``, in another its mistakes ``problems``."""
 
-    file = forms.FileField(
-        label="YAML file",
-        help_text=f"UTF-8, less than {MAX_BYTES // 1_000_000} MB; nothing is stored while it has a mistake",
-        widget=forms.FileInput({"accept": ".yaml,.yml"}),
-        error_messages={"required": "choose a file", "empty": "the file is empty", "missing": "choose a file"},
+    shows_text = False
+    """Whether the text of a mistake's line is shown beside it."""
+    spec: DatasetSpec | None = None
+    problems: tuple[tuple[Problem, str], ...] = ()
+    """Each problem with the line of the file that it is about."""
+
+    def refuse_file(self, problems: Sequence[tuple[Problem, str]]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        self.add_error("file", f"{count} {'mistake' if count == 1 else 'mistakes'}; nothing was stored")
+
+
+class UploadForm(DatasetFileForm, EditForm):
+    """A YAML file."""
+
+    file = file_field(
+        "YAML file",
+        (".yaml", ".yml"),
+        f"UTF-8, less than {MAX_BYTES // 1_000_000} MB; nothing is stored while it has a mistake",
     )
     slug = TextField(label="Identifier", help_text="Without one, the file's name without its ending")
 
     fieldsets: Any = ((None, {"fields": ("base", "file", "slug")}),)
-    spec: DatasetSpec | None = None
     shows_text = True
-    problems: tuple[tuple[Problem, str], ...] = ()
-    """Each problem with the line of the file that it is about."""
 
     def clean(self) -> dict[str, Any]:
         if upload := self.cleaned_data.get("file"):
@@ -228,9 +239,7 @@ class UploadForm(EditForm):
         self.spec = parsed.spec
         if parsed.problems:
             lines = data.split(b"\n")
-            self.problems = tuple((problem, _line(lines, problem.line)) for problem in parsed.problems)
-            count = len(parsed.problems)
-            self.add_error("file", f"{count} {'mistake' if count == 1 else 'mistakes'}; nothing was stored")
+            self.refuse_file([(problem, _line(lines, problem.line)) for problem in parsed.problems])
 
 
 class NewVersionForm(UploadForm):

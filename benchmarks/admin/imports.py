@@ -13,9 +13,8 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
 
-from benchmarks.admin.fields import TextField
-from benchmarks.admin.forms import ProblemForm
-from benchmarks.dataset_format import DatasetSpec, Problem
+from benchmarks.admin.fields import TextField, file_field
+from benchmarks.admin.forms import DatasetFileForm, ProblemForm
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.problems import printable
 from benchmarks.external.formats import FORMATS
@@ -39,11 +38,11 @@ _TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 class RunImportForm(ProblemForm):
     """A file of Inspect or promptfoo. ``take_over`` gives its runs, or puts at the fields what speaks against them."""
 
-    file = forms.FileField(
-        help_text=f"A log of Inspect (.eval or .json) or results of promptfoo (.json), up to {MOST_BYTES // 2**20} MB. "
+    file = file_field(
+        "File",
+        (".eval", ".json"),
+        f"A log of Inspect (.eval or .json) or results of promptfoo (.json), up to {MOST_BYTES // 2**20} MB. "
         "Larger ones are taken over by: manage.py benchmark import",
-        widget=forms.FileInput({"accept": ".eval,.json"}),
-        error_messages={"required": "choose a file", "empty": "the file is empty", "missing": "choose a file"},
     )
     format = forms.ChoiceField(
         required=False,
@@ -102,15 +101,14 @@ class RunImportForm(ProblemForm):
             return []
 
 
-class TableForm(ProblemForm):
-    """A table of questions and answers. A valid form has its content in ``spec``, another one its ``problems``."""
+class TableForm(DatasetFileForm):
+    """A table of questions and answers."""
 
-    file = forms.FileField(
-        label="Table",
-        help_text=f"JSON Lines, JSON or CSV with a row for each task, up to {MAX_BYTES // 1_000_000} MB. "
+    file = file_field(
+        "Table",
+        _TABLES,
+        f"JSON Lines, JSON or CSV with a row for each task, up to {MAX_BYTES // 1_000_000} MB. "
         "Parquet is taken over by: manage.py datasets import",
-        widget=forms.FileInput({"accept": ",".join(_TABLES)}),
-        error_messages={"required": "choose a file", "empty": "the file is empty", "missing": "choose a file"},
     )
     slug = TextField(label="Identifier", help_text="Without one, the file's name without its ending")
     name = TextField(help_text="Title for people; without one, the identifier")
@@ -133,9 +131,7 @@ class TableForm(ProblemForm):
         super().__init__(data, files)
         for use, text in USES.items():
             self.fields[use] = TextField(help_text=f"Name of {text}")
-        self.spec: DatasetSpec | None = None
         self.columns = ""
-        self.problems: tuple[tuple[Problem, str], ...] = ()
 
     def clean_file(self) -> UploadedFile[Any]:
         upload: UploadedFile[Any] = self.cleaned_data["file"]
@@ -169,9 +165,7 @@ class TableForm(ProblemForm):
             return
         self.spec, self.columns = report.spec, str(report.columns)
         if report.problems:
-            self.problems = tuple((problem, "") for problem in report.problems)
-            count = len(report.problems)
-            self.add_error("file", f"{count} {'mistake' if count == 1 else 'mistakes'}; nothing was stored")
+            self.refuse_file([(problem, "") for problem in report.problems])
 
 
 @contextmanager

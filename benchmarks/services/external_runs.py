@@ -88,7 +88,7 @@ def import_runs(
     than ``most_bytes`` are read, counted as an archive is decompressed. Raises ``NotPossible`` that says where in the
     file what is wrong.
     """
-    ours = [_own_metric(metric) for metric in metrics]
+    ours = _chosen(metrics)
     if slug is not None and not SLUG.fullmatch(slug):
         raise NotPossible("The slug of a dataset has 1 to 100 letters, digits, _ or -.")
     try:
@@ -123,11 +123,12 @@ def refuse_external(run: Run, what: str) -> None:
         )
 
 
-def _own_metric(name: str) -> DeterministicMetric:
+def _chosen(names: Sequence[str]) -> list[DeterministicMetric]:
     usable = own_metrics()
-    if name not in usable:
-        raise NotPossible(f"{name} cannot be taken of answers from elsewhere. Choose from: {', '.join(usable)}.")
-    return usable[name]
+    for name in names:
+        if name not in usable:
+            raise NotPossible(f"{name} cannot be taken of answers from elsewhere. Choose from: {', '.join(usable)}.")
+    return [usable[name] for name in names]
 
 
 def _digest(path: Path) -> str:
