@@ -172,6 +172,19 @@ class DatasetFilter(admin.SimpleListFilter):
         return queryset if number is None else queryset.filter(**{self.path: number})
 
 
+class ChoicesFilter(admin.SimpleListFilter):
+    """By the values that there can be: looking up which there are would read the whole table."""
+
+    options: ClassVar[Sequence[tuple[Any, Any]]]
+    path: ClassVar[str]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in self.options]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{self.path: self.value()}) if self.value() else queryset
+
+
 def whole(text: str | None) -> int | None:
     """A positive whole number that fits into a key, or ``None``."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None

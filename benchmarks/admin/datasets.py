@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from benchmarks.admin.base import UPLOAD, ModelAdmin, change_url, folded, link, visible
+from benchmarks.admin.base import UPLOAD, ChoicesFilter, ModelAdmin, change_url, folded, link, visible
 from benchmarks.admin.edits import current_version, posted, saved_version, tell_version, uploaded
 from benchmarks.admin.forms import DatasetForm, DuplicateForm, NewDatasetForm, NewVersionForm, UploadForm
 from benchmarks.admin.imports import TableForm
@@ -30,15 +30,11 @@ EDIT = "admin/benchmarks/dataset/edit.html"
 TASKS_SHOWN = 50
 
 
-class FileFilter(admin.SimpleListFilter):
+class FileFilter(ChoicesFilter):
     title = "file"
     parameter_name = "file"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in DatasetFile.State.choices]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(file__state=self.value()) if self.value() else queryset
+    options = DatasetFile.State.choices
+    path = "file__state"
 
 
 @admin.register(Dataset)

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
-from benchmarks.admin.base import ReadOnlyAdmin, folded, link, shown_json, visible, whole
+from benchmarks.admin.base import ChoicesFilter, ReadOnlyAdmin, folded, link, shown_json, visible, whole
 from benchmarks.models import Result, Run, Score, Task, Transcript
 
 
@@ -33,17 +33,11 @@ class RunFilter(admin.SimpleListFilter):
         return queryset if number is None else queryset.filter(run=number)
 
 
-class DifficultyFilter(admin.SimpleListFilter):
-    """By the known levels: looking up which there are would read the whole table."""
-
+class DifficultyFilter(ChoicesFilter):
     title = "difficulty"
     parameter_name = "difficulty"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in Task.Difficulty.choices]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(difficulty=self.value()) if self.value() else queryset
+    options = Task.Difficulty.choices
+    path = "difficulty"
 
 
 @admin.register(Result)
