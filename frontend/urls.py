@@ -1,6 +1,7 @@
 """Addresses of the pages."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import IntConverter
 
 from frontend.views import (
     assets,
@@ -20,45 +21,54 @@ from frontend.views import (
 )
 
 app_name = "frontend"
+
+
+class KeyConverter(IntConverter):
+    """A whole number that fits into a key of the database, as in the addresses of the API."""
+
+    regex = "[0-9]{1,18}"
+
+
+register_converter(KeyConverter, "key")
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("theme/", assets.theme, name="theme"),
     path("assets/charts-<str:version>.js", assets.charts_script, name="charts-script"),
     path("datasets/", datasets.dataset_list, name="datasets"),
     path("datasets/<slug:slug>/", datasets.dataset, name="dataset"),
-    path("datasets/<slug:slug>/changes/<int:old>/<int:new>/", datasets.changes, name="changes"),
-    path("datasets/<slug:slug>/tasks/<int:pk>/", datasets.task, name="task"),
+    path("datasets/<slug:slug>/changes/<key:old>/<key:new>/", datasets.changes, name="changes"),
+    path("datasets/<slug:slug>/tasks/<key:pk>/", datasets.task, name="task"),
     path("runs/", runs.run_list, name="runs"),
     path("runs/new/", launch.launch, name="launch"),
     path("runs/new/plan/", launch.plan, name="plan"),
     path("runs/new/size/", statistics.size, name="size"),
-    path("runs/<int:pk>/", runs.run, name="run"),
-    path("runs/<int:pk>/status/", runs.status, name="run-status"),
-    path("runs/<int:pk>/do/<slug:action>/", runs.act, name="run-action"),
-    path("runs/<int:pk>/charts/<str:name>.<str:form>", runs.chart, name="run-chart"),
-    path("runs/<int:pk>/thresholds/<str:name>.<str:form>", statistics.threshold_chart, name="threshold-chart"),
-    path("runs/<int:pk>/export.<str:form>", exports.export, name="run-export"),
-    path("runs/<int:pk>/share/", exports.share, name="share"),
+    path("runs/<key:pk>/", runs.run, name="run"),
+    path("runs/<key:pk>/status/", runs.status, name="run-status"),
+    path("runs/<key:pk>/do/<slug:action>/", runs.act, name="run-action"),
+    path("runs/<key:pk>/charts/<str:name>.<str:form>", runs.chart, name="run-chart"),
+    path("runs/<key:pk>/thresholds/<str:name>.<str:form>", statistics.threshold_chart, name="threshold-chart"),
+    path("runs/<key:pk>/export.<str:form>", exports.export, name="run-export"),
+    path("runs/<key:pk>/share/", exports.share, name="share"),
     path("shared/<str:key>/", exports.shared_run, name="shared-run"),
-    path("runs/<int:pk>/surface/", runs.surface, name="surface"),
-    path("runs/<int:pk>/surface/<str:metric>/<str:name>.<str:form>", runs.surface_chart, name="surface-chart"),
-    path("runs/<int:run_pk>/results/<int:pk>/", results.result, name="result"),
-    path("runs/<int:run_pk>/results/<int:pk>/<slug:part>.txt", results.whole_text, name="whole-text"),
+    path("runs/<key:pk>/surface/", runs.surface, name="surface"),
+    path("runs/<key:pk>/surface/<str:metric>/<str:name>.<str:form>", runs.surface_chart, name="surface-chart"),
+    path("runs/<key:run_pk>/results/<key:pk>/", results.result, name="result"),
+    path("runs/<key:run_pk>/results/<key:pk>/<slug:part>.txt", results.whole_text, name="whole-text"),
     path("canvases/", canvases.set_list, name="canvases"),
     path("canvases/new/", canvases.new_set, name="new-canvas-set"),
     path("canvases/<slug:slug>/", canvases.gallery, name="gallery"),
     path("canvases/<slug:slug>/audit/", canvases.audit, name="audit"),
-    path("canvases/<slug:slug>/<int:index>/", canvases.canvas, name="canvas"),
-    path("canvases/<slug:slug>/<int:index>.svg", canvases.picture, name="picture"),
+    path("canvases/<slug:slug>/<key:index>/", canvases.canvas, name="canvas"),
+    path("canvases/<slug:slug>/<key:index>.svg", canvases.picture, name="picture"),
     path("judges/", judges.calibration_list, name="judges"),
     path("judges/new/", judges.new_calibration, name="new-calibration"),
-    path("judges/<int:pk>/", judges.calibration, name="calibration"),
-    path("judges/<int:pk>/do/<slug:action>/", judges.act, name="calibration-action"),
-    path("judges/<int:pk>/progress/", judges.progress, name="calibration-progress"),
-    path("judges/<int:pk>/charts/<str:name>.<str:form>", judges.chart, name="calibration-chart"),
+    path("judges/<key:pk>/", judges.calibration, name="calibration"),
+    path("judges/<key:pk>/do/<slug:action>/", judges.act, name="calibration-action"),
+    path("judges/<key:pk>/progress/", judges.progress, name="calibration-progress"),
+    path("judges/<key:pk>/charts/<str:name>.<str:form>", judges.chart, name="calibration-chart"),
     path("compare/", compare.compare, name="compare"),
     path("compare/<str:name>.<str:form>", compare.chart, name="compare-chart"),
-    path("notices/<int:pk>/dismiss/", notices.dismiss, name="dismiss-notice"),
+    path("notices/<key:pk>/dismiss/", notices.dismiss, name="dismiss-notice"),
     path("workers/", workers.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/<str:name>.<str:form>", leaderboard.chart, name="leaderboard-chart"),

@@ -90,11 +90,9 @@ def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
 
 def result_detail(run_id: int, result_id: int) -> Result:
     """One result with its run, task and transcript. Raises ``Result.DoesNotExist``."""
-    rows = Result.objects.select_related("run__dataset", "run__dataset_version", "task", "transcript")
-    found = rows.get(pk=result_id)
-    if found.run_id != run_id:  # not a condition of the query: SQLite overflows at foreign keys of 20 digits
-        raise Result.DoesNotExist
-    return found
+    return Result.objects.select_related("run__dataset", "run__dataset_version", "task", "transcript").get(
+        pk=result_id, run_id=run_id
+    )
 
 
 def scores_of(result: Result) -> list[Score]:
