@@ -63,28 +63,28 @@ BENCHES := bench-engine bench-scale bench-pages bench-readers bench-exports benc
 bench: $(BENCHES)  ## Run every benchmark
 
 bench-engine: $(VENV)/installed-dev  ## How close a run comes to what its endpoint allows
-	$(BIN)/python -m benchmarks.benches.bench_engine --long 100000
+	$(BIN)/python -m tests.benches.bench_engine --long 100000
 
 bench-scale: $(VENV)/installed-dev  ## Results a second with 1, 2 and 4 workers; needs PostgreSQL and Redis
-	$(BIN)/python -m benchmarks.benches.bench_scale
+	$(BIN)/python -m tests.benches.bench_scale
 
 bench-pages: $(VENV)/installed-dev  ## The server's time for every page with 1,000,000 results
-	$(BIN)/python -m benchmarks.benches.bench_pages
+	$(BIN)/python -m tests.benches.bench_pages
 
 bench-readers: $(VENV)/installed-dev  ## 50 readers during a live run, on both databases
-	$(BIN)/python -m benchmarks.benches.bench_readers
+	$(BIN)/python -m tests.benches.bench_readers
 
 bench-exports: $(VENV)/installed-dev  ## Time and memory of exporting 1,000,000 results
-	$(BIN)/python -m benchmarks.benches.bench_exports
+	$(BIN)/python -m tests.benches.bench_exports
 
 bench-canvases: $(VENV)/installed-dev  ## Canvases drawn, described and asked about in a second
-	$(BIN)/python -m tasks_app.benches.bench_canvases
+	$(BIN)/python -m tests.benches.bench_canvases
 
 bench-statistics: $(VENV)/installed-dev  ## Coverage of intervals and false alarms, simulated
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.statistics.benches
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benches.statistics
 
 bench-client: $(VENV)/installed-dev  ## Our HTTP client beside bare aiohttp
-	$(BIN)/python -m benchmarks.providers.benches.client_speed
+	$(BIN)/python -m tests.benches.client_speed
 
 screenshots: $(VENV)/installed-dev  ## Draw the pictures of the README and the docs anew
 	$(BIN)/python -m frontend.tests.browser.screenshots

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.engine import reach
-from benchmarks.loopback.hosting import serve
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.tests.factories import PATIENT, config_for
+from benchmarks.engine.execution import model_clients
+from tests.loopback.hosting import serve
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import PATIENT, config_for
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def endpoint(settings: Any) -> Iterator[Callable[..., LoopbackServer]]:
         ) -> LoopbackServer:
             server = servers.enter_context(serve(*args, **options))
             settings.CODEFORGE = config_for(server.url, first_byte, **(benchmark or {}))
-            reach.forget()
+            model_clients.forget()
             return server
 
         yield start
-    reach.forget()
+    model_clients.forget()

@@ -8,8 +8,10 @@ from celery import Task, shared_task
 from celery.signals import before_task_publish
 from django.db import close_old_connections
 
-from benchmarks.engine import attendance, calibrating, canvas_sets
-from benchmarks.engine.clerk import STOPPING
+from benchmarks.engine import calibrating
+from benchmarks.engine.canvas_sets import generation
+from benchmarks.engine.execution import dispatch
+from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.tracing import carried, within
 
 
@@ -24,7 +26,7 @@ def work_on_run(self: Task[Any, Any], run_id: int) -> None:
     """Work one shift on a run: prepare it, ask, write down, close; then ring again for whatever is left."""
     close_old_connections()
     with within(_sent_with(self)):
-        for needed in attendance.attend(run_id, work_on_run.delay):
+        for needed in dispatch.work_on_run_once(run_id, work_on_run.delay):
             work_on_run.delay(needed)
 
 
@@ -32,11 +34,11 @@ def work_on_run(self: Task[Any, Any], run_id: int) -> None:
 def sweep() -> None:
     """Find runs, canvas sets and calibrations that nobody works on, whatever died or got lost, and ring for each."""
     close_old_connections()
-    for run_id in attendance.unattended_runs():
+    for run_id in dispatch.runs_without_worker():
         work_on_run.delay(run_id)
-    for set_id in canvas_sets.idle_sets():
+    for set_id in generation.idle_sets():
         draw_canvases.delay(set_id)
-    for calibration_id in calibrating.unattended_calibrations():
+    for calibration_id in calibrating.calibrations_without_worker():
         calibrate_judge.delay(calibration_id)
 
 
@@ -44,7 +46,7 @@ def sweep() -> None:
 def draw_canvases(set_id: int) -> None:
     """Draw a canvas set until it has what is wanted, then audit what is new."""
     close_old_connections()
-    canvas_sets.work_on(set_id, STOPPING.is_set)
+    generation.work_on(set_id, STOPPING.is_set)
 
 
 @shared_task(name="benchmarks.jobs.calibrate_judge")

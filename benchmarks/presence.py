@@ -9,8 +9,8 @@ from typing import Any
 from celery import bootsteps
 from django.db import close_old_connections, connections
 
-from benchmarks.engine import presence
-from benchmarks.engine.shifts import worker_name
+from benchmarks.engine import workers
+from benchmarks.engine.execution.lease import worker_name
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 class Heart(threading.Thread):
     """Beats until it is stopped. A database that is away costs beats, not the worker."""
 
-    def __init__(self, threads: int, seconds: float = presence.BEAT_SECONDS) -> None:
+    def __init__(self, threads: int, seconds: float = workers.HEARTBEAT_SECONDS) -> None:
         super().__init__(name="heart", daemon=True)
         self.threads = threads
         self.seconds = seconds
@@ -28,10 +28,10 @@ class Heart(threading.Thread):
         name = worker_name()
         try:
             while True:
-                self._try(lambda: presence.report(name, self.threads))
+                self._try(lambda: workers.report(name, self.threads))
                 if self.stopping.wait(self.seconds):
                     break
-            self._try(lambda: presence.depart(name))
+            self._try(lambda: workers.depart(name))
         finally:
             connections.close_all()
 

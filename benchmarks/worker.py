@@ -18,15 +18,15 @@ from celery import bootsteps
 from django.conf import settings
 from django.db import close_old_connections, connections
 
-from benchmarks.engine.clerk import STOPPING
-from benchmarks.engine.planner import sample_noted_tables
-from benchmarks.engine.posting import send_due
+from benchmarks.engine.execution.executor import STOPPING
+from benchmarks.engine.execution.sql import sample_noted_tables
+from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
 from benchmarks.queries import schedules as schedule_reads
-from benchmarks.services import schedules
-from benchmarks.services.datasets import sync_datasets
+from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.retention import prune_texts
+from benchmarks.services.operations.retention import prune_texts
+from benchmarks.services.schedules import control
 
 logger = logging.getLogger(__name__)
 
@@ -57,12 +57,12 @@ def prune_old_texts() -> None:
 def follow_schedules() -> None:
     """Start the runs that are due, and hold those that completed against earlier ones."""
     close_old_connections()
-    schedules.start_due()
+    control.start_due()
     for turn in schedule_reads.turns_to_compare():
         try:
             earlier = schedule_reads.earlier_runs(turn)
             notices = schedule_reads.drops(turn, earlier)
-            schedules.keep_findings(turn, earlier[0] if earlier else None, notices)
+            control.keep_findings(turn, earlier[0] if earlier else None, notices)
         except Exception:  # one run must not keep the others from being compared
             logger.exception("run %s could not be compared with earlier ones", turn.run_id)
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.views import APIView
 
-from benchmarks.services.permissions import READ_REFUSAL, may_read
+from benchmarks.services.access import READ_REFUSAL, may_read
 
 OPEN_ROUTES = frozenset({"login", "logout", "frontend:theme", "frontend:shared-run", "frontend:charts-script"})
 """Pages for everybody: the login, the choice of colours, a run shared by a signed link, a script that holds no data."""

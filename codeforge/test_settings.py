@@ -8,9 +8,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-if "CODEFORGE_STATE_DIR" not in os.environ:
-    os.environ["CODEFORGE_STATE_DIR"] = tempfile.mkdtemp(prefix="codeforge-tests-")
-    atexit.register(shutil.rmtree, os.environ["CODEFORGE_STATE_DIR"], ignore_errors=True)
+# Every process of a parallel run has a state directory of its own: workers inherit the environment of the first process.
+os.environ["CODEFORGE_STATE_DIR"] = tempfile.mkdtemp(prefix="codeforge-tests-")
+atexit.register(shutil.rmtree, os.environ["CODEFORGE_STATE_DIR"], ignore_errors=True)
 os.environ.update(APP_ENV="development", CODEFORGE_ENV_FILE=os.devnull, SECRET_KEY="only-for-tests")
 for _name in ("DEBUG", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEFORGE_JUDGE_MODEL", "CODEFORGE_CONFIG", "REDIS_URL"):
     os.environ.pop(_name, None)

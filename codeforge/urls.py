@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
-from benchmarks.api.installation import PrometheusView
+from benchmarks.api.operations import PrometheusView
 
 urlpatterns = [
     path("admin/", admin.site.urls),

@@ -19,13 +19,13 @@ def calibration_charts(findings: Findings | None) -> list[Chart]:
     """The verdicts by truth, and how rightly each wording is judged. Empty where nothing was found (yet)."""
     if findings is None:
         return []
-    wordings = {
+    phrasings = {
         share.title: {"mean": share.mean, "low": share.low, "high": share.high, "n": share.n}
         for share in findings.by_wording
     }
     found = (
         verdicts_by_truth(findings.verdicts),
-        by_level("wordings", "Judged rightly, by wording of the answer", "Wording", wordings, RIGHTLY),
+        by_level("phrasings", "Judged rightly, by wording of the answer", "Wording", phrasings, RIGHTLY),
     )
     return [chart for chart in found if chart is not None]
 

@@ -187,7 +187,7 @@ def settings_of(calibration: JudgeCalibration) -> list[tuple[str, object]]:
         ("Metric", calibration.metric),
         ("Canvas set", calibration.canvas_set.slug),
         ("Questions, at most", calibration.questions),
-        ("Wordings", ", ".join(calibration.wordings)),
+        ("Wordings", ", ".join(calibration.phrasings)),
         ("Each answer is judged", count(calibration.repeats, "time")),
         ("Requests in flight, at most", calibration.concurrency),
         ("Seed", calibration.seed),

@@ -232,7 +232,7 @@ def actions_for(run: Run) -> list[str]:
     """The names of what may be done with a run in its state."""
     if run.status in LIVE:
         return ["cancel"]
-    if run.is_external:
+    if run.is_imported:
         return ["delete"]
     possible = ["again"]
     if run.may_go_on and run.status in (RunStatus.PAUSED, RunStatus.CANCELLED, RunStatus.FAILED):

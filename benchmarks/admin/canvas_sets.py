@@ -14,8 +14,8 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from benchmarks.admin.base import ModelAdmin, change_url, shown_json
-from benchmarks.services import canvas_sets as services
-from benchmarks.services.canvas_requests import MOST_CANVASES
+from benchmarks.services.canvas_sets import control as services
+from benchmarks.services.canvas_sets.request import MOST_CANVASES
 from benchmarks.services.errors import InvalidRequest
 from tasks_app.canvas.generator import MAX_SHAPES
 from tasks_app.models import CanvasSet

@@ -22,8 +22,8 @@ from benchmarks.admin.tasks import add_url
 from benchmarks.dataset_format import dump_dataset
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
 from benchmarks.queries.datasets import files_to_mend, task_list, versions_of
-from benchmarks.services import dataset_editing as editing
-from benchmarks.services.datasets import spec_of
+from benchmarks.services.datasets import editing
+from benchmarks.services.datasets.files import spec_of
 from benchmarks.services.errors import NotPossible
 
 EDIT = "admin/benchmarks/dataset/edit.html"

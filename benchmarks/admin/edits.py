@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from benchmarks.admin.base import ModelAdmin, change_url
 from benchmarks.admin.forms import EditForm, ProblemForm
 from benchmarks.models import Dataset, DatasetVersion
-from benchmarks.services.dataset_editing import EditedMeanwhile
+from benchmarks.services.datasets.editing import EditedMeanwhile
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
 

@@ -20,7 +20,7 @@ from benchmarks.admin.changes import changes_between
 from benchmarks.admin.edits import current_version
 from benchmarks.dataset_format import Parsed, read_dataset_file
 from benchmarks.models import Dataset, DatasetFile
-from benchmarks.services.datasets import accept_file, keep_dataset, spec_of, sync_datasets
+from benchmarks.services.datasets.files import accept_file, keep_dataset, spec_of, sync_datasets
 from benchmarks.services.errors import NotPossible
 
 

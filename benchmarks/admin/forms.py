@@ -28,7 +28,7 @@ from benchmarks.dataset_format.parsing import too_large
 from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.records import keys_of
 from benchmarks.models import DatasetVersion, Task
-from benchmarks.services.dataset_editing import HEAD
+from benchmarks.services.datasets.editing import HEAD
 
 _TOP_KEY = re.compile(r"(\w+)\.?(.*)", re.DOTALL)
 _ABOUT_TOOLS = frozenset({"tools", "expected_tools", "tool_results"})

@@ -17,14 +17,14 @@ from benchmarks.admin.fields import TextField, file_field
 from benchmarks.admin.forms import DatasetFileForm, ProblemForm
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.problems import printable
-from benchmarks.external.formats import FORMATS
-from benchmarks.external.table_tasks import USES
+from benchmarks.imports.formats import FORMATS
+from benchmarks.imports.table_tasks import USES
 from benchmarks.metrics.external import TOOLS
 from benchmarks.models import Dataset
-from benchmarks.services.dataset_tables import TableRequest, read_table
+from benchmarks.services.access import Caller
+from benchmarks.services.datasets.tables import TableRequest, read_table
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.external_runs import OUR_METRICS, Imported, import_runs, own_metrics
-from benchmarks.services.permissions import Caller
+from benchmarks.services.imports import OUR_METRICS, Imported, import_runs, own_metrics
 
 MOST_BYTES = 32 * 2**20
 """Of a file of runs that is uploaded. A larger one is for the command, which keeps no request waiting."""

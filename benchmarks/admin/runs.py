@@ -28,8 +28,8 @@ from benchmarks.admin.base import (
 from benchmarks.admin.edits import posted, uploaded
 from benchmarks.admin.imports import RunImportForm
 from benchmarks.models import LIVE, Run, RunStatus
-from benchmarks.services import runs as services
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.runs import control as services
 
 _BUTTONS = (
     ("cancel", "Cancel", LIVE | {RunStatus.PAUSED}),
@@ -56,7 +56,7 @@ class RunAdmin(ReadOnlyAdmin):
     ordering = ("-id",)
     actions = ("cancel_runs", "resume_runs", "retry_runs", "delete_runs")
     shown = (
-        *("model", "external_format", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd", "created_at"),
+        *("model", "import_format", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd", "created_at"),
         "judge_model",
         *("dataset__slug", "dataset_version__number"),
     )
@@ -293,7 +293,7 @@ class RunAdmin(ReadOnlyAdmin):
 def _buttons(run_id: int | None) -> list[tuple[str, str]]:
     """Name and label of what the run's status allows."""
     run = (
-        Run.objects.only("status", "external_format", "texts_pruned_at").filter(pk=run_id).first()
+        Run.objects.only("status", "import_format", "texts_pruned_at").filter(pk=run_id).first()
         if run_id is not None
         else None
     )

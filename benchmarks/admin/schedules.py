@@ -19,11 +19,11 @@ from benchmarks.admin.edits import posted
 from benchmarks.admin.fields import TextField
 from benchmarks.admin.forms import ProblemForm
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, Run, Schedule, ScheduledRun, ScoreNotice
+from benchmarks.models import Dataset, Run, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
-from benchmarks.services import schedules as services
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.run_request import RunRequest
+from benchmarks.services.runs.request import RunRequest
+from benchmarks.services.schedules import control as services
 from benchmarks.statistics.sentences import percent
 
 FIRST = ("dataset", "model", "metrics", "judge_model", "budget_usd", "max_tokens", "temperature")
@@ -159,7 +159,7 @@ class ScheduleAdmin(ModelAdmin):
             services.delete_schedule(schedule, request.user)
 
 
-@admin.register(ScoreNotice)
+@admin.register(ScoreDrop)
 class ScoreNoticeAdmin(ReadOnlyAdmin):
     list_display = ("metric", "drop", "schedule", "run_link", "sentence", "created_at", "dismissed_at", "dismissed_by")
     list_select_related = ("turn__schedule", "turn__run", "dismissed_by")
@@ -177,26 +177,26 @@ class ScoreNoticeAdmin(ReadOnlyAdmin):
     readonly_fields = ("drop", "schedule", "run_link", "earlier_link")
 
     @admin.display(description="difference")
-    def drop(self, notice: ScoreNotice) -> str:
+    def drop(self, notice: ScoreDrop) -> str:
         return f"{100 * notice.difference:+.1f} points"
 
     @admin.display(description="schedule")
-    def schedule(self, notice: ScoreNotice) -> str:
+    def schedule(self, notice: ScoreDrop) -> str:
         return link(notice.turn.schedule)
 
     @admin.display(description="run")
-    def run_link(self, notice: ScoreNotice) -> str:
+    def run_link(self, notice: ScoreDrop) -> str:
         return link(notice.turn.run)
 
     @admin.display(description="held against")
-    def earlier_link(self, notice: ScoreNotice) -> str:
+    def earlier_link(self, notice: ScoreDrop) -> str:
         return link(notice.compared_with)
 
     def has_dismiss_permission(self, request: HttpRequest) -> bool:
         return _may_launch(request)
 
     @admin.action(description="Dismiss selected notices", permissions=["dismiss"])
-    def dismiss(self, request: HttpRequest, queryset: QuerySet[ScoreNotice]) -> None:
+    def dismiss(self, request: HttpRequest, queryset: QuerySet[ScoreDrop]) -> None:
         for notice in queryset.select_related("turn"):
             services.dismiss_notice(notice, request.user)
 

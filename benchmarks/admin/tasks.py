@@ -22,7 +22,7 @@ from benchmarks.admin.previews import for_reading, prompt_of, prompt_of_edit
 from benchmarks.admin.task_columns import TaskColumns
 from benchmarks.dataset_format import TaskSpec
 from benchmarks.models import Dataset, DatasetVersion, Task
-from benchmarks.services import dataset_editing as editing
+from benchmarks.services.datasets import editing
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from tasks_app.loader import REPRESENTATIONS
 

@@ -17,8 +17,8 @@ from benchmarks.admin.changes import changes_between
 from benchmarks.admin.datasets import yaml_of
 from benchmarks.admin.edits import tell_version
 from benchmarks.models import Dataset, DatasetVersion
-from benchmarks.services.dataset_editing import restore_version
-from benchmarks.services.datasets import spec_of
+from benchmarks.services.datasets.editing import restore_version
+from benchmarks.services.datasets.files import spec_of
 from benchmarks.services.errors import NotPossible
 
 

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api.views import NOT_NOW
 from benchmarks.models import Run
-from benchmarks.services.exports import CONTENT_TYPES, export_name, export_pieces
+from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 
 
 class ExportView(APIView):

@@ -9,14 +9,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from benchmarks.models import ApiToken
-from benchmarks.services.permissions import (
-    EDIT_REFUSAL,
-    LAUNCH_REFUSAL,
-    READ_REFUSAL,
-    may_edit,
-    may_launch,
-    may_read,
-)
+from benchmarks.services.access import EDIT_REFUSAL, LAUNCH_REFUSAL, READ_REFUSAL, may_edit, may_launch, may_read
 
 RULES = {
     ApiToken.Scope.READ: (may_read, READ_REFUSAL),

@@ -1,4 +1,4 @@
-"""What the API answers with. What it accepts for a run is ``benchmarks.services.run_request.RunRequest``."""
+"""What the API answers with. What it accepts for a run is ``benchmarks.services.runs.request.RunRequest``."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "dataset",
             "dataset_version",
             "model",
-            "external_format",
+            "import_format",
             "metrics",
             "judge_model",
             "self_judged",

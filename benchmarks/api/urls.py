@@ -8,16 +8,16 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from benchmarks.api import calibration_views, canvas_views, statistics_views, views
+from benchmarks.api import canvas_sets, judges, statistics, views
 from benchmarks.api.exports import ExportView
-from benchmarks.api.installation import InstallationView
+from benchmarks.api.operations import InstallationView
 
 router = SimpleRouter()
 router.trailing_slash = "/?"
 router.register("datasets", views.DatasetViewSet, basename="dataset")
-router.register("canvas-sets", canvas_views.CanvasSetViewSet, basename="canvas-set")
+router.register("canvas-sets", canvas_sets.CanvasSetViewSet, basename="canvas-set")
 router.register("runs", views.RunViewSet, basename="run")
-router.register("calibrations", calibration_views.CalibrationViewSet, basename="calibration")
+router.register("calibrations", judges.CalibrationViewSet, basename="calibration")
 
 urlpatterns = [
     path("v1/benchmarks/", include(router.urls)),
@@ -25,26 +25,26 @@ urlpatterns = [
     re_path(r"^v1/benchmarks/datasets/(?P<slug>[-\w]{1,100})/tasks/?$", views.TaskList.as_view(), name="task-list"),
     re_path(
         r"^v1/benchmarks/canvas-sets/(?P<slug>[-\w]{1,100})/canvases/?$",
-        canvas_views.CanvasList.as_view(),
+        canvas_sets.CanvasList.as_view(),
         name="canvas-list",
     ),
     re_path(
         r"^v1/benchmarks/canvas-sets/(?P<slug>[-\w]{1,100})/canvases/(?P<index>[0-9]{1,9})/?$",
-        canvas_views.CanvasDetail.as_view(),
+        canvas_sets.CanvasDetail.as_view(),
         name="canvas-detail",
     ),
     re_path(
         r"^v1/benchmarks/runs/(?P<pk>[0-9]{1,18})/statistics/?$",
-        statistics_views.RunStatistics.as_view(),
+        statistics.RunStatistics.as_view(),
         name="run-statistics",
     ),
     re_path(
         r"^v1/benchmarks/runs/(?P<pk>[0-9]{1,18})/contamination-check/?$",
-        statistics_views.ContaminationCheck.as_view(),
+        statistics.ContaminationCheckView.as_view(),
         name="contamination-check",
     ),
-    re_path(r"^v1/benchmarks/compare/?$", statistics_views.Comparisons.as_view(), name="compare"),
-    re_path(r"^v1/benchmarks/plan/?$", statistics_views.RunSize.as_view(), name="plan"),
+    re_path(r"^v1/benchmarks/compare/?$", statistics.Comparisons.as_view(), name="compare"),
+    re_path(r"^v1/benchmarks/plan/?$", statistics.RunSize.as_view(), name="plan"),
     re_path(r"^v1/benchmarks/metrics/?$", views.MetricList.as_view(), name="metric-list"),
     re_path(
         r"^v1/benchmarks/runs/(?P<pk>[0-9]{1,18})/export/(?P<form>csv|jsonl|parquet)/?$",

@@ -18,9 +18,9 @@ from benchmarks.api import filters, serializers
 from benchmarks.api.pagination import ResultPages
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Result, Run, Task
-from benchmarks.services import planning, runs
-from benchmarks.services.idempotency import start_run_once
-from benchmarks.services.run_request import RunRequest
+from benchmarks.services.runs import control, estimate
+from benchmarks.services.runs.idempotency import start_run_once
+from benchmarks.services.runs.request import RunRequest
 
 REFUSED = OpenApiResponse(description="What is wrong, field by field, with the valid choices")
 NOT_NOW = OpenApiResponse(description="Why this cannot be done in the run's present status")
@@ -74,7 +74,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         """
         key = request.headers.get("Idempotency-Key")
         if key is None:
-            run = runs.start_run(request.data, request.user)
+            run = control.start_run(request.data, request.user)
         else:
             run, _ = start_run_once(key, request.data, request.user)
         answer = self.get_serializer(run).data
@@ -84,34 +84,34 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
         """Delete a run that is not live, with its results."""
-        runs.delete_run(self.get_object(), request.user)
+        control.delete_run(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=RunRequest, responses={200: serializers.PlanSerializer, 400: REFUSED})
     @action(detail=False, methods=["post"])
     def plan(self, request: Request) -> Response:
         """What a run would take (requests, tokens, a cost range), without starting it."""
-        return Response(serializers.PlanSerializer(planning.plan_run(request.data)).data)
+        return Response(serializers.PlanSerializer(estimate.plan_run(request.data)).data)
 
     @extend_schema(request=None, responses={200: serializers.RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Stop sending; what was answered is kept."""
         run = self.get_object()
-        runs.cancel_run(run, request.user)
+        control.cancel_run(run, request.user)
         return self._now(run)
 
     @extend_schema(request=None, responses={200: serializers.CountSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Continue a cancelled, failed or paused run with what it has not asked yet."""
-        return Response({"results": runs.resume_run(self.get_object(), request.user)})
+        return Response({"results": control.resume_run(self.get_object(), request.user)})
 
     @extend_schema(request=None, responses={200: serializers.CountSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"], url_path="retry-failed")
     def retry_failed(self, request: Request, pk: str) -> Response:
         """Try again only what ended in an error."""
-        return Response({"results": runs.retry_failed(self.get_object(), request.user)})
+        return Response({"results": control.retry_failed(self.get_object(), request.user)})
 
     @extend_schema(request=serializers.BudgetSerializer, responses={200: serializers.RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
@@ -120,7 +120,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         asked = serializers.BudgetSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         run = self.get_object()
-        runs.raise_budget(run, asked.validated_data["budget_usd"], request.user)
+        control.raise_budget(run, asked.validated_data["budget_usd"], request.user)
         return self._now(run)
 
     def _now(self, run: Run) -> Response:

@@ -21,12 +21,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.engine.clerk import GRACE_SECONDS, STOPPING
-from benchmarks.engine.lanes import EngineJudge, judge_failure
-from benchmarks.engine.loop import ENGINE_LOOP
-from benchmarks.engine.patience import patiently
-from benchmarks.engine.pricing import Price, price_of
-from benchmarks.engine.reach import model_at
+from benchmarks.engine.execution.budget import Price, price_of
+from benchmarks.engine.execution.db_retry import retry_db
+from benchmarks.engine.execution.event_loop import ENGINE_LOOP
+from benchmarks.engine.execution.executor import GRACE_SECONDS, STOPPING
+from benchmarks.engine.execution.model_clients import model_client
+from benchmarks.engine.execution.request_pool import EngineJudge, judge_failure
 from benchmarks.metrics.base import JudgedMetric, JudgeUsage, Score, ScoreStatus
 from benchmarks.metrics.judge_calibration import (
     Calibration,
@@ -44,9 +44,9 @@ from tasks_app.models import Question
 
 logger = logging.getLogger(__name__)
 
-BEAT_SECONDS = 0.25
+HEARTBEAT_SECONDS = 0.25
 DEAD_AFTER = timedelta(seconds=90)
-UNATTENDED_AFTER = timedelta(seconds=5)
+ENQUEUE_AGAIN_AFTER = timedelta(seconds=5)
 
 _Status = JudgeCalibration.Status
 
@@ -55,7 +55,7 @@ def work_on_calibration(calibration_id: int) -> bool:
     """Judge what is not judged yet, and compare. False where it is not waiting (any more)."""
     visit = uuid.uuid4()
     waiting = JudgeCalibration.objects.filter(pk=calibration_id, status=_Status.QUEUED)
-    if not waiting.update(status=_Status.RUNNING, claimed_by=visit, beat_at=timezone.now()):
+    if not waiting.update(status=_Status.RUNNING, claimed_by=visit, heartbeat_at=timezone.now()):
         return False
     calibration = JudgeCalibration.objects.get(pk=calibration_id)
     try:
@@ -66,12 +66,12 @@ def work_on_calibration(calibration_id: int) -> bool:
     return True
 
 
-def unattended_calibrations() -> list[int]:
+def calibrations_without_worker() -> list[int]:
     """Take those back whose worker is gone, and return all that wait for one."""
     now = timezone.now()
-    dead = JudgeCalibration.objects.filter(status=_Status.RUNNING, beat_at__lt=now - DEAD_AFTER)
+    dead = JudgeCalibration.objects.filter(status=_Status.RUNNING, heartbeat_at__lt=now - DEAD_AFTER)
     dead.update(status=_Status.QUEUED, claimed_by=None)
-    waiting = JudgeCalibration.objects.filter(status=_Status.QUEUED, created_at__lt=now - UNATTENDED_AFTER)
+    waiting = JudgeCalibration.objects.filter(status=_Status.QUEUED, created_at__lt=now - ENQUEUE_AGAIN_AFTER)
     return list(waiting.order_by("id").values_list("id", flat=True))
 
 
@@ -80,7 +80,7 @@ def cases_of(calibration: JudgeCalibration) -> list[CalibrationCase]:
     rows = Task.objects.filter(pk__in=calibration.task_ids or drawn_tasks(calibration)).order_by("position")
     return calibration_cases(
         [CanvasQuestion(task.task_id, task.cluster, task.group, task.input, task.expected_output) for task in rows],
-        wordings=calibration.wordings,
+        phrasings=calibration.phrasings,
         repeats=calibration.repeats,
         seed=calibration.seed,
     )
@@ -145,7 +145,7 @@ def _work(calibration: JudgeCalibration) -> None:
     _conclude(calibration, metric, judging, [_judged(case, known[_key(case)]) for case in cases if _key(case) in known])
 
 
-def _done(future: Future[None], seconds: float = BEAT_SECONDS) -> bool:
+def _done(future: Future[None], seconds: float = HEARTBEAT_SECONDS) -> bool:
     try:
         future.exception(timeout=seconds)
     except NotYet:
@@ -165,7 +165,7 @@ def _write_down(calibration: JudgeCalibration, judged: Sequence[JudgedCase], kno
     for one in judged:
         known[_key(one.case)] = _row(calibration, one, known.get(_key(one.case)))
     rows = [known[_key(one.case)] for one in judged]
-    return patiently(lambda: _store(calibration, rows, known.values()), f"calibration {calibration.pk}")
+    return retry_db(lambda: _store(calibration, rows, known.values()), f"calibration {calibration.pk}")
 
 
 def _store(calibration: JudgeCalibration, rows: Sequence[JudgeVerdict], known: Iterable[JudgeVerdict]) -> bool:
@@ -177,7 +177,7 @@ def _store(calibration: JudgeCalibration, rows: Sequence[JudgeVerdict], known: I
         JudgeVerdict.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=KEY_FIELDS, update_fields=SAID_FIELDS
         )
-        found.update(done=sum(bool(row.status) for row in known), beat_at=timezone.now())
+        found.update(done=sum(bool(row.status) for row in known), heartbeat_at=timezone.now())
     return now.status == _Status.RUNNING and now.claimed_by == calibration.claimed_by
 
 
@@ -222,13 +222,13 @@ class _Judging:
         self._judged: SimpleQueue[JudgedCase] = SimpleQueue()
         self._left = iter(cases)
         self._lanes = calibration.concurrency
-        self._judge = EngineJudge(model_at(calibration.judge_model))
+        self._judge = EngineJudge(model_client(calibration.judge_model))
         self._price = price_of(calibration.judge_model)
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as lanes:
+        async with asyncio.TaskGroup() as slots:
             for _ in range(self._lanes):
-                lanes.create_task(self._lane())
+                slots.create_task(self._lane())
 
     def judged(self) -> list[JudgedCase]:
         """What came since this was asked last. May be called on any thread."""

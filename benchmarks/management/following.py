@@ -10,8 +10,8 @@ from typing import TextIO
 
 from django.db import connection
 
-from benchmarks.engine.attendance import attend, unattended_runs
-from benchmarks.engine.clerk import STOPPING
+from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.models import LIVE, Run
 from benchmarks.queries.runs import run_status
 
@@ -65,9 +65,9 @@ def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True)
                 return run
             progress.show(run.done, run.total, _words(run))
             now = time.monotonic()
-            if helper.working or run.shifts.exists():
+            if helper.working or run.leases.exists():
                 unattended_since = now
-            elif work_here and now - unattended_since >= PATIENCE_SECONDS and run_id in unattended_runs():
+            elif work_here and now - unattended_since >= PATIENCE_SECONDS and run_id in runs_without_worker():
                 progress.end()
                 say(f"No worker has taken up run {run_id}, so this command works on it itself.")
                 helper.begin()
@@ -107,7 +107,7 @@ class _Helper:
 
     def _work(self) -> None:
         try:
-            while attend(self.run_id):
+            while work_on_run_once(self.run_id):
                 pass
         except Exception:
             logger.debug("run %s: working on it here ended with an error", self.run_id)  # attend told it in full

@@ -126,7 +126,7 @@ class Calibration:
 def calibration_cases(
     questions: Sequence[CanvasQuestion],
     *,
-    wordings: Sequence[str] = tuple(WORDINGS),
+    phrasings: Sequence[str] = tuple(WORDINGS),
     repeats: int = 1,
     seed: int = 0,
 ) -> list[CalibrationCase]:
@@ -140,7 +140,7 @@ def calibration_cases(
         wrong = _wrong_answer(question, questions, rng)
         if wrong is None:
             continue
-        for wording in wordings:
+        for wording in phrasings:
             for right, answer, other in ((True, question.expected, wrong), (False, wrong, question.expected)):
                 text = WORDINGS[wording](answer, other)
                 if _task_value(question, text) == float(right):

@@ -1,20 +1,20 @@
 """What is stored: datasets and their versions, runs, results and scores, schedules, workers, messages, access."""
 
 from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
-from benchmarks.models.calibrations import JudgeCalibration, JudgeVerdict
 from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Task
-from benchmarks.models.results import CachedReply, Outcome, Result, ResultState, Score, Transcript
-from benchmarks.models.runs import LIVE, TERMINAL, Run, RunStatus, Shift
-from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreNotice
+from benchmarks.models.judges import JudgeCalibration, JudgeVerdict
+from benchmarks.models.operations import Worker
+from benchmarks.models.results import CachedResponse, Outcome, Result, ResultState, Score, Transcript
+from benchmarks.models.runs import LIVE, TERMINAL, Run, RunLease, RunStatus
+from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import WebhookDelivery
-from benchmarks.models.workers import Worker
 
 __all__ = [
     "LIVE",
     "TERMINAL",
     "ApiToken",
     "AuditEntry",
-    "CachedReply",
+    "CachedResponse",
     "Dataset",
     "DatasetFile",
     "DatasetVersion",
@@ -25,12 +25,12 @@ __all__ = [
     "Result",
     "ResultState",
     "Run",
+    "RunLease",
     "RunStatus",
     "Schedule",
     "ScheduledRun",
     "Score",
-    "ScoreNotice",
-    "Shift",
+    "ScoreDrop",
     "Task",
     "Transcript",
     "WebhookDelivery",

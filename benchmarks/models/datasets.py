@@ -44,7 +44,7 @@ class DatasetVersion(models.Model):
         ADMIN = "admin"
         UPLOAD = "upload"
         GENERATED = "generated"
-        EXTERNAL = "external", "taken over with a run of another tool"
+        IMPORTED = "imported", "Imported with a run"
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

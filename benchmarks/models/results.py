@@ -137,7 +137,7 @@ class Score(models.Model):
         return f"{self.metric} of {self.result_id}"
 
 
-class CachedReply(models.Model):
+class CachedResponse(models.Model):
     """A reply kept for runs that ask for the cache, under the hash of everything that was sent."""
 
     key = models.CharField(max_length=64, primary_key=True)

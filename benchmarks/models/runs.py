@@ -73,7 +73,7 @@ class Run(models.Model):
 
     summary = models.JSONField(default=dict, blank=True)
     breakdown = models.JSONField(default=dict, blank=True)
-    summarised_at = models.DateTimeField(null=True, blank=True)
+    summarized_at = models.DateTimeField(null=True, blank=True)
 
     texts_pruned_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when the texts of its results are no longer kept"
@@ -94,14 +94,14 @@ class Run(models.Model):
         related_name="fresh_runs",
         help_text="The run on a published set that this one on a fresh set is held against",
     )
-    external_format = models.CharField(
+    import_format = models.CharField(
         max_length=20,
         blank=True,
         default="",
         db_default="",
         help_text="The tool that made the run, where it was taken over from a file",
     )
-    external_key = models.CharField(
+    import_key = models.CharField(
         max_length=64, null=True, blank=True, unique=True, help_text="SHA-256 of that file and of the part of it"
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
@@ -132,41 +132,41 @@ class Run(models.Model):
 
     @property
     def is_baseline(self) -> bool:
-        return self.model.startswith("baseline/") and not self.is_external
+        return self.model.startswith("baseline/") and not self.is_imported
 
     @property
     def may_go_on(self) -> bool:
         """Whether it can be resumed or tried again, if its status allows: its questions and answers are all here."""
-        return not self.is_external and self.texts_pruned_at is None
+        return not self.is_imported and self.texts_pruned_at is None
 
     @property
-    def is_external(self) -> bool:
+    def is_imported(self) -> bool:
         """Whether another tool made the run. Nothing of it can be asked again from here."""
-        return bool(self.external_format)
+        return bool(self.import_format)
 
     @property
-    def external_tool(self) -> str:
+    def import_tool(self) -> str:
         """What made the run, as people write it; empty for a run made here."""
-        return {"inspect": "Inspect"}.get(self.external_format, self.external_format)
+        return {"inspect": "Inspect"}.get(self.import_format, self.import_format)
 
     @property
     def model_label(self) -> str:
         """The model as lists and sentences name it, with a mark where the run was not made here."""
-        return f"{self.model} (external)" if self.is_external else self.model
+        return f"{self.model} (external)" if self.is_imported else self.model
 
 
-class Shift(models.Model):
+class RunLease(models.Model):
     """One worker's spell of work on one run. A shift that stops beating is dead, and its claims are given back."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="shifts")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="leases")
     worker = models.CharField(max_length=300, help_text="host:pid:token of the process, the token made at its start")
-    lanes = models.PositiveSmallIntegerField(help_text="Requests this shift may have in flight; 0 while it prepares")
+    slots = models.PositiveSmallIntegerField(help_text="Requests this shift may have in flight; 0 while it prepares")
     started_at = models.DateTimeField(auto_now_add=True)
-    beat_at = models.DateTimeField()
+    heartbeat_at = models.DateTimeField()
 
     class Meta:
-        indexes = (models.Index(fields=("beat_at",), name="shifts_by_beat"),)
+        indexes = (models.Index(fields=("heartbeat_at",), name="shifts_by_beat"),)
 
     def __str__(self) -> str:
         return f"shift on run {self.run_id} by {self.worker}"

@@ -54,7 +54,7 @@ class ScheduledRun(models.Model):
         return f"run {self.run_id} of the schedule {self.schedule_id}"
 
 
-class ScoreNotice(models.Model):
+class ScoreDrop(models.Model):
     """A score of a scheduled run that is lower than that of an earlier one, beyond what noise explains.
 
     Differences and interval ends are in scores from 0 to 1, the later run minus the earlier one.

@@ -59,7 +59,7 @@ def dataset_list(kind: str = "") -> QuerySet[Dataset]:
             last_run_at=Subquery(latest.values("created_at")[:1]),
             last_run_status=Subquery(latest.values("status")[:1]),
             last_run_model=Subquery(latest.values("model")[:1]),
-            last_run_external=Subquery(latest.values("external_format")[:1]),
+            last_run_external=Subquery(latest.values("import_format")[:1]),
         )
     )
     return found.filter(kind=kind) if kind else found

@@ -133,7 +133,7 @@ def _previewed(rows: QuerySet[Result]) -> QuerySet[Result]:
                 "n_shapes",
             ),
             *("duration_ms", "tokens_in", "tokens_out", "cost_usd", "judge_cost_usd", "cached", "attempts"),
-            *("task__task_id", "task__name", "run__model", "run__external_format", "run__metrics"),
+            *("task__task_id", "task__name", "run__model", "run__import_format", "run__metrics"),
             "run__texts_pruned_at",
         )
         .annotate(

@@ -13,7 +13,7 @@ TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 
 _LIST_FIELDS = (
     "model",
-    "external_format",
+    "import_format",
     "metrics",
     "judge_model",
     "representation",
@@ -28,7 +28,7 @@ _LIST_FIELDS = (
     "cost_usd",
     "judge_cost_usd",
     "summary",
-    "summarised_at",
+    "summarized_at",
     "created_at",
     "started_at",
     "completed_at",
@@ -122,5 +122,5 @@ def runs_to_hold_against(run: Run, limit: int = 4) -> list[Run]:
 
 def models_used(*, external: bool = True) -> list[str]:
     """The names of all models that any run asked, sorted; without ``external`` those that were asked from here."""
-    found = Run.objects.all() if external else Run.objects.filter(external_format="")
+    found = Run.objects.all() if external else Run.objects.filter(import_format="")
     return list(found.order_by("model").values_list("model", flat=True).distinct())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.db.models import Max, QuerySet
 
-from benchmarks.models import Run, RunStatus, ScheduledRun, ScoreNotice
+from benchmarks.models import Run, RunStatus, ScheduledRun, ScoreDrop
 from benchmarks.queries.statistics import Compared, compared_runs
 
 COMPLETED = (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
@@ -47,12 +47,12 @@ def earlier_runs(turn: ScheduledRun) -> list[Run]:
     return [found[pk].run for pk in sorted(found, reverse=True)]
 
 
-def drops(turn: ScheduledRun, earlier: Sequence[Run]) -> list[ScoreNotice]:
+def drops(turn: ScheduledRun, earlier: Sequence[Run]) -> list[ScoreDrop]:
     """A notice, not stored, for every metric that is worse than in one of the ``earlier`` runs by the paired test.
 
     Each of those runs gets its share of the level. A metric that is worse than in several is told of the first.
     """
-    notices: dict[str, ScoreNotice] = {}
+    notices: dict[str, ScoreDrop] = {}
     for run in earlier:
         names = {each.pk: f"run {each.pk}" for each in (run, turn.run)}
         for compared in compared_runs([run, turn.run], names):
@@ -61,13 +61,13 @@ def drops(turn: ScheduledRun, earlier: Sequence[Run]) -> list[ScoreNotice]:
     return list(notices.values())
 
 
-def _notice(turn: ScheduledRun, earlier: Run, compared: Compared, level: float) -> ScoreNotice | None:
+def _notice(turn: ScheduledRun, earlier: Run, compared: Compared, level: float) -> ScoreDrop | None:
     numbers, p_adjusted = compared.comparison, compared.p_adjusted
     if not compared.is_drop or p_adjusted is None or p_adjusted > level:
         return None
     if numbers.difference is None or numbers.low is None or numbers.high is None:
         return None
-    return ScoreNotice(
+    return ScoreDrop(
         turn=turn,
         compared_with=earlier,
         metric=compared.metric,
@@ -80,9 +80,9 @@ def _notice(turn: ScheduledRun, earlier: Run, compared: Compared, level: float) 
     )
 
 
-def open_notices() -> QuerySet[ScoreNotice]:
+def open_notices() -> QuerySet[ScoreDrop]:
     """Notices that nobody has dismissed, the latest first."""
-    notices = ScoreNotice.objects.filter(dismissed_at=None).order_by("-pk")
+    notices = ScoreDrop.objects.filter(dismissed_at=None).order_by("-pk")
     return notices.select_related("turn__schedule", "turn__run__dataset")
 
 

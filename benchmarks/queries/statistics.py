@@ -145,9 +145,9 @@ def _comparison(a: Run, b: Run, metric: str, scores: Callable[[Run, str], TaskSc
 def _kept(what: str, runs: Iterable[Run], compute: Callable[[], Found]) -> Found:
     """Computed once for runs that have ended, until one of them gets new numbers."""
     runs = tuple(runs)
-    if not all(run.status in TERMINAL and run.summarised_at for run in runs):
+    if not all(run.status in TERMINAL and run.summarized_at for run in runs):
         return compute()
-    stamps = ":".join(f"{run.pk}-{run.summarised_at.timestamp()}" for run in runs if run.summarised_at)
+    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp()}" for run in runs if run.summarized_at)
     key = f"statistics:{_FORMAT}:{what}:{stamps}"
     found: Found | None = kept.get(key)
     if found is None:

@@ -1,4 +1,8 @@
-"""API tokens and the audit log: who may come in by token, and who did what.
+"""The four groups of accounts. Each may what the one before may, and more.
+
+Who may do what. In dev mode everybody may, because only the local user can reach the server.
+
+API tokens and the audit log: who may come in by token, and who did what.
 
 A token's text is 32 random bytes, so that its plain SHA-256 is as good as a slow hash: there is nothing to guess.
 """
@@ -11,15 +15,100 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission, User
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services import origin
-from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.permissions import Caller
+from benchmarks.services.errors import InvalidRequest, NotPossible
+
+OURS = ("benchmarks", "tasks_app")
+
+GROUPS: dict[str, Q] = {
+    "viewer": Q(content_type__app_label__in=OURS, codename__startswith="view_")
+    & ~Q(content_type__model__in=("auditentry", "apitoken", "idempotencykey")),
+}
+GROUPS["runner"] = GROUPS["viewer"] | Q(codename__in=("launch_run", "delete_run"), content_type__app_label="benchmarks")
+GROUPS["editor"] = GROUPS["runner"] | Q(
+    content_type__app_label__in=OURS,
+    content_type__model__in=(
+        "dataset",
+        "datasetversion",
+        "datasetfile",
+        "task",
+        "canvasset",
+        "canvas",
+        "question",
+        "schedule",
+    ),
+)
+GROUPS["admin"] = Q(content_type__app_label__in=(*OURS, "auth", "axes"))
+STAFF = ("editor", "admin")
+"""Groups whose members use the admin panel."""
+
+
+@transaction.atomic
+def make_groups() -> dict[str, int]:
+    """Create the groups, or give them exactly their permissions again; returns how many each has."""
+    made = {}
+    for name, chosen in GROUPS.items():
+        group, _ = Group.objects.get_or_create(name=name)
+        permissions = Permission.objects.filter(chosen).distinct()
+        group.permissions.set(permissions)
+        made[name] = len(permissions)
+    return made
+
+
+@transaction.atomic
+def put_into_group(account: User, name: str, by: Caller = None) -> None:
+    """Make an account a member of this one of the four groups. Raises ``NotPossible`` for a name that is none."""
+    if name not in GROUPS:
+        raise NotPossible(f"There is no group {name}. Choose one of: {', '.join(GROUPS)}.")
+    make_groups()
+    account.groups.remove(*Group.objects.filter(name__in=GROUPS))
+    account.groups.add(Group.objects.get(name=name))
+    account.is_staff = name in STAFF
+    account.save(update_fields=["is_staff"])
+    record(by, "account.group", f"account {account.get_username()}", group=name)
+
+
+Caller = User | AnonymousUser | None
+
+LAUNCH_REFUSAL = (
+    "Launching needs dev mode (APP_ENV=development) or an authenticated user with the permission 'launch runs'."
+)
+EDIT_REFUSAL = (
+    "Editing needs dev mode (APP_ENV=development) or an authenticated user with the permission 'change dataset'."
+)
+READ_REFUSAL = "Reading needs a login here. Log in, or open the site with CODEFORGE_PUBLIC_READING=1."
+
+
+def may_read(user: Caller) -> bool:
+    """Whether the user may see datasets, runs and results."""
+    return settings.DEV_MODE or settings.PUBLIC_READING or bool(user and user.is_authenticated)
+
+
+def may_launch(user: Caller) -> bool:
+    """Whether the user may start, cancel, resume and delete runs."""
+    return _has(user, "benchmarks.launch_run")
+
+
+def may_edit(user: Caller) -> bool:
+    """Whether the user may make, change and delete datasets and canvas sets."""
+    return _has(user, "benchmarks.change_dataset")
+
+
+def account_of(user: Caller) -> User | None:
+    """The account behind a caller, to be kept with what it did."""
+    return user if isinstance(user, User) else None
+
+
+def _has(user: Caller, permission: str) -> bool:
+    return settings.DEV_MODE or (isinstance(user, User) and user.is_active and user.has_perm(permission))
+
 
 PREFIX = "cfb_"
 BEGINNING = 10

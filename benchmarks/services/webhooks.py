@@ -6,9 +6,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.models import WebhookDelivery
-from benchmarks.services.access import record
+from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.permissions import Caller
 
 _State = WebhookDelivery.State
 

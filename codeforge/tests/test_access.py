@@ -14,12 +14,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.models import ApiToken, AuditEntry
-from benchmarks.services import runs
-from benchmarks.services.access import create_token, revoke_token, token_of
+from benchmarks.services.access import create_token, make_groups, put_into_group, revoke_token, token_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.groups import make_groups, put_into_group
-from benchmarks.tests.factories import make_dataset
+from benchmarks.services.runs import control
 from codeforge.access import client_address
+from tests.support.factories import make_dataset
 
 RUNS = "/api/v1/benchmarks/runs"
 REQUEST = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
@@ -208,17 +207,17 @@ def test_what_is_done_with_a_run_is_written_down_with_who_did_it(client: Client,
 
 def test_what_was_refused_is_not_written_down(ada: User) -> None:
     make_dataset()
-    run = runs.start_run(REQUEST, ada)
+    run = control.start_run(REQUEST, ada)
     with pytest.raises(NotPossible):
-        runs.delete_run(run, ada)
+        control.delete_run(run, ada)
     with pytest.raises(NotPossible):
-        runs.retry_failed(run, ada)
+        control.retry_failed(run, ada)
     assert [entry.action for entry in AuditEntry.objects.filter(subject=f"run {run.pk}")] == ["run.start"]
 
 
 def test_an_entry_outlives_its_account(ada: User) -> None:
     make_dataset()
-    run = runs.start_run(REQUEST, ada)
+    run = control.start_run(REQUEST, ada)
     ada.delete()
     entry = AuditEntry.objects.get(subject=f"run {run.pk}")
     assert (entry.account, entry.account_name) == (None, "ada")

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.loopback.hosting import spawn
-from benchmarks.tests import services
-from benchmarks.tests.stack import CONFIG
+from tests.loopback.hosting import spawn
+from tests.support import services
+from tests.support.stack import CONFIG
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
-from benchmarks.tests import services
+from tests.support import services
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.loopback.hosting import spawn
+from tests.loopback.hosting import spawn
 
 ROOT = Path(__file__).resolve().parents[2]
 

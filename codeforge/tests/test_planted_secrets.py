@@ -26,14 +26,14 @@ import psycopg
 import pytest
 from django.urls import NoReverseMatch, reverse
 
-from benchmarks.loopback.hosting import serve
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.services.exports import CONTENT_TYPES
-from benchmarks.tests import services
-from benchmarks.tests.stack import Stack, installed
+from benchmarks.services.runs.exports import CONTENT_TYPES
 from codeforge.tests.routes import all_routes
 from codeforge.tests.test_routes import RULES
 from frontend.views.results import _PARTS as PARTS
+from tests.loopback.hosting import serve
+from tests.loopback.server import LoopbackServer
+from tests.support import services
+from tests.support.stack import Stack, installed
 
 PLANTED = {
     "SECRET_KEY": "planted-django-secret-5c1f0e9a7d3b48261f",

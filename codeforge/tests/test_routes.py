@@ -15,10 +15,9 @@ from django.test import Client
 from django.urls import NoReverseMatch, resolve, reverse
 
 from benchmarks.models import AuditEntry, Run
-from benchmarks.services.access import create_token
-from benchmarks.services.groups import GROUPS, put_into_group
-from benchmarks.tests.factories import make_dataset, make_run
+from benchmarks.services.access import GROUPS, create_token, put_into_group
 from codeforge.tests.routes import Route, all_routes
+from tests.support.factories import make_dataset, make_run
 
 NOBODY = "nobody"
 ACTORS = (NOBODY, *GROUPS)

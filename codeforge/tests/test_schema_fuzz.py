@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.generation import GenerationMode
 
 from benchmarks.models import Run
-from benchmarks.tests.factories import make_dataset, make_run
+from tests.support.factories import make_dataset, make_run
 
 SCHEMA = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]

@@ -9,7 +9,7 @@ from django.test import Client
 
 from benchmarks.admin.imports import MOST_BYTES
 from benchmarks.models import RunStatus
-from benchmarks.tests.factories import config_for, make_run
+from tests.support.factories import config_for, make_run
 
 pytestmark = pytest.mark.django_db
 

@@ -19,14 +19,14 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from benchmarks import jobs, tracing
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.faults import FAULTS
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run, RunStatus
-from benchmarks.tests.factories import make_dataset, make_run
 from codeforge.celery import app
 from codeforge.exporting import export_spans
+from tests.loopback.faults import FAULTS
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run
 
 SAID = "an unmistakable answer"
 QUEUE = "traced"
@@ -66,13 +66,13 @@ def test_a_run_is_one_trace_from_the_worker_to_every_attempt(
 ) -> None:
     endpoint(said)
     run = make_run(make_dataset(2), metrics=["correctness"])
-    attend(run.pk)
-    (visit,), (shift,) = spans("run"), spans("shift")
+    work_on_run_once(run.pk)
+    (visit,), (lease,) = spans("run"), spans("lease")
     assert visit.attributes == {"codeforge.run": run.pk}
-    assert parents([shift]) == ids([visit])
+    assert parents([lease]) == ids([visit])
     asked, judged, attempts = spans("ask"), spans("judge"), spans("chat model")
     assert {span.attributes["codeforge.result"] for span in asked} == set(run.results.values_list("pk", flat=True))
-    assert parents(asked) == parents(judged) == ids([shift])
+    assert parents(asked) == parents(judged) == ids([lease])
     assert parents(attempts) == ids(asked)
     assert parents(spans("chat judge")) == ids(judged)
     assert len({span.context.trace_id for span in spans("")}) == 1
@@ -120,7 +120,7 @@ def test_no_span_holds_a_text(
 ) -> None:
     endpoint(said)
     run = make_run(make_dataset(2), metrics=["correctness"], system_prompt="a secret instruction")
-    attend(run.pk)
+    work_on_run_once(run.pk)
     client.get(f"/runs/{run.pk}/?text=confidential")
     client.get("/shared/signed-key/")
     everything = "\n".join(span.to_json() for span in spans(""))
@@ -171,7 +171,7 @@ def test_a_missing_exporter_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPa
 
 def test_nothing_of_opentelemetry_is_imported_without_a_collector() -> None:
     code = (
-        "import sys, benchmarks.tracing, benchmarks.engine.line\n"
+        "import sys, benchmarks.tracing, benchmarks.engine.execution.model_clients\n"
         "with benchmarks.tracing.span('x'): pass\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )

@@ -6,8 +6,7 @@ import ast
 from typing import Any
 
 import pytest
-
-from .reading import tasks
+from reading import tasks
 
 TASKS = tasks("basic-coding")
 

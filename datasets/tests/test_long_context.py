@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from .reading import DATASETS, tasks
+from reading import DATASETS, tasks
 
 TASKS = tasks("long-context")
 MONTHS = ("January", "February", "March", "April", "May", "June")

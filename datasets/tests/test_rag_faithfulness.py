@@ -6,8 +6,7 @@ import re
 from typing import Any
 
 import pytest
-
-from .reading import tasks
+from reading import tasks
 
 TASKS = tasks("rag-faithfulness")
 NOT_THERE = "Not in the passages."

@@ -12,8 +12,7 @@ from itertools import combinations, pairwise, permutations, product
 from typing import Any
 
 import pytest
-
-from .reading import tasks
+from reading import tasks
 
 TASKS = tasks("reasoning")
 LETTERS = "ABCDEFGH"

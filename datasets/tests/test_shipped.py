@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from reading import DATASETS, SLUGS, dataset, tasks
 
 from benchmarks.dataset_format import content_hash, dump_dataset, parse_dataset
 from benchmarks.metrics.base import Item, ScoreStatus
@@ -18,8 +19,6 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.providers.base import ToolCall
 from benchmarks.readme_tables import with_tables
 from benchmarks.sandbox.sandbox import Sandbox
-
-from .reading import DATASETS, SLUGS, dataset, tasks
 
 README = (DATASETS / "README.md").read_text(encoding="utf-8")
 REFUSAL = Sandbox().refusal()

@@ -16,8 +16,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from jsonschema import Draft202012Validator
-
-from .reading import tasks
+from reading import tasks
 
 TASKS = tasks("structured-output")
 Json = Any

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-
-from .reading import dataset, tasks
+from reading import dataset, tasks
 
 TASKS = tasks("tool-use-basic")
 TOOLS = {tool["function"]["name"]: tool["function"] for tool in dataset("tool-use-basic")["tools"]}

@@ -16,21 +16,20 @@ from drf_spectacular.generators import SchemaGenerator
 from pages import ROOT, blocks, headings, page, section, table_rows
 
 from benchmarks.dataset_format import parse_dataset
-from benchmarks.engine import reach
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.faults import FAULTS, Fault
-from benchmarks.loopback.hosting import serve
-from benchmarks.loopback.replies import Asked, Reply
+from benchmarks.engine.execution import model_clients
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import DatasetVersion, JudgeCalibration, Run
-from benchmarks.services.access import create_token
-from benchmarks.services.calibration import start_calibration
-from benchmarks.services.canvas_sets import generate_canvas_set
-from benchmarks.services.datasets import import_dataset
-from benchmarks.services.groups import put_into_group
-from benchmarks.services.run_request import RunRequest
-from benchmarks.services.runs import cancel_run, start_run
+from benchmarks.services.access import create_token, put_into_group
+from benchmarks.services.canvas_sets.control import generate_canvas_set
+from benchmarks.services.datasets.files import import_dataset
+from benchmarks.services.judges import start_calibration
+from benchmarks.services.runs.control import cancel_run, start_run
+from benchmarks.services.runs.request import RunRequest
 from codeforge.config import load_config
 from tasks_app.models import CanvasSet
+from tests.loopback.faults import FAULTS, Fault
+from tests.loopback.hosting import serve
+from tests.loopback.replies import Asked, Reply
 
 PAGE = page("docs/api.md")
 EXACT = frozenset({"status", "model", "dataset", "slug", "judge_model", "wanted", "requests"})
@@ -48,9 +47,9 @@ def installed(settings: Any, transactional_db: None) -> Iterator[None]:
     import_dataset(parsed.spec, "basic-coding", DatasetVersion.Origin.FILE)
     with serve(answer) as server:
         settings.CODEFORGE = load_config(ROOT / "codeforge.yaml", {"OPENAI_BASE_URL": server.url})
-        reach.forget()
+        model_clients.forget()
         yield
-    reach.forget()
+    model_clients.forget()
 
 
 def answer(asked: Asked) -> Reply | Fault | None:
@@ -66,7 +65,7 @@ def queued(**more: Any) -> Run:
 
 def completed(**more: Any) -> Run:
     run = queued(**more)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     return run
 
 

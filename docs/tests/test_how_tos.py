@@ -19,16 +19,16 @@ from consoles import Command, commands, copy_of_project, environment, run
 from django.utils import timezone
 from pages import blocks, page, table_rows
 
-from benchmarks.engine.announcing import body_of
-from benchmarks.engine.posting import signature
+from benchmarks.engine.webhooks.delivery import signature
+from benchmarks.engine.webhooks.outbox import body_of
 from benchmarks.management.commands.benchmark import Command as BenchmarkCommand
-from benchmarks.models import ScheduledRun, ScoreNotice, WebhookDelivery
+from benchmarks.models import ScheduledRun, ScoreDrop, WebhookDelivery
 from benchmarks.providers.base import ChatRequest, ProviderError
 from benchmarks.providers.timeouts import Timeouts
 from benchmarks.queries.schedules import LEVEL
-from benchmarks.services.schedules import save_schedule
-from benchmarks.tests.factories import make_dataset, make_run
+from benchmarks.services.schedules.control import save_schedule
 from codeforge.config import ProviderConfig, WebhookConfig, WebhookEvent
+from tests.support.factories import make_dataset, make_run
 
 
 @pytest.fixture(scope="session")
@@ -193,7 +193,7 @@ def test_messages_have_the_fields_of_the_pages() -> None:
         schedule=save_schedule("nightly", "03:00", asked), run=run, due_at=timezone.now(), compared_with=run
     )
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
-    ScoreNotice.objects.create(turn=turn, compared_with=run, metric="exact_match", sentence="Worse.", **numbers)
+    ScoreDrop.objects.create(turn=turn, compared_with=run, metric="exact_match", sentence="Worse.", **numbers)
     delivery.event = "score.dropped"
     told = json.loads(body_of(delivery))["data"]
     [more] = blocks(page("docs/how-to/schedules.md"), "json")

@@ -12,8 +12,8 @@ from benchmarks.metrics.base import JudgedMetric, JudgeUsage, Score, ScoreStatus
 from benchmarks.metrics.judge_calibration import WORDINGS, CalibrationCase, JudgedCase, calibrate
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import JudgeCalibration
-from frontend.tests.factories import make_canvas_set
 from tasks_app.models import CanvasSet
+from tests.support.page_factories import make_canvas_set
 
 Status = JudgeCalibration.Status
 
@@ -25,7 +25,7 @@ def make_calibration(canvas_set: CanvasSet | None = None, mistakes: float = 0.2,
         "judge_model": "loop/judge",
         "canvas_set": canvas_set,
         "questions": 24,
-        "wordings": list(WORDINGS),
+        "phrasings": list(WORDINGS),
         "repeats": 2,
         "status": Status.COMPLETED,
         "cost_usd": 0.25,

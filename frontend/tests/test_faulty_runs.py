@@ -9,11 +9,11 @@ from html import unescape
 import pytest
 from django.test import Client
 
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run, RunStatus
-from benchmarks.services.runs import retry_failed
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from benchmarks.services.runs.control import retry_failed
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LASTING = {
@@ -38,7 +38,7 @@ def a_tenth_broken(endpoint: Callable[..., LoopbackServer]) -> Run:
     inputs[1:4] = ["[[fault:length]] a", "[[fault:length]] b", "[[fault:refusal]]"]
     tasks = [make_task(number, input=text, expected_output="2") for number, text in enumerate(inputs, 1)]
     run = make_run(make_dataset(tasks), concurrency=16)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 
@@ -74,12 +74,12 @@ def test_an_error_that_was_tried_again_in_vain_says_so_on_its_page(
 ) -> None:
     endpoint(lambda asked: "2")
     run = make_run(make_dataset([make_task(1), make_task(2, input="[[fault:bad_request_400]]")]))
-    attend(run.pk)
+    work_on_run_once(run.pk)
     failed = run.results.get(outcome="provider_error")
     address = f"/runs/{run.pk}/results/{failed.pk}/"
     assert "Tried again" not in text(client.get(address).content.decode())
     retry_failed(run)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     page = text(client.get(address).content.decode())
     assert re.search(r"Tried again .* and failed again: loop: .*400", page)
 
@@ -89,10 +89,10 @@ def test_a_verdict_that_was_tried_again_in_vain_says_so_on_its_page(
 ) -> None:
     server = endpoint(lambda asked: "first nonsense" if asked.body["model"] == "judge" else "2")
     run = make_run(make_dataset(1), metrics=["correctness"])
-    attend(run.pk)
+    work_on_run_once(run.pk)
     server.script = lambda asked: "second nonsense"
     retry_failed(run)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     page = text(client.get(f"/runs/{run.pk}/results/{run.results.get().pk}/").content.decode())
     assert page.index("first nonsense") < page.index("Tried again")
     assert re.search(r"Tried again .* and failed again: The judge loop/judge gave no verdict.*second nonsense", page)
@@ -103,7 +103,7 @@ def test_tokens_that_no_endpoint_reported_are_called_unknown(
 ) -> None:
     endpoint(lambda asked: "2")
     run = make_run(make_dataset([make_task(1, input="[[fault:no_usage]]")]))
-    attend(run.pk)
+    work_on_run_once(run.pk)
     page = text(client.get(f"/runs/{run.pk}/").content.decode())
     assert "Tokens, model unknown the endpoint does not report them all" in page
     assert "Cost, model unknown" in page

@@ -10,13 +10,13 @@ import pytest
 from django.test import Client
 
 from benchmarks.models import JudgeCalibration, Run
-from benchmarks.services.exports import CONTENT_TYPES
-from benchmarks.tests.factories import make_dataset, make_task
+from benchmarks.services.runs.exports import CONTENT_TYPES
 from frontend.tests.browser.addresses import routes
 from frontend.tests.calibrations import make_calibration
-from frontend.tests.factories import make_canvas_set, make_scored_run
 from frontend.tests.test_pages import HEAVIEST, page
 from tasks_app.models import CanvasSet
+from tests.support.factories import make_dataset, make_task
+from tests.support.page_factories import make_canvas_set, make_scored_run
 
 pytestmark = pytest.mark.django_db
 

@@ -13,15 +13,15 @@ from django.test import Client
 
 from benchmarks.metrics.judge_calibration import WORDINGS
 from benchmarks.models import AuditEntry, JudgeCalibration
-from benchmarks.services.calibration import CalibrationRequest
+from benchmarks.services.judges import CalibrationRequest
 from frontend import drawing
 from frontend.calibration_charts import calibration_charts
 from frontend.calibrations import findings
 from frontend.tests.calibrations import Status, make_calibration
-from frontend.tests.factories import make_canvas_set, make_scored_run
 from frontend.tests.test_hostile import HOSTILE, without_fields
 from frontend.tests.test_pages import page
 from frontend.tests.test_query_growth import queries
+from tests.support.page_factories import make_canvas_set, make_scored_run
 
 pytestmark = pytest.mark.django_db
 
@@ -159,7 +159,7 @@ def test_a_running_calibration_polls_until_its_last_poll_fetches_the_rest(client
 
 
 @pytest.mark.parametrize("form", ["svg", "png"])
-@pytest.mark.parametrize("name", ["verdicts", "wordings"])
+@pytest.mark.parametrize("name", ["verdicts", "phrasings"])
 def test_a_chart_is_drawn_by_its_address(client: Client, name: str, form: str) -> None:
     response = client.get(f"{url(make_calibration())}charts/{name}.{form}")
     assert response.status_code == 200

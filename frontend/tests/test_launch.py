@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 
 from benchmarks.models import Run
-from benchmarks.services.planning import plan_run
-from benchmarks.tests.factories import make_dataset
+from benchmarks.services.runs.estimate import plan_run
 from frontend.formatting import duration
-from frontend.tests.factories import make_scored_run
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from benchmarks.tests.stack import ROOT
+from tests.support.stack import ROOT
 
 WITHOUT = """
 import sys

@@ -8,16 +8,16 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.models import Run, ScheduledRun, ScoreNotice
-from benchmarks.services.schedules import save_schedule
-from benchmarks.tests.factories import make_dataset, make_run
+from benchmarks.models import Run, ScheduledRun, ScoreDrop
+from benchmarks.services.schedules.control import save_schedule
+from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "<script>alert(1)</script>\u202e"
 
 
 @pytest.fixture
-def notice() -> ScoreNotice:
+def notice() -> ScoreDrop:
     dataset = make_dataset(1)
     asked = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
     schedule = save_schedule("<b>Every</b> night", "03:00", asked)
@@ -27,10 +27,10 @@ def notice() -> ScoreNotice:
     )
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
     told = {"metric": "exact_match", "sentence": HOSTILE, **numbers}
-    return ScoreNotice.objects.create(turn=turn, compared_with=runs[0], **told)
+    return ScoreDrop.objects.create(turn=turn, compared_with=runs[0], **told)
 
 
-def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, notice: ScoreNotice) -> None:
+def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, notice: ScoreDrop) -> None:
     page = client.get("/").content.decode()
     assert "Scores that dropped" in page
     assert "at a level of 1.0 %" in page
@@ -45,7 +45,7 @@ def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, notice:
 
 
 def test_who_may_not_launch_sees_notices_and_cannot_dismiss_them(
-    client: Client, notice: ScoreNotice, settings: Any
+    client: Client, notice: ScoreDrop, settings: Any
 ) -> None:
     settings.DEV_MODE, settings.PUBLIC_READING = False, True
     page = client.get("/").content.decode()
@@ -60,7 +60,7 @@ def test_a_notice_that_is_not_there_is_told(client: Client) -> None:
     assert client.post("/notices/999/dismiss/").status_code == 404
 
 
-def test_a_run_says_which_schedule_started_it(client: Client, notice: ScoreNotice) -> None:
+def test_a_run_says_which_schedule_started_it(client: Client, notice: ScoreDrop) -> None:
     scheduled, other = Run.objects.order_by("-pk")
     assert "by the schedule “&lt;b&gt;Every&lt;/b&gt; night”" in client.get(f"/runs/{scheduled.pk}/").content.decode()
     assert "by the schedule" not in client.get(f"/runs/{other.pk}/").content.decode()

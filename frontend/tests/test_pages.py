@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetFile, Run, RunStatus
-from benchmarks.tests.factories import make_dataset, make_run
 from codeforge.security import STRICT
-from frontend.tests.factories import make_canvas_set, make_scored_run, random_values
+from tests.support.factories import make_dataset, make_run
+from tests.support.page_factories import make_canvas_set, make_scored_run, random_values
 
 pytestmark = pytest.mark.django_db
 

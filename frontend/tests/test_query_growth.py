@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.models import RunStatus
-from benchmarks.tests.factories import make_dataset
-from frontend.tests.factories import make_canvas_set, make_scored_run, random_values
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_canvas_set, make_scored_run, random_values
 
 pytestmark = pytest.mark.django_db
 

@@ -12,22 +12,22 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from benchmarks.engine.attendance import attend
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
-from benchmarks.services.runs import start_run
-from benchmarks.services.sizing import size_for
+from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.sizing import size_for
 from benchmarks.statistics.sentences import threshold_sentence
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import make_dataset
 from frontend.formatting import score
-from frontend.tests.factories import make_scored_run
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def ended(dataset: Dataset, model: str, **request: Any) -> Run:
     run = start_run({"dataset": dataset.slug, "model": f"baseline/{model}", **request})
-    while attend(run.pk):
+    while work_on_run_once(run.pk):
         pass
     run.refresh_from_db()
     return run
@@ -114,7 +114,7 @@ def test_an_adaptive_run_names_its_intervals_and_why_it_stopped(canvases: Datase
     sent = {"dataset": canvases.slug, "model": "baseline/reference", "metrics": ["task_score"], "tasks": ["existence"]}
     client.post("/runs/new/", {**sent, "target_half_width": "0.3", "max_canvases": "200"})
     run = Run.objects.get()
-    while attend(run.pk):
+    while work_on_run_once(run.pk):
         pass
     run.refresh_from_db()
     found = run.summary["adaptive"]
@@ -132,7 +132,7 @@ def test_a_contamination_check_is_started_from_the_page_and_told_there(canvases:
     client.post(f"/runs/{run.pk}/do/check/")
     fresh = run.fresh_runs.get()
     assert f"Run {fresh.pk} asks the same about fresh canvases" in words(client, f"/runs/{run.pk}/")
-    while attend(fresh.pk):
+    while work_on_run_once(fresh.pk):
         pass
     told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
     assert "published set" in told["sentence"]

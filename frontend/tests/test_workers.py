@@ -11,9 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from benchmarks.engine import presence
-from benchmarks.models import Run, RunStatus, Shift, Worker
-from benchmarks.tests.factories import make_run
+from benchmarks.engine import workers
+from benchmarks.models import Run, RunLease, RunStatus, Worker
+from tests.support.factories import make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -23,9 +23,9 @@ def text_of(client: Client) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
-def at_work(run: Run, name: str, lanes: int = 8) -> None:
-    presence.report(name, threads=4)
-    Shift.objects.create(run=run, worker=name, lanes=lanes, beat_at=timezone.now())
+def at_work(run: Run, name: str, slots: int = 8) -> None:
+    workers.report(name, threads=4)
+    RunLease.objects.create(run=run, worker=name, slots=slots, heartbeat_at=timezone.now())
 
 
 def test_without_a_worker_it_says_what_to_do(client: Client) -> None:
@@ -38,7 +38,7 @@ def test_it_shows_who_works_on_what(client: Client) -> None:
     run = make_run(model="baseline/reference")
     Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, total=100, done=40)
     at_work(run, "alpha:1:token")
-    presence.report("beta:2:token", threads=8)
+    workers.report("beta:2:token", threads=8)
     text = text_of(client)
     assert "Workers alive 2 1 at work" in text
     assert "Jobs at a time 12" in text
@@ -49,8 +49,8 @@ def test_it_shows_who_works_on_what(client: Client) -> None:
 
 
 def test_a_worker_that_is_silent_is_told_as_such(client: Client) -> None:
-    presence.report("gone:1:token", threads=4)
-    Worker.objects.update(beat_at=timezone.now() - timedelta(minutes=10))
+    workers.report("gone:1:token", threads=4)
+    Worker.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=10))
     text = text_of(client)
     assert "Workers alive 0" in text
     assert "gone:1 silent" in text

@@ -11,11 +11,11 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Outcome
-from benchmarks.queries import canvases as reads
+from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.keyset import BadCursor
-from benchmarks.services.canvas_sets import request_canvas_set
+from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
+from benchmarks.services.canvas_sets.control import request_canvas_set
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.permissions import EDIT_REFUSAL, may_edit, may_launch
 from frontend import params
 from frontend.forms import CanvasSetForm
 from tasks_app.canvas import picture as drawing

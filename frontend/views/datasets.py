@@ -17,7 +17,7 @@ from benchmarks.queries.keyset import BadCursor
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters
 from benchmarks.queries.runs import run_list as runs_of
-from benchmarks.services.permissions import may_launch
+from benchmarks.services.access import may_launch
 from frontend import params
 from frontend.texts import Difference, difference
 from frontend.view_models import run_rows

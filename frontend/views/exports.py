@@ -13,10 +13,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
 from benchmarks.queries.runs import run_detail
-from benchmarks.services.access import record
+from benchmarks.services.access import LAUNCH_REFUSAL, may_launch, record
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.exports import CONTENT_TYPES, export_name, export_pieces
-from benchmarks.services.permissions import LAUNCH_REFUSAL, may_launch
+from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 from frontend import drawing
 from frontend.run_charts import run_charts
 

@@ -16,16 +16,16 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.metrics.judge_calibration import WORDINGS
 from benchmarks.models import JudgeCalibration
-from benchmarks.queries import calibrations as reads
-from benchmarks.services.calibration import (
+from benchmarks.queries import judges as reads
+from benchmarks.services.access import LAUNCH_REFUSAL, Caller, may_launch
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.judges import (
     CalibrationRequest,
     cancel_calibration,
     delete_calibration,
     resume_calibration,
     start_calibration,
 )
-from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.permissions import LAUNCH_REFUSAL, Caller, may_launch
 from frontend import params
 from frontend.calibration_charts import calibration_charts
 from frontend.calibrations import CalibrationRow, calibration_row, calibration_rows, settings_of
@@ -128,7 +128,7 @@ def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> Htt
         "form": form,
         "answers_per_question": ANSWERS_PER_QUESTION,
         "usual": _usual(),
-        "wordings": list(WORDINGS),
+        "phrasings": list(WORDINGS),
         "may_launch": may_launch(request.user),
     }
     return render(request, "frontend/judges/list.html", context, status=status)

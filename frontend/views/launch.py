@@ -15,10 +15,10 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Run
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import run_detail
-from benchmarks.services import runs as services
+from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.permissions import LAUNCH_REFUSAL, may_launch
-from benchmarks.services.planning import plan_run
+from benchmarks.services.runs import control as services
+from benchmarks.services.runs.estimate import plan_run
 from frontend import params
 from frontend.forms import LISTS, LaunchForm
 from frontend.views.statistics import sized

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import runs as run_reads
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
-from benchmarks.services.permissions import may_launch
+from benchmarks.services.access import may_launch
 from benchmarks.statistics.sentences import percent
 from frontend.view_models import run_rows, standings
 

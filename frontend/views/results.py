@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.models import Result, Score
 from benchmarks.queries import results as reads
-from benchmarks.queries.canvases import canvas_of_task
+from benchmarks.queries.canvas_sets import canvas_of_task
 from frontend import params
 from frontend.texts import difference, excerpt
 from frontend.transcripts import attempt_rows, call_pairs, turns, whole_conversation

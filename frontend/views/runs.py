@@ -16,18 +16,18 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Outcome, Result, Run, RunStatus, Score, Task
 from benchmarks.queries import runs as reads
-from benchmarks.queries.calibrations import latest_by_metric
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.judges import latest_by_metric
 from benchmarks.queries.keyset import BadCursor
 from benchmarks.queries.results import SEARCH_WINDOW, ResultPage, result_page
 from benchmarks.queries.schedules import turn_of
 from benchmarks.queries.webhooks import deliveries_of
-from benchmarks.services import runs as services
-from benchmarks.services.calibration import examinable_metrics
-from benchmarks.services.contamination import check_contamination
+from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.exports import forms_here
-from benchmarks.services.permissions import LAUNCH_REFUSAL, may_launch
+from benchmarks.services.judges import examinable_metrics
+from benchmarks.services.runs import control as services
+from benchmarks.services.runs.contamination import check_contamination
+from benchmarks.services.runs.exports import forms_here
 from frontend import params
 from frontend.calibrations import judge_trust
 from frontend.placed import placed

@@ -16,9 +16,9 @@ from benchmarks.models import Run
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import run_detail
 from benchmarks.queries.statistics import contamination_check
+from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.permissions import LAUNCH_REFUSAL, may_launch
-from benchmarks.services.sizing import SizeQuestion, size_as_asked
+from benchmarks.services.runs.sizing import SizeQuestion, size_as_asked
 from benchmarks.statistics.sentences import threshold_sentence
 from frontend.forms import LaunchForm
 from frontend.placed import placed

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from benchmarks.queries import installation as reads
+from benchmarks.queries import operations as reads
 
 
 @require_safe

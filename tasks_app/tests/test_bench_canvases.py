@@ -1,6 +1,6 @@
 import pytest
 
-from tasks_app.benches import bench_canvases
+from tests.benches import bench_canvases
 
 
 def test_the_bench_prints_each_clock_for_each_number_of_shapes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 
 from benchmarks import jobs
-from benchmarks.services.runs import start_run
-from benchmarks.tests.canvas_sets import make_canvas_set
+from benchmarks.services.runs.control import start_run
 from tasks_app.models import CanvasSet
+from tests.support.canvas_sets import make_canvas_set
 
 SETS = "/admin/tasks_app/canvasset/"
 pytestmark = pytest.mark.django_db

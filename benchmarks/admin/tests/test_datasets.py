@@ -13,8 +13,8 @@ from benchmarks.admin.tests.accounts import ADMIN, staff
 from benchmarks.dataset_format import ToolUse, limits, parse_dataset
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
-from benchmarks.services.datasets import import_dataset, spec_of
-from benchmarks.tests.factories import make_dataset, make_task
+from benchmarks.services.datasets.files import import_dataset, spec_of
+from tests.support.factories import make_dataset, make_task
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from django.test import Client
 from benchmarks.admin.tests.accounts import ADMIN, staff
 from benchmarks.dataset_format.tests.examples import VALID
 from benchmarks.models import Dataset, DatasetFile
-from benchmarks.services.datasets import save_edited_version, spec_of, sync_datasets
+from benchmarks.services.datasets.files import save_edited_version, spec_of, sync_datasets
 
 pytestmark = pytest.mark.django_db
 

@@ -14,10 +14,10 @@ from django.test import Client
 from benchmarks.admin import imports
 from benchmarks.admin.tests.accounts import ADMIN, staff
 from benchmarks.dataset_format.limits import MAX_BYTES
-from benchmarks.external.tests.logs import inspect_log, inspect_sample, promptfoo_results, write_archive
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample, promptfoo_results, write_archive
 from benchmarks.models import AuditEntry, Dataset, Run
-from benchmarks.services.datasets import spec_of
-from benchmarks.tests.factories import make_dataset
+from benchmarks.services.datasets.files import spec_of
+from tests.support.factories import make_dataset
 
 pytestmark = pytest.mark.django_db
 

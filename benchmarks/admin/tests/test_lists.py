@@ -13,8 +13,8 @@ from django.utils import timezone
 from benchmarks.admin import base
 from benchmarks.admin.tests.accounts import ADMIN, staff
 from benchmarks.models import Dataset, DatasetFile, Result, Run
-from benchmarks.services.dataset_editing import change_head
-from benchmarks.tests.factories import make_dataset
+from benchmarks.services.datasets.editing import change_head
+from tests.support.factories import make_dataset
 
 pytestmark = pytest.mark.django_db
 

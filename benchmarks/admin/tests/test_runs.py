@@ -10,7 +10,7 @@ from django.test import Client
 from benchmarks.admin.base import SHOWN
 from benchmarks.admin.tests.accounts import ADMIN, staff
 from benchmarks.models import Result, ResultState, Run, RunStatus, Score, Transcript
-from benchmarks.tests.factories import make_dataset
+from tests.support.factories import make_dataset
 
 pytestmark = pytest.mark.django_db
 

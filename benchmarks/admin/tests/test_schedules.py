@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from benchmarks.admin.tests.accounts import ADMIN, staff
-from benchmarks.models import AuditEntry, Run, Schedule, ScheduledRun, ScoreNotice
-from benchmarks.services.schedules import save_schedule
-from benchmarks.tests.factories import make_dataset, make_run
+from benchmarks.models import AuditEntry, Run, Schedule, ScheduledRun, ScoreDrop
+from benchmarks.services.schedules.control import save_schedule
+from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
 ADD = f"{ADMIN}/schedule/add/"
@@ -35,11 +35,11 @@ def make_schedule(name: str = "nightly") -> Schedule:
     return save_schedule(name, "03:00", request())
 
 
-def make_notice(schedule: Schedule, sentence: str = "Worse.") -> ScoreNotice:
+def make_notice(schedule: Schedule, sentence: str = "Worse.") -> ScoreDrop:
     run = make_run(schedule_dataset(), model="baseline/reference")
     turn = ScheduledRun.objects.create(schedule=schedule, run=run, due_at=timezone.now())
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
-    return ScoreNotice.objects.create(turn=turn, metric="exact_match", sentence=sentence, **numbers)
+    return ScoreDrop.objects.create(turn=turn, metric="exact_match", sentence=sentence, **numbers)
 
 
 def schedule_dataset() -> Any:
@@ -110,7 +110,7 @@ def test_a_schedule_is_deleted_with_its_notices_and_without_its_runs(admin_clien
     assert admin_client.get(f"{ADMIN}/schedule/{schedule.pk}/delete/").status_code == 200
     admin_client.post(f"{ADMIN}/schedule/{schedule.pk}/delete/", {"post": "yes"})
     assert not Schedule.objects.exists()
-    assert not ScoreNotice.objects.exists()
+    assert not ScoreDrop.objects.exists()
     assert Run.objects.count() == 1
     assert AuditEntry.objects.filter(action="schedule.delete").exists()
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from benchmarks.admin.tests.accounts import ADMIN, staff
 from benchmarks.models import WebhookDelivery
-from benchmarks.tests.factories import make_run
+from tests.support.factories import make_run
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "<script>alert(1)</script>"

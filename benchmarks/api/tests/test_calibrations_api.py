@@ -11,10 +11,10 @@ from django.http import HttpResponse
 from django.test import Client
 
 from benchmarks.engine.calibrating import work_on_calibration
-from benchmarks.loopback.server import LoopbackServer
 from benchmarks.models import AuditEntry, JudgeCalibration
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import JUDGE
+from tests.loopback.server import LoopbackServer
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import JUDGE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]

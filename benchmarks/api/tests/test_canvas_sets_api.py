@@ -11,11 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks import jobs
-from benchmarks.services.canvas_sets import audit_canvas_set
-from benchmarks.services.runs import start_run
-from benchmarks.tests.canvas_sets import make_canvas_set
+from benchmarks.services.canvas_sets.control import audit_canvas_set
+from benchmarks.services.runs.control import start_run
 from tasks_app.loader import build_canvas
 from tasks_app.models import CanvasSet
+from tests.support.canvas_sets import make_canvas_set
 
 SETS = "/api/v1/benchmarks/canvas-sets"
 pytestmark = pytest.mark.django_db

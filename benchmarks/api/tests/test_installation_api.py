@@ -13,11 +13,11 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from benchmarks.engine import presence
-from benchmarks.engine.attendance import attend
+from benchmarks.engine import workers
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run, Worker
 from benchmarks.presence import Heart
-from benchmarks.tests.factories import make_dataset, make_run
+from tests.support.factories import make_dataset, make_run
 
 ADDRESS = "/api/v1/benchmarks/installation"
 
@@ -48,8 +48,10 @@ def test_an_empty_installation_has_nothing_of_anything(client: Client) -> None:
 @pytest.mark.django_db
 def test_a_silent_worker_is_not_counted(client: Client) -> None:
     for number, silent in enumerate((0, 20, 60)):
-        presence.report(f"host:{number}:token", threads=8)
-        Worker.objects.filter(name=f"host:{number}:token").update(beat_at=timezone.now() - timedelta(seconds=silent))
+        workers.report(f"host:{number}:token", threads=8)
+        Worker.objects.filter(name=f"host:{number}:token").update(
+            heartbeat_at=timezone.now() - timedelta(seconds=silent)
+        )
     assert (figures(client)["workers_alive"], figures(client)["worker_threads"]) == (2, 16)
 
 
@@ -65,7 +67,7 @@ def test_the_queue_is_as_old_as_its_oldest_run(client: Client) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_done_is_counted_and_waits_no_more(client: Client) -> None:
-    attend(make_run(model="baseline/reference").pk)
+    work_on_run_once(make_run(model="baseline/reference").pk)
     found = figures(client)
     assert (found["results_done"], found["results_failed"], found["queue_depth"]) == (3, 0, 0)
     assert (found["queue_age_seconds"], found["runs"]["completed"]) == (0, 1)
@@ -73,7 +75,7 @@ def test_what_is_done_is_counted_and_waits_no_more(client: Client) -> None:
 
 @pytest.mark.django_db
 def test_prometheus_is_told_the_same(client: Client) -> None:
-    presence.report("host:1:token", threads=4)
+    workers.report("host:1:token", threads=4)
     make_run(model="baseline/reference")
     told, found = scraped(client), figures(client)
     names = {name for name in found if name not in ("runs", "queue_age_seconds")}
@@ -87,7 +89,7 @@ def test_a_heart_beats_from_its_start_to_its_end() -> None:
     heart.start()
     beats = set()
     while len(beats) < 3:
-        beats |= set(Worker.objects.values_list("beat_at", flat=True))
+        beats |= set(Worker.objects.values_list("heartbeat_at", flat=True))
     assert Worker.objects.get().threads == 3
     heart.stopping.set()
     heart.join(timeout=10)
@@ -103,7 +105,7 @@ def test_a_database_that_is_away_costs_beats_and_not_the_heart(monkeypatch: pyte
         raise RuntimeError("the database is away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(presence, "report", away)
+        patched.setattr(workers, "report", away)
         heart = Heart(threads=3, seconds=0.01)
         heart.start()
         assert tried.wait(timeout=10)
@@ -115,16 +117,16 @@ def test_a_database_that_is_away_costs_beats_and_not_the_heart(monkeypatch: pyte
 
 @pytest.mark.django_db
 def test_the_health_check_of_a_container_needs_a_beating_worker_on_this_host() -> None:
-    presence.report("elsewhere:1:token", threads=8)
+    workers.report("elsewhere:1:token", threads=8)
     with pytest.raises(CommandError, match="No worker on"):
         call_command("worker_health")
-    presence.report(f"{socket.gethostname()}:1:token", threads=8)
+    workers.report(f"{socket.gethostname()}:1:token", threads=8)
     call_command("worker_health")
 
 
 @pytest.mark.django_db
 def test_workers_that_are_long_gone_are_forgotten() -> None:
-    presence.report("old:1:token", threads=8)
-    Worker.objects.update(beat_at=timezone.now() - timedelta(days=2))
-    presence.report("new:1:token", threads=8)
+    workers.report("old:1:token", threads=8)
+    Worker.objects.update(heartbeat_at=timezone.now() - timedelta(days=2))
+    workers.report("new:1:token", threads=8)
     assert [worker.name for worker in Worker.objects.all()] == ["new:1:token"]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run
-from benchmarks.tests.factories import JUDGE, MODEL, make_dataset, make_run, make_task
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
 
 RUNS = "/api/v1/benchmarks/runs"
 Endpoint = Callable[..., LoopbackServer]
@@ -152,7 +152,7 @@ def test_results_carry_answers_scores_and_reasons(client: Client, endpoint: Endp
     endpoint(lambda asked: "It is 2" if "1 + 1" in asked.prompt else None)
     dataset = make_dataset([make_task(1), make_task(2, input="[[fault:bad_request_400]]")])
     run = make_run(dataset, metrics=["contains", "exact_match"])
-    attend(run.pk)
+    work_on_run_once(run.pk)
     answer = client.get(f"{RUNS}/{run.pk}/results").json()
     assert answer["count"] == 2
     good, failed = answer["results"]

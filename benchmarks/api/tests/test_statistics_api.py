@@ -16,17 +16,17 @@ from rest_framework.test import APIClient
 from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 
-from benchmarks.engine.attendance import attend
-from benchmarks.engine.closing import refresh_summary
-from benchmarks.loopback.faults import FAULTS, Fault
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.models import Dataset, Run
 from benchmarks.statistics.families import compare_many
 from benchmarks.statistics.paired import task_scores
 from benchmarks.statistics.sentences import comparison_sentence, points
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import make_dataset, make_run
+from tests.loopback.faults import FAULTS, Fault
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -43,7 +43,7 @@ def scripted(asked: Asked) -> str | Fault:
 
 def finished(dataset: Dataset, **request: Any) -> Run:
     run = make_run(dataset, **request)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from django.db.models import Max
 
-from benchmarks.engine import adaptive
-from benchmarks.engine.attendance import attend, unattended_runs
-from benchmarks.engine.summaries.adaptive import ORDINARY, asked_of
+from benchmarks.engine.execution import adaptive
+from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.summary.adaptive import ORDINARY, asked_of
 from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score
-from benchmarks.services.adaptive_runs import ADAPTIVE
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.planning import plan_run
-from benchmarks.services.runs import cancel_run, request_of, resume_run, start_run
+from benchmarks.services.runs.control import cancel_run, request_of, resume_run, start_run
+from benchmarks.services.runs.estimate import plan_run
+from benchmarks.services.runs.request import ADAPTIVE
 from benchmarks.statistics.sequential import AdaptiveRule, decide
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import make_dataset
 from tasks_app.models import Canvas
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import make_dataset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +29,7 @@ def adaptive_run(dataset: Dataset, model: str = "random", **request: Any) -> Run
 
 
 def worked_to_the_end(run: Run) -> Run:
-    while attend(run.pk):
+    while work_on_run_once(run.pk):
         pass
     run.refresh_from_db()
     return run
@@ -121,7 +121,7 @@ def test_canvases_come_from_the_same_seed_and_none_is_asked_twice(dataset: Datas
 
 def test_the_next_canvases_have_the_number_of_shapes_that_is_known_least(dataset: Dataset) -> None:
     run = adaptive_run(dataset, "reference")
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.results.filter(state=ResultState.PENDING).delete()
     for place, score in enumerate(run.scores.filter(result__n_shapes=5).order_by("pk")):
         Score.objects.filter(pk=score.pk).update(value=float(place % 4 < 2))
@@ -148,9 +148,9 @@ def test_a_crash_between_drawing_and_asking_changes_nothing(dataset: Dataset, mo
     with monkeypatch.context() as patched:
         patched.setattr(adaptive, "_insert", dies)
         with pytest.raises(KeyboardInterrupt):
-            attend(run.pk)
+            work_on_run_once(run.pk)
     assert Run.objects.get(pk=run.pk).status == RunStatus.RUNNING
-    assert run.pk in unattended_runs()
+    assert run.pk in runs_without_worker()
     worked_to_the_end(run)
     assert run.adaptive == undisturbed.adaptive
     assert run.summary["adaptive"] == undisturbed.summary["adaptive"]
@@ -172,7 +172,7 @@ def test_of_two_workers_that_decide_at_once_one_adds(dataset: Dataset, monkeypat
 
 def test_a_cancelled_run_can_be_resumed_and_goes_on_adding(dataset: Dataset) -> None:
     run = adaptive_run(dataset)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     cancel_run(run)
     resume_run(run)
@@ -184,7 +184,7 @@ def test_a_cancelled_run_can_be_resumed_and_goes_on_adding(dataset: Dataset) -> 
 
 def test_shapes_of_which_nothing_has_a_score_do_not_eat_the_cap(dataset: Dataset) -> None:
     run = adaptive_run(dataset, "reference", max_canvases=2_000)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     run.results.filter(state=ResultState.PENDING).delete()
     lost = Result.objects.filter(run=run, n_shapes=4)

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.engine.canvas_audit import audit_set
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.canvas_sets.audit import audit_set
 from benchmarks.models import Outcome, Result, Run, RunStatus
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
 from tasks_app.canvas.descriptions import DESCRIPTIONS
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.canvas_sets import canvas_run, make_canvas_set
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]

@@ -11,13 +11,12 @@ from itertools import pairwise
 import pytest
 from django.utils import timezone
 
-from benchmarks.engine import canvas_sets
-from benchmarks.engine.canvas_audit import audit_set, guess_score
-from benchmarks.engine.canvas_rows import append, difficulty_of, stored_documents
-from benchmarks.engine.canvas_sets import IDLE_AFTER, draw, grow, idle_sets, place_of
+from benchmarks.engine.canvas_sets import generation
+from benchmarks.engine.canvas_sets.audit import audit_set, guess_score
+from benchmarks.engine.canvas_sets.generation import IDLE_AFTER, draw, grow, idle_sets, place_of
+from benchmarks.engine.canvas_sets.rows import append, difficulty_of, stored_documents
 from benchmarks.jobs import draw_canvases
 from benchmarks.models import Dataset, DatasetVersion, Task
-from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
 from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import build_canvas
 from tasks_app.models import Canvas, CanvasSet, Question
@@ -25,6 +24,7 @@ from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tasks_app.tasks.task import Answer
 from tasks_app.tasks.task import Question as Asked
 from tasks_app.tasks.task import Task as CanvasTask
+from tests.support.canvas_sets import canvas_run, make_canvas_set
 
 
 def tasks_of(canvas_set: CanvasSet) -> list[Task]:
@@ -163,7 +163,7 @@ def test_a_batch_that_another_has_stored_meanwhile_is_dropped() -> None:
 
 @pytest.mark.django_db
 def test_drawing_stops_between_batches_and_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canvas_sets, "BATCH", 3)
+    monkeypatch.setattr(generation, "BATCH", 3)
     canvas_set = make_canvas_set("3", 2)
     CanvasSet.objects.update(wanted=11)
     heard: list[int] = []
@@ -218,11 +218,11 @@ class Failing(CanvasTask):
 @pytest.mark.django_db
 def test_a_failing_task_class_is_named_and_the_set_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTERED_TASKS, "failing", Failing)
-    monkeypatch.setattr(canvas_sets, "BATCH", 2)
+    monkeypatch.setattr(generation, "BATCH", 2)
     canvas_set = make_canvas_set("3", 2)
     CanvasSet.objects.update(wanted=8)
-    with pytest.raises(canvas_sets.DrawingFailed):
-        canvas_sets.work_on(canvas_set.pk)
+    with pytest.raises(generation.DrawingFailed):
+        generation.work_on(canvas_set.pk)
     canvas_set.refresh_from_db()
     assert canvas_set.count == 2
     assert "canvas_3_3: RuntimeError: no more" in canvas_set.error_message

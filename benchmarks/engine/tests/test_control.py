@@ -12,18 +12,19 @@ from django.db.models import F
 from django.utils import timezone
 
 from benchmarks.dataset_format.spec import ToolUse
-from benchmarks.engine import ledger, reach, shifts
-from benchmarks.engine.attendance import attend, unattended_runs
-from benchmarks.engine.preparing import prepare_run
-from benchmarks.loopback.replies import Asked, Reply
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.models import CachedReply, Outcome, Result, ResultState, Run, RunStatus, Shift
+from benchmarks.engine.execution import lease as leases
+from benchmarks.engine.execution import model_clients, result_store
+from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.preparing import prepare_run
+from benchmarks.models import CachedResponse, Outcome, Result, ResultState, Run, RunLease, RunStatus
 from benchmarks.sandbox.sandbox import Sandbox
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs import cancel_run, delete_run, raise_budget, resume_run, retry_failed
-from benchmarks.tests import services
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from benchmarks.services.runs.control import cancel_run, delete_run, raise_budget, resume_run, retry_failed
 from codeforge.config import Config
+from tests.loopback.replies import Asked, Reply
+from tests.loopback.server import LoopbackServer
+from tests.support import services
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -31,7 +32,7 @@ Endpoint = Callable[..., LoopbackServer]
 
 def worked(run: Run) -> Run:
     """The run after a worker's visit."""
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 
@@ -100,7 +101,7 @@ def test_retrying_counts_from_what_is_stored_not_from_what_was_read_before(endpo
 def test_cancelling_stops_sending_and_keeps_what_was_answered(endpoint: Endpoint) -> None:
     server = endpoint(lambda asked: "2", delay_ms=40)
     run = make_run(make_dataset(400), concurrency=4)
-    worker = threading.Thread(target=attend, args=(run.pk,))
+    worker = threading.Thread(target=work_on_run_once, args=(run.pk,))
     worker.start()
     while server.stats.answered < 8:
         worker.join(0.01)
@@ -145,7 +146,7 @@ def test_repeats_ask_each_task_as_often(endpoint: Endpoint) -> None:
     assert run.total == 6
     assert server.stats.requests == 6
     assert sorted(run.results.values_list("repeat", flat=True)) == [1, 1, 2, 2, 3, 3]
-    assert not CachedReply.objects.exists()
+    assert not CachedResponse.objects.exists()
 
 
 def test_the_cache_answers_the_same_request_for_nothing(endpoint: Endpoint) -> None:
@@ -188,7 +189,7 @@ def elsewhere(config: Config) -> Config:
     """The configuration with the same server under another address."""
     provider = config.providers["loop"]
     moved = provider.model_copy(update={"base_url": provider.base_url.replace("127.0.0.1", "localhost")})
-    reach.forget()
+    model_clients.forget()
     return config.model_copy(update={"providers": {"loop": moved}})
 
 
@@ -240,8 +241,8 @@ def test_a_dead_workers_claims_are_given_back(endpoint: Endpoint) -> None:
     run = make_run(make_dataset(5))
     attend_like_a_dead_worker(run)
     assert Result.objects.filter(state=ResultState.CLAIMED).count() == 5
-    assert unattended_runs() == [run.pk]
-    assert not Shift.objects.exists()
+    assert runs_without_worker() == [run.pk]
+    assert not RunLease.objects.exists()
     worked(run)
     assert (run.status, run.done) == (RunStatus.COMPLETED, 5)
     assert server.stats.requests == 5
@@ -250,11 +251,11 @@ def test_a_dead_workers_claims_are_given_back(endpoint: Endpoint) -> None:
 def attend_like_a_dead_worker(run: Run) -> None:
     """Prepare and claim everything under the name of a process that no longer exists, and vanish."""
     prepare_run(run)
-    shift = shifts.open_shift(run.pk)
-    assert shift is not None
-    ledger.claim(shift, ResultState.PENDING, 100)
-    host = shift.worker.split(":")[0]
-    Shift.objects.update(worker=f"{host}:4194305:gone", beat_at=timezone.now() - timedelta(seconds=10))
+    lease = leases.acquire_lease(run.pk)
+    assert lease is not None
+    result_store.claim(lease, ResultState.PENDING, 100)
+    host = lease.worker.split(":")[0]
+    RunLease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
 
 
 def test_a_live_run_cannot_be_deleted_and_an_ended_one_can(endpoint: Endpoint) -> None:

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from benchmarks.engine.tests.stacks import BOTH, kill, site
+from tests.support.stacks import BOTH, kill, site
 
 CRASHES = int(os.environ.get("CODEFORGE_CRASHES", "3"))
 CONCURRENCY = 8

@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.engine.attendance import attend
-from benchmarks.engine.lanes import EngineJudge
-from benchmarks.engine.loop import ENGINE_LOOP
-from benchmarks.engine.reach import model_at
-from benchmarks.loopback.faults import FAULTS, Fault
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.execution.event_loop import ENGINE_LOOP
+from benchmarks.engine.execution.model_clients import model_client
+from benchmarks.engine.execution.request_pool import EngineJudge
 from benchmarks.models import Outcome, ResultState, Run, RunStatus
 from benchmarks.providers.base import ProviderError
-from benchmarks.services.runs import retry_failed
-from benchmarks.tests.factories import JUDGE, make_dataset, make_run
+from benchmarks.services.runs.control import retry_failed
+from tests.loopback.faults import FAULTS, Fault
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import JUDGE, make_dataset, make_run
 
 Endpoint = Callable[..., LoopbackServer]
 
@@ -25,7 +25,7 @@ Endpoint = Callable[..., LoopbackServer]
 def test_what_caused_a_judges_error_is_no_circle(endpoint: Endpoint) -> None:
     endpoint(api_key="right")
     with pytest.raises(ProviderError) as failed:
-        ENGINE_LOOP.submit(EngineJudge(model_at(JUDGE)).ask("Judge this.")).result(timeout=10)
+        ENGINE_LOOP.submit(EngineJudge(model_client(JUDGE)).ask("Judge this.")).result(timeout=10)
     seen = []
     error: BaseException | None = failed.value
     while error is not None:
@@ -38,7 +38,7 @@ def test_what_caused_a_judges_error_is_no_circle(endpoint: Endpoint) -> None:
 def test_a_judge_that_refuses_every_prompt_leaves_judge_errors_and_no_score(endpoint: Endpoint) -> None:
     endpoint(lambda asked: FAULTS["bad_request_400"] if asked.body["model"] == "judge" else "2")
     run = make_run(make_dataset(3), metrics=["correctness"])
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.COMPLETED_WITH_ERRORS
     assert set(run.results.values_list("outcome", flat=True)) == {Outcome.JUDGE_ERROR}
@@ -49,7 +49,7 @@ VERDICT = '{"score": 10, "reason": "right"}'
 
 
 def worked(run: Run) -> Run:
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Result, ResultState, Run, RunStatus
-from benchmarks.tests.factories import PATIENT, make_dataset, make_run, make_task
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import PATIENT, make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -69,7 +69,7 @@ def run_with(faults: list[str], **request: object) -> Run:
     tasks += [make_task(1, id=fault, input=f"[[fault:{fault}]] {fault}", expected_output="2") for fault in faults]
     tasks.append(make_task(1, id="last", input="and again", expected_output="2"))
     run = make_run(make_dataset(tasks), **{"concurrency": 4, **request})
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 
@@ -125,7 +125,7 @@ def test_a_run_with_a_tenth_of_faults_loses_nothing(endpoint: Endpoint) -> None:
     faults = ("rate_limited", "server_500", "reset_mid_body", "truncated_json", "html_instead_of_json")
     endpoint(lambda asked: "2", fault_rate=0.1, faults=faults)
     run = make_run(make_dataset([make_task(1, id=str(n), input=f"number {n}") for n in range(300)]), concurrency=16)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.done == 300
     scored = run.summary["metrics"]["exact_match"]

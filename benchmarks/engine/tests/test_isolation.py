@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 from django.db import DataError
 
-from benchmarks.engine import ledger, questions
-from benchmarks.engine.attendance import attend
-from benchmarks.engine.ledger import Book
-from benchmarks.loopback.faults import FAULTS
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution import questions, result_store
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.execution.result_store import ResultStore
 from benchmarks.metrics.base import Item, Score
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import CachedReply, Outcome, Result, ResultState, Run, RunStatus, Task
-from benchmarks.services.runs import retry_failed
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from benchmarks.models import CachedResponse, Outcome, Result, ResultState, Run, RunStatus, Task
+from benchmarks.services.runs.control import retry_failed
+from tests.loopback.faults import FAULTS
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
 
 
 def worked(run: Run) -> Run:
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 
@@ -46,20 +46,20 @@ def test_a_prompt_that_cannot_be_built_is_an_error_of_its_result(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = endpoint(lambda asked: "2")
-    build = questions.Questioner.prompt
+    build = questions.PromptBuilder.prompt
 
-    def prompt(self: questions.Questioner, task: Task) -> Any:
+    def prompt(self: questions.PromptBuilder, task: Task) -> Any:
         if task.task_id == "task-2":
             raise LookupError("no such representation")
         return build(self, task)
 
-    monkeypatch.setattr(questions.Questioner, "prompt", prompt)
+    monkeypatch.setattr(questions.PromptBuilder, "prompt", prompt)
     failed = failed_result(worked(make_run(make_dataset(two()))))
     assert failed.task.task_id == "task-2"
     assert (failed.outcome, failed.error_kind, failed.value) == (Outcome.PROVIDER_ERROR, "internal", None)
     assert "no such representation" in failed.error_message
     assert server.stats.requests == 2
-    monkeypatch.setattr(questions.Questioner, "prompt", build)
+    monkeypatch.setattr(questions.PromptBuilder, "prompt", build)
     assert retry_failed(failed.run) == 1
     assert worked(failed.run).status == RunStatus.COMPLETED
 
@@ -68,7 +68,9 @@ def test_a_kept_reply_that_cannot_be_read_is_an_error_of_its_result(endpoint: En
     endpoint(lambda asked: "2")
     dataset = make_dataset(two())
     worked(make_run(dataset, use_cache=True))
-    CachedReply.objects.filter(pk=CachedReply.objects.values("pk")[:1]).update(reply={"words": "of another version"})
+    CachedResponse.objects.filter(pk=CachedResponse.objects.values("pk")[:1]).update(
+        reply={"words": "of another version"}
+    )
     run = worked(make_run(dataset, use_cache=True))
     assert failed_result(run).error_kind == "internal"
 
@@ -122,15 +124,15 @@ def test_an_answer_that_the_database_refuses_is_an_error_of_its_result(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint(lambda asked: "2")
-    write = ledger.write_answers
+    write = result_store.write_answers
 
-    def refusing(book: Book, batch: Any) -> set[int]:
+    def refusing(book: ResultStore, batch: Any) -> set[int]:
         bad = [scored for scored in batch if scored.answer.reply and "What is 2" in str(scored.answer.messages)]
         if bad:
             raise DataError("integer out of range")
         return write(book, batch)
 
-    monkeypatch.setattr(ledger, "write_answers", refusing)
+    monkeypatch.setattr(result_store, "write_answers", refusing)
     failed = failed_result(worked(make_run(make_dataset(two()))))
     assert failed.error_kind == "internal"
     assert "integer out of range" in failed.error_message

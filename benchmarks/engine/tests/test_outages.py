@@ -14,11 +14,11 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 import redis
 
-from benchmarks.engine.tests.proxy import proxy_to
-from benchmarks.engine.tests.stacks import BOTH, SERVICES, Site, site
-from benchmarks.loopback.hosting import spawn
-from benchmarks.tests import services
-from benchmarks.tests.stack import installed
+from tests.loopback.hosting import spawn
+from tests.support import services
+from tests.support.proxy import proxy_to
+from tests.support.stack import installed
+from tests.support.stacks import BOTH, SERVICES, Site, site
 
 AWAY_SECONDS = float(os.environ.get("CODEFORGE_OUTAGE_SECONDS", "10"))
 

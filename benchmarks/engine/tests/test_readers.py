@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from benchmarks.benches.bench_readers import PAGES
-from benchmarks.benches.readers import read
-from benchmarks.engine.tests.stacks import BOTH, SERVICES, Site, site
+from tests.benches.bench_readers import PAGES
+from tests.benches.readers import read
+from tests.support.stacks import BOTH, SERVICES, Site, site
 
 TASKS = 600
 SLOW = ("--delay-ms", "100")

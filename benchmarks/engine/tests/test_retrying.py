@@ -10,23 +10,24 @@ import pytest
 from django.utils import timezone
 
 from benchmarks.dataset_format.spec import ToolUse
-from benchmarks.engine import ledger, shifts, transitions
-from benchmarks.engine.attendance import attend, unattended_runs
-from benchmarks.engine.closing import close_if_over
-from benchmarks.engine.retries import MOST_KEPT
-from benchmarks.loopback.faults import FAULTS
-from benchmarks.loopback.replies import Asked, Reply
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score, Shift
-from benchmarks.services.runs import cancel_run, resume_run, retry_failed
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from benchmarks.engine.execution import lease as leases
+from benchmarks.engine.execution import lifecycle, result_store
+from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.finishing import close_if_over
+from benchmarks.engine.execution.retried_results import MOST_KEPT
+from benchmarks.models import Outcome, Result, ResultState, Run, RunLease, RunStatus, Score
+from benchmarks.services.runs.control import cancel_run, resume_run, retry_failed
+from tests.loopback.faults import FAULTS
+from tests.loopback.replies import Asked, Reply
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
 
 
 def worked(run: Run) -> Run:
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 
@@ -85,7 +86,7 @@ def test_a_retry_that_could_not_even_be_put_leaves_the_error(
     def broken(*_: object) -> None:
         raise LookupError("no such representation")
 
-    monkeypatch.setattr("benchmarks.engine.questions.Questioner.prompt", broken)
+    monkeypatch.setattr("benchmarks.engine.execution.questions.Questioner.prompt", broken)
     assert counters(worked(run)) == (RunStatus.COMPLETED_WITH_ERRORS, 2, 1)
     again = run.results.get(pk=failed.pk)
     assert again.error_message == failed.error_message
@@ -95,15 +96,15 @@ def test_a_retry_that_could_not_even_be_put_leaves_the_error(
 def test_a_worker_that_dies_on_a_retry_does_not_lose_the_error(endpoint: Endpoint) -> None:
     _, run, failed = with_one_error(endpoint)
     retry_failed(run)
-    shift = shifts.open_shift(run.pk)
-    assert shift is not None
-    assert ledger.claim(shift, ResultState.PENDING, 10) == [failed.pk]
-    host = shift.worker.split(":")[0]
-    Shift.objects.update(worker=f"{host}:4194305:gone", beat_at=timezone.now() - timedelta(seconds=10))
+    lease = leases.acquire_lease(run.pk)
+    assert lease is not None
+    assert result_store.claim(lease, ResultState.PENDING, 10) == [failed.pk]
+    host = lease.worker.split(":")[0]
+    RunLease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
     claimed = run.results.get(pk=failed.pk)
     assert (claimed.outcome, claimed.error_message) == (failed.outcome, failed.error_message)
-    assert unattended_runs() == [run.pk]
-    transitions.fail(run.pk, "for a test")
+    assert runs_without_worker() == [run.pk]
+    lifecycle.fail(run.pk, "for a test")
     close_if_over(run.pk)
     kept = run.results.get(pk=failed.pk)
     assert (kept.state, kept.outcome, kept.error_message) == (ResultState.ERROR, failed.outcome, failed.error_message)
@@ -206,7 +207,7 @@ def test_cancelling_a_retry_of_the_judge_keeps_its_error(endpoint: Endpoint) -> 
     server.delay_ms = 200
     retry_failed(run)
     asked = server.stats.requests
-    worker = threading.Thread(target=attend, args=(run.pk,))
+    worker = threading.Thread(target=work_on_run_once, args=(run.pk,))
     worker.start()
     while server.stats.requests == asked and worker.is_alive():
         worker.join(0.01)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Outcome, RunStatus
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -25,7 +25,7 @@ def adds(asked: Asked) -> str:
 def test_every_task_is_asked_once_and_scored(endpoint: Endpoint) -> None:
     server = endpoint(adds)
     run = make_run(make_dataset(40))
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.COMPLETED
     assert (run.total, run.done, run.errors) == (40, 40, 0)
@@ -42,7 +42,7 @@ def test_a_wrong_answer_is_wrong_and_an_error_is_no_zero(endpoint: Endpoint) -> 
     endpoint(lambda asked: "5" if "What is 1" in asked.prompt else adds(asked))
     broken = make_task(3, input="[[fault:bad_request_400]] What is 3 + 3?")
     run = make_run(make_dataset([make_task(1), make_task(2), broken]))
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.COMPLETED_WITH_ERRORS
     outcomes = list(run.results.order_by("position").values_list("outcome", flat=True))
@@ -58,15 +58,15 @@ def test_a_wrong_answer_is_wrong_and_an_error_is_no_zero(endpoint: Endpoint) -> 
 def test_working_on_a_finished_run_again_asks_nothing(endpoint: Endpoint) -> None:
     server = endpoint(adds)
     run = make_run()
-    attend(run.pk)
-    attend(run.pk)
+    work_on_run_once(run.pk)
+    work_on_run_once(run.pk)
     assert server.stats.requests == 3
 
 
 def test_a_run_without_an_endpoint_fails_early_with_the_reason(endpoint: Endpoint) -> None:
     server = endpoint(adds, api_key="right")
     run = make_run(make_dataset(200), concurrency=4)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.FAILED
     assert "401" in run.error_message

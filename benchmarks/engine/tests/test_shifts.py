@@ -12,30 +12,40 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from benchmarks.engine import attendance, clerk, closing, ledger, preparing, shifts, transitions
-from benchmarks.engine.attendance import attend, unattended_runs
-from benchmarks.engine.closing import refresh_summary
-from benchmarks.engine.preparing import prepare_run
-from benchmarks.loopback.faults import FAULTS
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Shift
-from benchmarks.services.runs import cancel_run, raise_budget, resume_run
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from benchmarks.engine.execution import (
+    dispatch,
+    executor,
+    finishing,
+    lifecycle,
+    preparing,
+    result_store,
+)
+from benchmarks.engine.execution import (
+    lease as leases,
+)
+from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.finishing import refresh_summary
+from benchmarks.engine.execution.preparing import prepare_run
+from benchmarks.models import Outcome, Result, ResultState, Run, RunLease, RunStatus
+from benchmarks.services.runs.control import cancel_run, raise_budget, resume_run
+from tests.loopback.faults import FAULTS
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
 
 
-def opened(run: Run) -> Shift:
-    shift = shifts.open_shift(run.pk)
-    assert shift is not None
-    return shift
+def opened(run: Run) -> RunLease:
+    lease = leases.acquire_lease(run.pk)
+    assert lease is not None
+    return lease
 
 
-def left_by_a_dead_process(shift: Shift) -> None:
-    host = shift.worker.rsplit(":", 2)[0]
+def left_by_a_dead_process(lease: RunLease) -> None:
+    host = lease.worker.rsplit(":", 2)[0]
     long_ago = timezone.now() - timedelta(seconds=10)
-    Shift.objects.filter(pk=shift.pk).update(worker=f"{host}:4194305:gone", beat_at=long_ago)
+    RunLease.objects.filter(pk=lease.pk).update(worker=f"{host}:4194305:gone", heartbeat_at=long_ago)
 
 
 def visiting(run: Run) -> threading.Thread:
@@ -43,7 +53,7 @@ def visiting(run: Run) -> threading.Thread:
 
     def visit() -> None:
         try:
-            attend(run.pk)
+            work_on_run_once(run.pk)
         finally:
             connection.close()
 
@@ -62,9 +72,9 @@ def test_a_shift_that_was_ended_claims_nothing(endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     run = make_run()
     prepare_run(run)
-    shift = opened(run)
-    shifts.close_shift(shift.pk)
-    assert ledger.claim(shift, ResultState.PENDING, 10) == []
+    lease = opened(run)
+    leases.release_lease(lease.pk)
+    assert result_store.claim(lease, ResultState.PENDING, 10) == []
     assert not Result.objects.exclude(state=ResultState.PENDING).exists()
 
 
@@ -72,22 +82,22 @@ def test_a_shift_whose_job_is_over_is_dead_though_its_process_lives(endpoint: En
     endpoint(lambda asked: "2")
     run = make_run()
     prepare_run(run)
-    shift = opened(run)
-    ledger.claim(shift, ResultState.PENDING, 10)
-    Shift.objects.update(beat_at=timezone.now() - timedelta(seconds=10))
-    assert unattended_runs() == []
-    shifts.leave(shift)
-    assert unattended_runs() == [run.pk]
+    lease = opened(run)
+    result_store.claim(lease, ResultState.PENDING, 10)
+    RunLease.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=10))
+    assert runs_without_worker() == []
+    leases.leave(lease)
+    assert runs_without_worker() == [run.pk]
 
 
 def test_a_shift_elsewhere_is_dead_after_its_lease_only(endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     run = make_run()
     prepare_run(run)
-    ledger.claim(opened(run), ResultState.PENDING, 10)
-    for silent, ended in ((shifts.LEASE_SECONDS - 10, 0), (shifts.LEASE_SECONDS + 10, 1)):
-        Shift.objects.update(worker="elsewhere:1:token", beat_at=timezone.now() - timedelta(seconds=silent))
-        assert shifts.end_dead_shifts() == ended
+    result_store.claim(opened(run), ResultState.PENDING, 10)
+    for silent, ended in ((leases.LEASE_SECONDS - 10, 0), (leases.LEASE_SECONDS + 10, 1)):
+        RunLease.objects.update(worker="elsewhere:1:token", heartbeat_at=timezone.now() - timedelta(seconds=silent))
+        assert leases.release_expired_leases() == ended
     assert run.results.filter(state=ResultState.PENDING).count() == 3
 
 
@@ -95,16 +105,16 @@ def test_claims_of_a_dead_worker_on_a_stopped_run_are_settled(endpoint: Endpoint
     endpoint(lambda asked: "2")
     run = make_run()
     prepare_run(run)
-    shift = opened(run)
-    ledger.claim(shift, ResultState.PENDING, 2)
-    left_by_a_dead_process(shift)
-    transitions.fail(run.pk, "for a test")
-    unattended_runs()
+    lease = opened(run)
+    result_store.claim(lease, ResultState.PENDING, 2)
+    left_by_a_dead_process(lease)
+    lifecycle.fail(run.pk, "for a test")
+    runs_without_worker()
     assert set(run.results.values_list("outcome", flat=True)) == {Outcome.CANCELLED}
     run.refresh_from_db()
     assert run.summary["outcomes"] == {"cancelled": 3}
     assert resume_run(run) == 3
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.COMPLETED
 
@@ -115,13 +125,13 @@ def test_numbers_that_a_dead_worker_did_not_write_are_written_by_the_sweep(
     endpoint(lambda asked: "2")
     run = make_run()
     prepare_run(run)
-    transitions.cancel(run.pk)
+    lifecycle.cancel(run.pk)
     with monkeypatch.context() as dying:
-        dying.setattr(closing, "refresh_summary", _die)
+        dying.setattr(finishing, "refresh_summary", _die)
         with pytest.raises(SystemExit):
-            closing.close_if_over(run.pk)
-    assert Run.objects.get(pk=run.pk).summarised_at is None
-    unattended_runs()
+            finishing.close_if_over(run.pk)
+    assert Run.objects.get(pk=run.pk).summarized_at is None
+    runs_without_worker()
     assert Run.objects.get(pk=run.pk).summary["outcomes"] == {"cancelled": 3}
 
 
@@ -134,8 +144,8 @@ def test_a_late_refresh_of_a_shift_that_is_gone_changes_no_final_numbers(endpoin
     run = make_run()
     prepare_run(run)
     gone = opened(run)
-    shifts.close_shift(gone.pk)
-    attend(run.pk)
+    leases.release_lease(gone.pk)
+    work_on_run_once(run.pk)
     Run.objects.filter(pk=run.pk).update(summary={"final": True})
     refresh_summary(run.pk, gone)
     assert Run.objects.get(pk=run.pk).summary == {"final": True}
@@ -145,7 +155,7 @@ def test_a_run_with_many_lanes_rings_for_as_many_workers(endpoint: Endpoint) -> 
     endpoint(lambda asked: "2")
     rung: list[int] = []
     run = make_run(make_dataset(5), concurrency=300)
-    attend(run.pk, rung.append)
+    work_on_run_once(run.pk, rung.append)
     assert rung == [run.pk, run.pk]
 
 
@@ -153,15 +163,15 @@ def test_the_sweep_rings_for_the_workers_that_a_live_run_lacks(endpoint: Endpoin
     endpoint(lambda asked: "2")
     run = make_run(make_dataset(5), concurrency=300)
     prepare_run(run)
-    assert unattended_runs() == [run.pk] * 3
-    assert [opened(run).lanes, opened(run).lanes] == [128, 128]
-    assert unattended_runs() == [run.pk]
+    assert runs_without_worker() == [run.pk] * 3
+    assert [opened(run).slots, opened(run).slots] == [128, 128]
+    assert runs_without_worker() == [run.pk]
     third = opened(run)
-    assert third.lanes == 44
-    assert unattended_runs() == []
-    shifts.close_shift(third.pk)
+    assert third.slots == 44
+    assert runs_without_worker() == []
+    leases.release_lease(third.pk)
     run.results.update(state=ResultState.CLAIMED)
-    assert unattended_runs() == [], "nothing waits for a third worker"
+    assert runs_without_worker() == [], "nothing waits for a third worker"
 
 
 def test_a_run_cancelled_while_it_is_prepared_asks_everything_once_it_is_resumed(
@@ -170,21 +180,21 @@ def test_a_run_cancelled_while_it_is_prepared_asks_everything_once_it_is_resumed
     server = endpoint(lambda asked: "2")
     monkeypatch.setattr(preparing, "BATCH", 2)
     run = make_run(make_dataset(6), repeats=2)
-    beat, beats = shifts.beat, []
+    beat, beats = leases.beat, []
 
-    def cancelling(shift: Shift) -> bool:
-        beats.append(shift)
+    def cancelling(lease: RunLease) -> bool:
+        beats.append(lease)
         if len(beats) == 3:
             cancel_run(run)
-        return beat(shift)
+        return beat(lease)
 
-    monkeypatch.setattr(shifts, "beat", cancelling)
-    attend(run.pk)
+    monkeypatch.setattr(leases, "beat", cancelling)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, len(beats)) == (RunStatus.CANCELLED, 3)
     assert run.results.filter(outcome=Outcome.CANCELLED).count() == run.results.count() == 6
     resume_run(run)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, run.total, run.done, run.errors) == (RunStatus.COMPLETED, 12, 12, 0)
     assert server.stats.requests == 12
@@ -196,13 +206,13 @@ def test_a_worker_that_dies_while_it_prepares_leaves_nothing_half_done(
     server = endpoint(lambda asked: "2")
     monkeypatch.setattr(preparing, "BATCH", 2)
     run = make_run(make_dataset(6))
-    shift = shifts.open_shift(run.pk, preparing=True)
-    assert shift is not None
+    lease = leases.acquire_lease(run.pk, preparing=True)
+    assert lease is not None
     prepare_run(run, lambda: False)
     assert 0 < run.results.count() < 6
-    left_by_a_dead_process(shift)
-    assert unattended_runs() == [run.pk]
-    attend(run.pk)
+    left_by_a_dead_process(lease)
+    assert runs_without_worker() == [run.pk]
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, run.total, run.done) == (RunStatus.COMPLETED, 6, 6)
     assert server.stats.requests == 6
@@ -212,8 +222,8 @@ def test_a_job_delivered_twice_at_once_asks_everything_once(endpoint: Endpoint) 
     server = endpoint(lambda asked: "2", delay_ms=5)
     run = make_run(make_dataset(60), concurrency=8)
     visit_at_once(run, 4)
-    while unattended_runs():
-        attend(run.pk)
+    while runs_without_worker():
+        work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, run.done) == (RunStatus.COMPLETED, 60)
     assert server.stats.requests == 60
@@ -224,12 +234,12 @@ def test_shifts_of_a_slow_run_take_no_more_than_their_lanes_hold(
 ) -> None:
     """Eight tasks for two shifts of four lanes: the first to come leaves the second its half."""
     server = endpoint(lambda asked: "2", delay_ms=3000)
-    monkeypatch.setattr(shifts, "LANES_PER_SHIFT", 4)
+    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
     run = make_run(make_dataset(8), concurrency=8)
     prepare_run(run)
     visit_at_once(run, 2)
-    while unattended_runs():
-        attend(run.pk)
+    while runs_without_worker():
+        work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, run.done) == (RunStatus.COMPLETED, 8)
     assert server.stats.most_in_flight == 8
@@ -239,25 +249,25 @@ def test_a_shift_claims_ahead_where_answers_are_quick_or_it_is_alone(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint(lambda asked: "2")
-    monkeypatch.setattr(shifts, "LANES_PER_SHIFT", 4)
+    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
     dataset = make_dataset(40)
     shared, alone = make_run(dataset, concurrency=8), make_run(dataset, concurrency=4)
     for run, at_first in ((shared, 4), (alone, 6)):
         prepare_run(run)
         run.refresh_from_db()
-        shift = clerk.Clerk(run, opened(run))
-        assert shift._ahead() == at_first
-        shift.began, shift.finished = time.monotonic() - 1, 100
-        assert shift._ahead() > 40
+        lease = executor.RunExecutor(run, opened(run))
+        assert lease._ahead() == at_first
+        lease.began, lease.finished = time.monotonic() - 1, 100
+        assert lease._ahead() > 40
 
 
 def test_several_shifts_hold_one_budget(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     server = endpoint(lambda asked: "2", delay_ms=5)
-    monkeypatch.setattr(shifts, "LANES_PER_SHIFT", 4)
+    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
     run = make_run(make_dataset(200), budget_usd=0.0008, max_tokens=10, concurrency=12)
     visit_at_once(run, 3)
-    while unattended_runs():
-        attend(run.pk)
+    while runs_without_worker():
+        work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.PAUSED
     assert 0 < run.done < 200
@@ -266,7 +276,7 @@ def test_several_shifts_hold_one_budget(endpoint: Endpoint, monkeypatch: pytest.
     assert run.reserved_usd == 0
     assert run.summary["metrics"]["exact_match"]["n"] == run.done
     raise_budget(run, 1.0)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, run.done) == (RunStatus.COMPLETED, 200)
     assert not server.stats.asked_again
@@ -277,7 +287,7 @@ def test_what_a_dead_worker_had_reserved_pauses_no_run(endpoint: Endpoint) -> No
     run = make_run(make_dataset(3), budget_usd=0.01, max_tokens=10)
     prepare_run(run)
     Run.objects.filter(pk=run.pk).update(reserved_usd=0.01)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, run.done) == (RunStatus.COMPLETED, 3)
 
@@ -286,7 +296,7 @@ def test_a_budget_that_cannot_be_held_for_want_of_token_counts_pauses_the_run(en
     endpoint(lambda asked: "2")
     tasks = [make_task(n, input=f"[[fault:no_usage]] {n}") for n in range(20)]
     run = make_run(make_dataset(tasks), budget_usd=1.0, max_tokens=10, concurrency=2)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.PAUSED
     assert "does not report the tokens" in run.error_message
@@ -295,7 +305,7 @@ def test_a_budget_that_cannot_be_held_for_want_of_token_counts_pauses_the_run(en
 
 def test_a_tripped_breaker_of_one_shift_stops_the_others(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     server = endpoint(lambda asked: "2", delay_ms=20)
-    monkeypatch.setattr(shifts, "LANES_PER_SHIFT", 4)
+    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
     run = make_run(make_dataset(3000), concurrency=8)
     prepare_run(run)
     workers = [visiting(run), visiting(run)]
@@ -308,7 +318,7 @@ def test_a_tripped_breaker_of_one_shift_stops_the_others(endpoint: Endpoint, mon
     assert run.status == RunStatus.FAILED
     assert "401" in run.error_message
     assert server.stats.faults["unauthorized_401"] < 100
-    assert not Shift.objects.exists()
+    assert not RunLease.objects.exists()
 
 
 def test_a_shift_makes_room_for_a_run_that_waits_without_breaking_off_what_is_out(
@@ -321,14 +331,14 @@ def test_a_shift_makes_room_for_a_run_that_waits_without_breaking_off_what_is_ou
         ("LOOK_SECONDS", 0.02),
         ("GRACE_SECONDS", 0.02),
     ):
-        monkeypatch.setattr(clerk, name, seconds)
+        monkeypatch.setattr(executor, name, seconds)
     large, small = make_run(make_dataset(40), concurrency=4), make_run(make_dataset(2, slug="small"))
     order: list[int] = []
     waiting = [large.pk, small.pk]
     while waiting:  # a worker with one thread
         run_id = waiting.pop(0)
         order.append(run_id)
-        waiting += attend(run_id)
+        waiting += work_on_run_once(run_id)
     assert order[:2] == [large.pk, small.pk]
     assert Run.objects.filter(status=RunStatus.COMPLETED).count() == 2
     assert server.stats.requests == 42
@@ -339,11 +349,11 @@ def test_an_endpoint_that_never_answers_fails_its_run_though_others_wait(
 ) -> None:
     endpoint(lambda asked: FAULTS["server_500"] if asked.body["messages"][0]["content"] != "fine" else "2")
     for name, seconds in (("TURN_SECONDS", 0.01), ("CROWDED_SECONDS", 0.01), ("LOOK_SECONDS", 0.01)):
-        monkeypatch.setattr(clerk, name, seconds)
+        monkeypatch.setattr(executor, name, seconds)
     dead = make_run(make_dataset(100), concurrency=20)
     make_run(make_dataset([make_task(1, input="fine")], slug="waits"))
     turns = 0
-    while attend(dead.pk):
+    while work_on_run_once(dead.pk):
         turns += 1
         assert turns < 20, "each turn brings some questions to their end"
     assert Run.objects.get(pk=dead.pk).status == RunStatus.FAILED
@@ -356,11 +366,11 @@ def test_only_as_many_shifts_make_room_as_runs_wait(endpoint: Endpoint) -> None:
     for run in runs[:3]:
         prepare_run(run)
         run.refresh_from_db()
-        clerks.append(clerk.Clerk(run, opened(run)))
-    late = time.monotonic() + clerk.TURN_SECONDS
+        clerks.append(executor.RunExecutor(run, opened(run)))
+    late = time.monotonic() + executor.TURN_SECONDS
     assert not any(each._others_wait(late) for each in clerks), "a run that has only just come waits for nobody"
-    assert [each._others_wait(late + clerk.CROWDED_SECONDS) for each in clerks] == [True, False, False]
-    much_later = late + clerk.TURN_SECONDS
+    assert [each._others_wait(late + executor.CROWDED_SECONDS) for each in clerks] == [True, False, False]
+    much_later = late + executor.TURN_SECONDS
     assert [each._others_wait(much_later) for each in clerks] == [True, True, False], "the oldest takes long to end"
 
 
@@ -390,7 +400,7 @@ def _attend_impatiently(run_id: int) -> None:
     connection.settings_dict = {**connection.settings_dict}
     connection.settings_dict["OPTIONS"] = {**connection.settings_dict["OPTIONS"], "timeout": 0.1}
     try:
-        while attend(run_id):
+        while work_on_run_once(run_id):
             pass
     finally:
         connection.close()
@@ -408,4 +418,4 @@ def test_a_run_deleted_under_a_worker_ends_its_shift(endpoint: Endpoint) -> None
     worker.join(20)
     assert not worker.is_alive()
     assert server.stats.requests < 200
-    assert attendance.attend(run.pk) == []
+    assert dispatch.work_on_run_once(run.pk) == []

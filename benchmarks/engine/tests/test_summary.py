@@ -14,15 +14,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from scipy import stats
 
-from benchmarks.engine.summaries.guessing import guess_rates
-from benchmarks.engine.summary import summarise
+from benchmarks.engine.summary.chance import guess_rates
+from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score, Task, Transcript
 from benchmarks.statistics.chance import Group, chance_corrected
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
 from benchmarks.statistics.reliability import judge_spread, reliability
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import make_dataset, make_task
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import make_dataset, make_task
 
 pytestmark = pytest.mark.django_db
 NUMBERS = ("mean", "low", "high", "n")
@@ -98,7 +98,7 @@ def canvases() -> Dataset:
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_means_of_a_canvas_run_follow_its_canvases(canvases: Dataset, repeats: int) -> None:
     run = scored_run(canvases, ["task_score"], repeats)
-    summary, breakdown = summarise(run)
+    summary, breakdown = summarize(run)
     assert_same(summary["metrics"]["task_score"], mean_interval(*values_of(run, "task_score")))
     for group, levels in breakdown["group"].items():
         assert_same(levels["task_score"], mean_interval(*values_of(run, "task_score", result__group=group)))
@@ -115,7 +115,7 @@ def test_means_of_a_canvas_run_follow_its_canvases(canvases: Dataset, repeats: i
 def test_means_of_a_yaml_run_are_clustered_by_task_only_where_it_repeats(repeats: int) -> None:
     tasks = [make_task(n, difficulty=("easy", "medium", "hard")[n % 3]) for n in range(1, 50)]
     run = scored_run(make_dataset(tasks), ["exact_match", "rouge_l"], repeats)
-    summary, breakdown = summarise(run)
+    summary, breakdown = summarize(run)
     for metric in run.metrics:
         values, tasks_of = values_of(run, metric)
         assert_same(summary["metrics"][metric], mean_interval(values, tasks_of if repeats > 1 else None))
@@ -128,7 +128,7 @@ def test_means_of_a_yaml_run_are_clustered_by_task_only_where_it_repeats(repeats
 
 def test_a_measurement_has_a_t_interval_and_its_quantiles() -> None:
     run = scored_run(make_dataset(60), ["latency"])
-    summary, _ = summarise(run)
+    summary, _ = summarize(run)
     values, _ = values_of(run, "latency")
     low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
     found = summary["metrics"]["latency"]
@@ -145,7 +145,7 @@ def test_a_measurement_has_a_t_interval_and_its_quantiles() -> None:
 
 def test_scores_are_corrected_for_what_guessing_their_class_earns(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
-    found = summarise(run)[0]["chance"]["task_score"]
+    found = summarize(run)[0]["chance"]["task_score"]
     guesses = guess_rates(run)
     assert guesses["existence"] == 0.5
     assert guesses["coordinate"] == 0.25
@@ -178,7 +178,7 @@ def test_the_guess_rate_of_counting_is_the_score_of_the_most_frequent_answer(can
 def test_multiple_choice_is_corrected_for_the_number_of_its_choices() -> None:
     tasks = [make_task(n, choices=list("ABCD" if n % 2 else "ABCDEFGH"), expected_output="A") for n in range(1, 41)]
     run = scored_run(make_dataset(tasks), ["multiple_choice"])
-    (group,) = summarise(run)[0]["chance"]["multiple_choice"]["groups"]
+    (group,) = summarize(run)[0]["chance"]["multiple_choice"]["groups"]
     sizes = [
         len(score.result.task.choices)
         for score in run.scores.filter(value__isnull=False).select_related("result__task")
@@ -189,13 +189,13 @@ def test_multiple_choice_is_corrected_for_the_number_of_its_choices() -> None:
 
 
 def test_a_run_whose_tasks_cannot_be_guessed_has_nothing_to_correct() -> None:
-    summary, _ = summarise(scored_run(make_dataset(5), ["exact_match"]))
+    summary, _ = summarize(scored_run(make_dataset(5), ["exact_match"]))
     assert (summary["chance"], summary["thresholds"], summary["reliability"]) == ({}, [], {})
 
 
 def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None:
     run = scored_run(make_canvas_set("2-12", 110).dataset, ["task_score"], shapes_are_hard=True)
-    summary, breakdown = summarise(run)
+    summary, breakdown = summarize(run)
     found = {(one["measure"], one["group"]): one for one in summary["thresholds"]}
     cells = [cell for cell in breakdown["surface"] if cell["group"] == "existence"]
     levels = [Level(cell["n_shapes"], cell["mean"] * cell["n"], cell["n"]) for cell in cells]
@@ -223,7 +223,7 @@ def test_tries_that_always_agree_count_once_for_the_threshold() -> None:
         first = of_first[score.result.task_id]
         Score.objects.filter(pk=score.pk).update(value=first.value, status=first.status)
     single, repeated = (
-        {(one["measure"], one["group"]): one for one in summarise(run)[0]["thresholds"]} for run in (once, thrice)
+        {(one["measure"], one["group"]): one for one in summarize(run)[0]["thresholds"]} for run in (once, thrice)
     )
     for key, one in single.items():
         assert repeated[key]["threshold"] == pytest.approx(one["threshold"], abs=1e-5)
@@ -242,7 +242,7 @@ def test_reliability_is_that_of_the_tries_by_task(kind: str) -> None:
         tries[score.result.task_id].append(score.value == 1)
         clusters[score.result.task_id] = score.result.cluster
     expected = reliability(tries, clusters=clusters if kind == "canvas" else None)
-    found = summarise(run)[0]["reliability"][metric]
+    found = summarize(run)[0]["reliability"][metric]
     for k in (1, 2, 4):
         assert_same(found["pass_at"][str(k)], expected.pass_at[k])
         assert_same(found["pass_hat"][str(k)], expected.pass_hat[k])
@@ -261,7 +261,7 @@ def test_the_judges_spread_is_that_over_answers_that_came_back_alike() -> None:
         for score in result.scores.filter(value__isnull=False):
             scores[result.task_id, said].append(score.value)
     expected = judge_spread(scores)
-    found = summarise(run)[0]["reliability"]["correctness"]["judge"]
+    found = summarize(run)[0]["reliability"]["correctness"]["judge"]
     assert expected.n_answers > 3
     assert (found["deviation"], found["alpha"]) == pytest.approx((expected.deviation, expected.alpha))
     assert (found["widest"], found["n_answers"]) == (expected.widest, expected.n_answers)
@@ -269,7 +269,7 @@ def test_the_judges_spread_is_that_over_answers_that_came_back_alike() -> None:
 
 def test_a_live_summary_leaves_out_what_is_dear(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
-    live, final = summarise(run, live=True)[0], summarise(run)[0]
+    live, final = summarize(run, live=True)[0], summarize(run)[0]
     assert set(final) - set(live) == {"chance", "thresholds", "reliability"}
     assert all(final[name] == live[name] for name in live)
 
@@ -279,6 +279,6 @@ def test_the_queries_of_a_summary_do_not_grow_with_its_results() -> None:
     for count in (12, 48):
         run = scored_run(make_canvas_set("3-6", count, seed=count).dataset, ["task_score"], repeats=2)
         with CaptureQueriesContext(connection) as captured:
-            summarise(run)
+            summarize(run)
         counts.append(len(captured))
     assert counts[0] == counts[1]

@@ -13,18 +13,20 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.engine import posting, shifts, transitions
-from benchmarks.engine.attendance import attend, unattended_runs
-from benchmarks.engine.posting import send_due, signature
-from benchmarks.engine.preparing import prepare_run
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution import lease as leases
+from benchmarks.engine.execution import lifecycle
+from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.preparing import prepare_run
+from benchmarks.engine.webhooks import delivery
+from benchmarks.engine.webhooks.delivery import send_due, signature
 from benchmarks.models import AuditEntry, Run, RunStatus, WebhookDelivery
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs import cancel_run, delete_run, resume_run
+from benchmarks.services.runs.control import cancel_run, delete_run, resume_run
 from benchmarks.services.webhooks import send_again
-from benchmarks.tests.factories import make_dataset, make_run
-from benchmarks.tests.receiver import HANG, SECRET, SECRET_ENV, Receiver, receiving
 from codeforge.config import WebhookConfig, WebhookEvent
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run
+from tests.support.receiver import HANG, SECRET, SECRET_ENV, Receiver, receiving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -54,7 +56,7 @@ def completed_run(endpoint: Endpoint, hook: Hook, *answers: int, **options: Any)
     endpoint(lambda asked: "nothing")
     receiver = hook(*answers, **options)
     run = make_run(make_dataset(2))
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.COMPLETED
     return run, receiver
@@ -115,14 +117,14 @@ def test_nothing_is_owed_where_the_transition_is_undone(endpoint: Endpoint, hook
 
     def undone() -> None:
         with transaction.atomic():
-            assert transitions.cancel(run.pk)
+            assert lifecycle.cancel(run.pk)
             raise ConnectionError("the database went away")
 
     with pytest.raises(ConnectionError):
         undone()
     assert not WebhookDelivery.objects.exists()
-    assert transitions.cancel(run.pk)
-    assert not transitions.cancel(run.pk)
+    assert lifecycle.cancel(run.pk)
+    assert not lifecycle.cancel(run.pk)
     assert the_delivery().event == "run.cancelled"
 
 
@@ -170,8 +172,8 @@ def test_an_address_that_hangs_costs_its_time_and_keeps_no_other_waiting(
     with receiving([HANG]) as hanging:
         fine = hook()
         configured(settings, hangs=hanging.webhook(timeout_seconds=0.3), fine=fine.webhook())
-        transitions.cancel(make_run(make_dataset(1)).pk)
-        unattended_runs()
+        lifecycle.cancel(make_run(make_dataset(1)).pk)
+        runs_without_worker()
         assert send_due() == 1
     assert len(fine.messages) == len(hanging.messages) == 1
     refused = WebhookDelivery.objects.get(address="hangs")
@@ -199,7 +201,7 @@ def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_eve
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr("benchmarks.engine.posting._arrived", die)
+        dying.setattr("benchmarks.engine.webhooks.delivery._arrived", die)
         with pytest.raises(KeyboardInterrupt):
             send_due()
         assert send_due() == 0, "it is claimed until its time is over"
@@ -217,8 +219,8 @@ def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_eve
 def test_of_two_workers_that_see_a_message_due_one_gets_it(endpoint: Endpoint, hook: Hook) -> None:
     completed_run(endpoint, hook)
     seen, seen_too = the_delivery(), the_delivery()
-    assert posting._claim(seen) is not None
-    assert posting._claim(seen_too) is None
+    assert delivery._claim(seen) is not None
+    assert delivery._claim(seen_too) is None
     assert the_delivery().attempts == 1
 
 
@@ -227,13 +229,13 @@ def test_a_stopped_run_is_told_when_its_numbers_are_final(endpoint: Endpoint, ho
     receiver = hook()
     run = make_run(make_dataset(2))
     assert prepare_run(run, lambda: True)
-    shift = shifts.open_shift(run.pk)
-    assert shift is not None
+    lease = leases.acquire_lease(run.pk)
+    assert lease is not None
     cancel_run(run)
     assert send_due() == 0, "a shift is still on it"
-    shifts.leave(shift)
-    shifts.close_shift(shift.pk)
-    unattended_runs()
+    leases.leave(lease)
+    leases.release_lease(lease.pk)
+    runs_without_worker()
     let_time_pass()
     assert send_due() == 1
     told = receiver.messages[0].json["data"]["run"]
@@ -257,9 +259,9 @@ def test_every_end_of_a_run_is_told_and_only_to_who_wants_it(endpoint: Endpoint,
     endpoint()
     receiver = hook()
     configured(settings, all=receiver.webhook(), failures=receiver.webhook(events=["run.failed"]))
-    for end in (transitions.cancel, lambda pk: transitions.fail(pk, "why [prompt]")):
+    for end in (lifecycle.cancel, lambda pk: lifecycle.fail(pk, "why [prompt]")):
         end(make_run(make_dataset(1)).pk)
-    unattended_runs()
+    runs_without_worker()
     assert send_due() == 3
     told = sorted(message.json["type"] for message in receiver.messages)
     assert told == ["run.cancelled", "run.failed", "run.failed"]
@@ -270,7 +272,7 @@ def test_a_run_that_pauses_for_its_budget_is_told(endpoint: Endpoint, hook: Hook
     endpoint()
     receiver = hook()
     run = make_run(make_dataset(3), budget_usd=0.000001, max_tokens=100)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     assert Run.objects.get(pk=run.pk).status == RunStatus.PAUSED
     assert send_due() == 1
     assert receiver.messages[0].json["data"]["run"]["status"] == "paused"
@@ -278,7 +280,7 @@ def test_a_run_that_pauses_for_its_budget_is_told(endpoint: Endpoint, hook: Hook
 
 def test_without_webhooks_nothing_is_stored(endpoint: Endpoint) -> None:
     endpoint()
-    transitions.cancel(make_run().pk)
+    lifecycle.cancel(make_run().pk)
     assert not WebhookDelivery.objects.exists()
     assert send_due() == 0
 

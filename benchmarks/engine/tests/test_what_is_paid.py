@@ -9,14 +9,14 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from benchmarks.engine import clerk
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.faults import FAULTS, Fault
-from benchmarks.loopback.replies import Asked, Reply
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution import executor
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Outcome, ResultState, Run, RunStatus
-from benchmarks.services.runs import cancel_run, raise_budget, resume_run, retry_failed
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from benchmarks.services.runs.control import cancel_run, raise_budget, resume_run, retry_failed
+from tests.loopback.faults import FAULTS, Fault
+from tests.loopback.replies import Asked, Reply
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -24,7 +24,7 @@ VERDICT = '{"score": 10, "reason": "right"}'
 
 
 def worked(run: Run) -> Run:
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 
@@ -67,10 +67,10 @@ def relevancy_hangs(endpoint: Endpoint) -> LoopbackServer:
 def test_cancelling_between_two_judged_metrics_keeps_the_first_verdict(
     relevancy_hangs: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clerk, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(executor, "GRACE_SECONDS", 0.1)
     server = relevancy_hangs
     run = make_run(make_dataset(1), metrics=["correctness", "answer_relevancy"])
-    worker = threading.Thread(target=attend, args=(run.pk,))
+    worker = threading.Thread(target=work_on_run_once, args=(run.pk,))
     worker.start()
     while len(judge_requests(server)) < 2 and worker.is_alive():
         worker.join(0.01)
@@ -98,7 +98,7 @@ def test_cancelling_between_two_judged_metrics_keeps_the_first_verdict(
 def test_replies_for_a_verdict_that_is_broken_off_are_counted(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clerk, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(executor, "GRACE_SECONDS", 0.1)
 
     def reply(asked: Asked) -> Fault | str | None:
         if asked.body["model"] == "model":
@@ -107,7 +107,7 @@ def test_replies_for_a_verdict_that_is_broken_off_are_counted(
 
     server = endpoint(reply)
     run = make_run(make_dataset(1), metrics=["correctness"])
-    worker = threading.Thread(target=attend, args=(run.pk,))
+    worker = threading.Thread(target=work_on_run_once, args=(run.pk,))
     worker.start()
     while len(judge_requests(server)) < 2 and worker.is_alive():
         worker.join(0.01)
@@ -154,7 +154,7 @@ def test_judging_again_never_reserves_less_than_nothing(endpoint: Endpoint) -> N
             reserved.append(Run.objects.get(pk=run.pk).reserved_usd)
         connection.close()
 
-    worker = threading.Thread(target=attend, args=(run.pk,))
+    worker = threading.Thread(target=work_on_run_once, args=(run.pk,))
     watcher = threading.Thread(target=watch)
     worker.start()
     watcher.start()

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from benchmarks.engine import reach
-from benchmarks.engine.attendance import attend
+from benchmarks.engine.execution import model_clients
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.local_llm import serving
 from benchmarks.models import Result, Run, RunStatus
-from benchmarks.services.canvas_sets import generate_canvas_set
-from benchmarks.services.runs import start_run
-from benchmarks.tests import services
+from benchmarks.services.canvas_sets.control import generate_canvas_set
+from benchmarks.services.runs.control import start_run
 from codeforge.config import parse_config
+from tests.support import services
 
 MODEL = f"local/{serving.NAME}"
 
@@ -31,9 +31,9 @@ def local_llm(settings: Any) -> Iterator[str]:
         free = {"input_per_million": 0.0, "output_per_million": 0.0}
         document = {"providers": {"local": {"base_url": url}}, "models": {MODEL: free}}
         settings.CODEFORGE = parse_config(document, environ={})
-        reach.forget()
+        model_clients.forget()
         yield url
-    reach.forget()
+    model_clients.forget()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -50,7 +50,7 @@ def test_a_real_model_answers_canvas_questions_and_judges_itself(local_llm: str)
             **request,
         }
     )
-    attend(run.pk)
+    work_on_run_once(run.pk)
 
     run.refresh_from_db()
     assert run.status in (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)

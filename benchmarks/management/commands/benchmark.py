@@ -16,24 +16,24 @@ from typing import Any
 
 from django.core.management import CommandError, CommandParser
 
-from benchmarks.engine.addresses import page_address
-from benchmarks.external.formats import FORMATS
+from benchmarks.imports.formats import FORMATS
 from benchmarks.management import gates, printing, reports, statistics_text
 from benchmarks.management.actions import ActionCommand
 from benchmarks.management.following import Progress, follow
 from benchmarks.management.request_options import POSITIONAL, add_request_options, option_of, request_data
 from benchmarks.models import LIVE, Run, RunStatus
+from benchmarks.page_urls import page_address
 from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
 from benchmarks.queries.runs import RunFilters, run_detail, run_list
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, contamination_check
-from benchmarks.services import runs, sizing
-from benchmarks.services.code_version import code_version
-from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.external_runs import OUR_METRICS, import_runs
-from benchmarks.services.planning import RunPlan, plan_run
-from benchmarks.services.run_request import validated
-from benchmarks.services.verification import verify_run
+from benchmarks.services.imports import OUR_METRICS, import_runs
+from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.runs import control, sizing
+from benchmarks.services.runs.contamination import check_contamination
+from benchmarks.services.runs.estimate import RunPlan, plan_run
+from benchmarks.services.runs.request import validated
+from benchmarks.services.runs.verification import verify_run
 from benchmarks.statistics.planning import SampleSize
 
 EXIT_CODES = (
@@ -106,7 +106,7 @@ class Command(ActionCommand):
     def start(self, *, detach: bool, fail_under: Sequence[str], compare_to: int | None, **options: Any) -> int:
         data = request_data(options)
         _check_demands(validated(data)["metrics"], fail_under, compare_to, options["fail_on_regression"])
-        run = runs.start_run(data)
+        run = control.start_run(data)
         if detach:
             self._print_started(run, options["as_json"])
             return gates.OK
@@ -133,7 +133,7 @@ class Command(ActionCommand):
         if sys.stdin.isatty() and sys.stderr.isatty():
             wanted = input(f"\nCancel run {run.pk}? Otherwise workers go on with it. [y/N] ")
         if wanted.strip().lower().startswith("y"):
-            runs.cancel_run(run)
+            control.cancel_run(run)
             self.stderr.write(f"Run {run.pk} is cancelled; what was answered is kept.")
         else:
             self.stderr.write(
@@ -248,17 +248,17 @@ class Command(ActionCommand):
         return gates.OK
 
     def cancel(self, run: int, **options: Any) -> int:
-        runs.cancel_run(_run(run))
+        control.cancel_run(_run(run))
         self.stdout.write(f"Run {run} is cancelled; what was answered is kept.")
         return gates.OK
 
     def resume(self, run: int, **options: Any) -> int:
-        count = runs.resume_run(_run(run))
+        count = control.resume_run(_run(run))
         self.stdout.write(f"Run {run} goes on with {count} results. Follow it: manage.py benchmark show {run} --follow")
         return gates.OK
 
     def retry_failed(self, run: int, **options: Any) -> int:
-        count = runs.retry_failed(_run(run))
+        count = control.retry_failed(_run(run))
         self.stdout.write(f"Run {run} tries {count} results again. Follow it: manage.py benchmark show {run} --follow")
         return gates.OK
 

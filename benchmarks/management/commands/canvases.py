@@ -16,9 +16,9 @@ from django.core.management import CommandError, CommandParser
 
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
-from benchmarks.queries.canvases import set_list
-from benchmarks.services.canvas_files import export_canvases, import_canvases
-from benchmarks.services.canvas_sets import Tell, audit_canvas_set, canvas_set_of, generate_canvas_set
+from benchmarks.queries.canvas_sets import set_list
+from benchmarks.services.canvas_sets.control import Tell, audit_canvas_set, canvas_set_of, generate_canvas_set
+from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
 
 BAR = 40

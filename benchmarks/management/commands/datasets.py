@@ -28,13 +28,13 @@ from benchmarks.dataset_format import (
     write_schema,
 )
 from benchmarks.dataset_format.documents import SCHEMA_FILE
-from benchmarks.external.table_tasks import USES
+from benchmarks.imports.table_tasks import USES
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.queries.datasets import dataset_list
-from benchmarks.services.dataset_tables import TableRequest, import_table
-from benchmarks.services.datasets import FileReport, spec_of, sync_datasets
+from benchmarks.services.datasets.files import FileReport, spec_of, sync_datasets
+from benchmarks.services.datasets.tables import TableRequest, import_table
 from benchmarks.services.errors import NotPossible
 
 COLUMNS = ("dataset", "kind", "version", "tasks", "file", "name")

@@ -16,22 +16,22 @@ from django.core.management import CommandError, CommandParser
 from django.db import connection
 
 from benchmarks.engine.calibrating import work_on_calibration
-from benchmarks.engine.clerk import STOPPING
+from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
-from benchmarks.management.calibration_text import calibration_text
 from benchmarks.management.following import LOOK_SECONDS, Progress
+from benchmarks.management.judge_text import calibration_text
 from benchmarks.management.printing import money, table
 from benchmarks.models import JudgeCalibration
-from benchmarks.queries.calibrations import calibration_detail, calibrations
-from benchmarks.services.calibration import (
+from benchmarks.queries.judges import calibration_detail, calibrations
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.judges import (
     CalibrationRequest,
     cancel_calibration,
     delete_calibration,
     resume_calibration,
     start_calibration,
 )
-from benchmarks.services.errors import InvalidRequest, NotPossible
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from benchmarks.services.retention import prune_texts
+from benchmarks.services.operations.retention import prune_texts
 
 
 def age(text: str) -> timedelta:

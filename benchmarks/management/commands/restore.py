@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from benchmarks.services.backups import restore_backup
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.operations.backups import restore_backup
 
 
 class Command(BaseCommand):

@@ -13,19 +13,19 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.management import following
 from benchmarks.management.commands import benchmark
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus, Task
 from benchmarks.queries.statistics import contamination_check
-from benchmarks.services.run_request import RunRequest
+from benchmarks.services.runs.request import RunRequest
 from benchmarks.statistics.sentences import percent, points
-from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
-from benchmarks.tests.factories import JUDGE, MODEL, make_dataset, make_run, make_task
-from frontend.tests.factories import make_scored_run
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -37,7 +37,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker runs in these tests, so nobody is waited for."""
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("benchmarks.engine.attendance.UNATTENDED_AFTER", timedelta())
+    monkeypatch.setattr("benchmarks.engine.execution.dispatch.UNATTENDED_AFTER", timedelta())
 
 
 def run(*arguments: object) -> tuple[int, str]:
@@ -181,7 +181,7 @@ def test_a_regression_for_real_exits_with_1_and_noise_does_not(endpoint: Endpoin
     endpoint(always_right)
     dataset = make_dataset(30)
     good = make_run(dataset)
-    attend(good.pk)
+    work_on_run_once(good.pk)
     endpoint(lambda asked: "wrong" if int(always_right(asked)) % 3 == 0 else always_right(asked))
     code, output = run("run", *SUMS, "--compare-to", good.pk, "--fail-on-regression")
     assert Run.objects.latest("pk").results.filter(outcome="wrong").count() == 10
@@ -198,7 +198,7 @@ def test_a_regression_for_real_exits_with_1_and_noise_does_not(endpoint: Endpoin
 def test_an_improvement_is_no_regression(endpoint: Endpoint) -> None:
     endpoint(lambda asked: "wrong")
     bad = make_run(make_dataset(30))
-    attend(bad.pk)
+    work_on_run_once(bad.pk)
     endpoint(always_right)
     code, output = run("run", *SUMS, "--compare-to", bad.pk, "--fail-on-regression")
     assert code == 0
@@ -271,7 +271,7 @@ def test_the_junit_report_has_a_case_for_each_result_and_each_demand(endpoint: E
 def test_results_of_a_cancelled_run_are_skipped_in_the_junit_report(endpoint: Endpoint, tmp_path: Path) -> None:
     endpoint(adds, api_key="right")
     failed = make_run(make_dataset(60), concurrency=2)
-    attend(failed.pk)
+    work_on_run_once(failed.pk)
     path = tmp_path / "report.xml"
     assert run("show", failed.pk, "--junit", path)[0] == 3
     suite = ElementTree.parse(path).getroot().findall("testsuite")[0]
@@ -351,7 +351,7 @@ def test_only_what_failed_is_tried_again(endpoint: Endpoint) -> None:
     server = endpoint(adds)
     failing = [make_task(1), make_task(2, input="[[fault:bad_request_400]] What is 2 + 2?")]
     made = make_run(make_dataset(failing))
-    attend(made.pk)
+    work_on_run_once(made.pk)
     asked = server.stats.requests
     assert "1 results" in run("retry-failed", made.pk)[1]
     run("show", made.pk, "--follow")
@@ -395,7 +395,7 @@ def test_a_plan_says_how_many_tasks_show_a_difference(endpoint: Endpoint) -> Non
 def test_verify_says_that_prompts_hold_or_where_they_differ(endpoint: Endpoint) -> None:
     endpoint(adds)
     made = make_run()
-    attend(made.pk)
+    work_on_run_once(made.pk)
     code, output = run("verify", made.pk)
     assert code == 0
     assert "3 of 3 prompts are what was sent" in output
@@ -414,7 +414,7 @@ def test_a_run_is_checked_for_contamination_and_shown_with_the_difference() -> N
     fresh = published.fresh_runs.get()
     assert code == 0
     assert f"Run {fresh.pk} is queued" in output
-    attend(fresh.pk)
+    work_on_run_once(fresh.pk)
     assert f"{contamination_check(published).sentence}." in run("show", published.pk)[1]
     assert run("check-contamination", published.pk) == (
         2,

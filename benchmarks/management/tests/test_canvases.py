@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks.services import canvas_sets as services
+from benchmarks.services.canvas_sets import control as services
 from tasks_app.models import CanvasSet, Question
 
 pytestmark = pytest.mark.django_db

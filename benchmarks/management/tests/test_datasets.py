@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from benchmarks.dataset_format import parse_dataset, schema_text
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset
-from benchmarks.tests.factories import make_dataset
+from tests.support.factories import make_dataset
 
 BROKEN = VALID.replace("id: t1", "id: 001")
 

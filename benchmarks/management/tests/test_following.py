@@ -9,16 +9,16 @@ from io import StringIO
 
 import pytest
 
-from benchmarks.engine import shifts
-from benchmarks.engine.attendance import attend
-from benchmarks.engine.clerk import STOPPING
-from benchmarks.engine.preparing import prepare_run
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution import lease as leases
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.execution.executor import STOPPING
+from benchmarks.engine.execution.preparing import prepare_run
 from benchmarks.management import following
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import Run, RunStatus
-from benchmarks.services.runs import cancel_run
-from benchmarks.tests.factories import make_dataset, make_run
+from benchmarks.services.runs.control import cancel_run
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run
 
 Endpoint = Callable[..., LoopbackServer]
 
@@ -27,7 +27,7 @@ Endpoint = Callable[..., LoopbackServer]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr("benchmarks.engine.attendance.UNATTENDED_AFTER", timedelta())
+    monkeypatch.setattr("benchmarks.engine.execution.dispatch.UNATTENDED_AFTER", timedelta())
 
 
 def test_the_bar_is_one_line_that_is_written_over() -> None:
@@ -56,10 +56,10 @@ def test_a_run_that_a_worker_has_is_not_worked_on_here(endpoint: Endpoint) -> No
     endpoint()
     run = make_run()
     prepare_run(run)
-    shift = shifts.open_shift(run.pk)
-    assert shift is not None
+    lease = leases.acquire_lease(run.pk)
+    assert lease is not None
     said: list[str] = []
-    ended = threading.Timer(0.2, lambda: (shifts.close_shift(shift.pk), attend(run.pk)))
+    ended = threading.Timer(0.2, lambda: (leases.release_lease(lease.pk), work_on_run_once(run.pk)))
     ended.start()
     found = follow(run.pk, Progress(StringIO()), said.append, work_here=False)
     ended.join()
@@ -83,7 +83,7 @@ def test_an_interruption_hands_over_and_keeps_what_was_answered(endpoint: Endpoi
     assert not STOPPING.is_set()
     assert run.status == RunStatus.RUNNING
     assert 3 < run.done < 300
-    assert not run.shifts.exists()
+    assert not run.leases.exists()
     kept = run.done
     follow(run.pk, Progress(StringIO()), lambda words: None)
     run.refresh_from_db()

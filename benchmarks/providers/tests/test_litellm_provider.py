@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.loopback import serve
 from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from benchmarks.providers.timeouts import Timeouts
+from tests.loopback import serve
 
 KEY = "key-of-a-vendor-0123456789"
 INSTALLED = importlib.util.find_spec("litellm") is not None

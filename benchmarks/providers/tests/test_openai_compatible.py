@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.loopback import FAULTS, LoopbackServer, Reply, serve
-from benchmarks.loopback.faults import HUGE_ANSWER_CHARS
 from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError, ToolCall
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider, request_body
 from benchmarks.providers.timeouts import Timeouts
+from tests.loopback import FAULTS, LoopbackServer, Reply, serve
+from tests.loopback.faults import HUGE_ANSWER_CHARS
 
 KEY = "sk-loopback-0123456789abcdef"
 QUICK = Timeouts(connect=5, first_byte=0.05, whole=5)

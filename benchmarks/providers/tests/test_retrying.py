@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.loopback import serve
 from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError
 from benchmarks.providers.gate import Gate, Limits
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
@@ -19,6 +18,7 @@ from benchmarks.providers.tests.stand_ins import (
     rate_limited,
     server_error,
 )
+from tests.loopback import serve
 
 QUICK = RetryPolicy(base_seconds=0.001, cap_seconds=0.002)
 LONGEST = max

@@ -8,7 +8,7 @@ from benchmarks.models import Result, Run, Score
 from benchmarks.queries import results as reads
 from benchmarks.queries.keyset import BadCursor
 from benchmarks.queries.results import ORDERS, ResultFilters, result_neighbours, result_page
-from benchmarks.tests.factories import make_dataset, make_run
+from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
 

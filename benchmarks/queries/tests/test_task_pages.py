@@ -10,7 +10,7 @@ from benchmarks.models import DatasetVersion
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.datasets import TaskFilters, TaskPage, task_page
 from benchmarks.queries.keyset import BadCursor
-from benchmarks.tests.factories import make_dataset, make_task
+from tests.support.factories import make_dataset, make_task
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.dataset_format import DatasetSpec, parse_dataset
 from benchmarks.dataset_format.tests.examples import VALID
 from benchmarks.models import Dataset, DatasetFile
-from benchmarks.services.datasets import sync_datasets
+from benchmarks.services.datasets.files import sync_datasets
 
 FIRST, SECOND, THIRD, EDIT = (VALID.replace("Demo", name) for name in ("First", "Second", "Third", "Edited here"))
 BROKEN = VALID.replace("id: t1", "id: 001")

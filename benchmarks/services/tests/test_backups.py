@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import tracemalloc
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,21 +21,19 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.backups import archive
-from benchmarks.engine.attendance import attend
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import ApiToken, AuditEntry, Dataset, Result, Run, Transcript, Worker
-from benchmarks.services import backups
-from benchmarks.services.access import create_token
-from benchmarks.services.backups import restore_backup, write_backup
-from benchmarks.services.datasets import save_edited_version, spec_of
+from benchmarks.services.access import create_token, make_groups, put_into_group
+from benchmarks.services.datasets.files import save_edited_version, spec_of
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.groups import make_groups, put_into_group
-from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
-from benchmarks.tests.databases import further_database, sqlite_url
-from benchmarks.tests.factories import make_dataset, make_run, make_task
-from benchmarks.tests.services import postgres_database
-from frontend.tests.factories import make_scored_run
+from benchmarks.services.operations import backups
+from benchmarks.services.operations.backups import restore_backup, write_backup
 from tasks_app.models import CanvasSet
+from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tests.support.databases import further_database, sqlite_url
+from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.page_factories import make_scored_run
+from tests.support.services import postgres_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
 APPS = ("auth", "admin", "benchmarks", "contenttypes", "tasks_app")
@@ -50,7 +49,7 @@ def fill() -> None:
     spec = spec_of(dataset.current_version)
     save_edited_version(dataset, type(spec)(name="Edited", description="More", tasks=spec.tasks[:1]), account)
     run = make_run(dataset, model="baseline/reference")
-    attend(run.pk)
+    work_on_run_once(run.pk)
     Transcript.objects.filter(result__run=run).update(
         tool_calls=[{"big": 10**30, "nested": [None, True, 1.5, ""]}], reasoning="quoted \" \\ ' ; --"
     )
@@ -151,7 +150,7 @@ def test_replacing_loses_what_is_there(tmp_path: Path, other: str) -> None:
 def test_a_database_at_which_workers_are_is_kept(tmp_path: Path) -> None:
     write_backup(tmp_path / "a.zip")
     now = timezone.now()
-    Worker.objects.create(name="host:1:x", threads=8, started_at=now, beat_at=now)
+    Worker.objects.create(name="host:1:x", threads=8, started_at=now, heartbeat_at=now)
     with pytest.raises(NotPossible, match="host:1:x"):
         restore_backup(tmp_path / "a.zip", replace=True)
 
@@ -245,7 +244,7 @@ def test_neither_secrets_nor_sessions_are_in_the_file(tmp_path: Path, settings: 
     client = Client()
     client.force_login(account)
     write_backup(tmp_path / "a.zip")
-    with archive.zipfile.ZipFile(tmp_path / "a.zip") as file:
+    with zipfile.ZipFile(tmp_path / "a.zip") as file:
         content = b"".join(file.read(name) for name in file.namelist())
         assert not [name for name in file.namelist() if "session" in name or "axes" in name]
     for secret in (token, settings.SECRET_KEY, client.session.session_key):

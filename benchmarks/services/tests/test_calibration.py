@@ -16,26 +16,26 @@ from django.db import connection
 from django.utils import timezone
 
 from benchmarks.engine import calibrating
-from benchmarks.engine.calibrating import cases_of, unattended_calibrations, work_on_calibration
-from benchmarks.engine.canvas_sets import grow
-from benchmarks.engine.clerk import STOPPING
+from benchmarks.engine.calibrating import calibrations_without_worker, cases_of, work_on_calibration
+from benchmarks.engine.canvas_sets.generation import grow
+from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.jobs import calibrate_judge
-from benchmarks.loopback.replies import Asked, Reply
-from benchmarks.loopback.server import LoopbackServer
 from benchmarks.models import AuditEntry, JudgeCalibration, JudgeVerdict, Task
-from benchmarks.queries.calibrations import latest_calibration
-from benchmarks.services.calibration import (
+from benchmarks.queries.judges import latest_calibration
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.judges import (
     cancel_calibration,
     delete_calibration,
     examinable_metrics,
     resume_calibration,
     start_calibration,
 )
-from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import JUDGE
 from tasks_app.models import CanvasSet, Question
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tests.loopback.replies import Asked, Reply
+from tests.loopback.server import LoopbackServer
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import JUDGE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -159,9 +159,11 @@ def test_one_whose_worker_died_waits_for_another_and_one_nobody_began_is_rung_fo
     asked = {"judge_model": JUDGE, "canvas_set": canvas_set.slug, "questions": 18}
     dead, waiting, _fresh = (start_calibration(asked) for _ in range(3))
     long_ago = timezone.now() - timedelta(minutes=5)
-    JudgeCalibration.objects.filter(pk=dead.pk).update(status=Status.RUNNING, beat_at=long_ago, created_at=long_ago)
+    JudgeCalibration.objects.filter(pk=dead.pk).update(
+        status=Status.RUNNING, heartbeat_at=long_ago, created_at=long_ago
+    )
     JudgeCalibration.objects.filter(pk=waiting.pk).update(created_at=long_ago)
-    assert unattended_calibrations() == [dead.pk, waiting.pk]
+    assert calibrations_without_worker() == [dead.pk, waiting.pk]
 
 
 class Interrupted(BaseException):
@@ -187,7 +189,7 @@ def test_a_calibration_whose_worker_is_killed_goes_on_with_the_verdicts_it_has(
     server = endpoint(knowing, delay_ms=20)
     calibration = start_calibration({"judge_model": JUDGE, "canvas_set": canvas_set.slug, "questions": 18})
     with monkeypatch.context() as dying:
-        dying.setattr(calibrating, "BEAT_SECONDS", 0.01)
+        dying.setattr(calibrating, "HEARTBEAT_SECONDS", 0.01)
         killed_after(20, dying)
         with pytest.raises(Interrupted):
             work_on_calibration(calibration.pk)
@@ -195,9 +197,9 @@ def test_a_calibration_whose_worker_is_killed_goes_on_with_the_verdicts_it_has(
     stored = calibration.verdicts.count()
     assert (calibration.status, calibration.done) == (Status.RUNNING, stored)
     assert 20 <= stored < calibration.total
-    JudgeCalibration.objects.update(beat_at=timezone.now() - timedelta(minutes=5))
+    JudgeCalibration.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=5))
     server.delay_ms = 0
-    unattended_calibrations()
+    calibrations_without_worker()
     assert work_on_calibration(calibration.pk)
     calibration.refresh_from_db()
     assert (calibration.status, calibration.done) == (Status.COMPLETED, calibration.total)

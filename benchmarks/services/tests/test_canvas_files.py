@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from benchmarks.models import Task
-from benchmarks.services import canvas_files
-from benchmarks.services.canvas_files import export_canvases, import_canvases
-from benchmarks.services.canvas_sets import audit_canvas_set
+from benchmarks.services.canvas_sets import files
+from benchmarks.services.canvas_sets.control import audit_canvas_set
+from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
 from tasks_app.loader import build_canvas
 from tasks_app.models import CanvasSet, Question
+from tests.support.canvas_sets import canvas_run, make_canvas_set
 
 ORIGINAL = os.environ.get("CODEFORGE_ORIGINAL_CANVASES")
 
@@ -117,7 +117,7 @@ def test_every_broken_file_is_named_and_nothing_is_stored(tmp_path: Path) -> Non
 
 @pytest.mark.django_db
 def test_very_many_broken_files_are_told_in_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canvas_files, "MOST_TOLD", 2)
+    monkeypatch.setattr(files, "MOST_TOLD", 2)
     for number in range(5):
         (tmp_path / f"canvas_3_{number}.json").write_text("{")
     with pytest.raises(InvalidRequest) as refusal:

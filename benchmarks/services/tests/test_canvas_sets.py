@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from benchmarks import jobs
-from benchmarks.engine import canvas_sets as engine
+from benchmarks.engine.canvas_sets import generation as engine
 from benchmarks.models import Dataset, DatasetVersion, Task
-from benchmarks.services.canvas_requests import LARGEST_SEED, MOST_CANVASES, canvas_spec
-from benchmarks.services.canvas_sets import (
+from benchmarks.services.canvas_sets.control import (
     audit_canvas_set,
     canvas_set_of,
     continue_drawing,
@@ -18,11 +17,12 @@ from benchmarks.services.canvas_sets import (
     generate_canvas_set,
     request_canvas_set,
 )
+from benchmarks.services.canvas_sets.request import LARGEST_SEED, MOST_CANVASES, canvas_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs import start_run
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import make_dataset
+from benchmarks.services.runs.control import start_run
 from tasks_app.models import Canvas, CanvasSet, Question
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import make_dataset
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.sandbox import sandbox
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.run_request import validated
-from benchmarks.tests.factories import MODEL, config_for, make_dataset, make_task
+from benchmarks.services.runs.request import validated
+from tests.support.factories import MODEL, config_for, make_dataset, make_task
 
 pytestmark = pytest.mark.django_db
 ASKED = {"dataset": "coding", "model": MODEL, "metrics": ["code_tests"]}

@@ -9,26 +9,26 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.queries.statistics import contamination_check
-from benchmarks.services import canvas_sets as drawing
-from benchmarks.services.contamination import check_contamination
+from benchmarks.services.canvas_sets import control as drawing
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs import start_run
+from benchmarks.services.runs.contamination import check_contamination
+from benchmarks.services.runs.control import start_run
 from benchmarks.statistics.contamination import Sample, published_against_fresh
-from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
-from benchmarks.tests.factories import make_dataset, make_run
 from tasks_app.models import CanvasSet
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
 
 
 def ended(run: Run) -> Run:
-    while attend(run.pk):
+    while work_on_run_once(run.pk):
         pass
     run.refresh_from_db()
     return run
@@ -123,7 +123,7 @@ def test_a_run_over_part_of_a_set_gets_as_many_fresh_canvases(published: CanvasS
 
 
 def test_the_run_waits_for_all_its_canvases(published: CanvasSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.services.contamination.DRAWN_AT_ONCE", 30)
+    monkeypatch.setattr("benchmarks.services.runs.contamination.DRAWN_AT_ONCE", 30)
     monkeypatch.setattr(drawing, "_have_it_drawn", lambda canvas_set: None)
     run = canvas_run(published, "baseline/reference", tasks=["existence"])
     fresh = check_contamination(run)

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from benchmarks.models import Dataset
-from benchmarks.services.datasets import accept_file, keep_dataset, save_edited_version, sync_datasets
+from benchmarks.services.datasets.files import accept_file, keep_dataset, save_edited_version, sync_datasets
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.tests.dataset_folder import (
     BROKEN,
@@ -22,7 +22,7 @@ from benchmarks.services.tests.dataset_folder import (
     spec,
     stored_file,
 )
-from benchmarks.tests.factories import make_dataset
+from tests.support.factories import make_dataset
 
 pytestmark = pytest.mark.django_db
 

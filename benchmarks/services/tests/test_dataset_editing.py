@@ -13,10 +13,10 @@ from django.utils import timezone
 from benchmarks.dataset_format import DatasetSpec, parse_dataset
 from benchmarks.dataset_format.tests.examples import FULL
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
-from benchmarks.services import dataset_editing as editing
-from benchmarks.services.datasets import import_dataset, spec_of
+from benchmarks.services.datasets import editing
+from benchmarks.services.datasets.files import import_dataset, spec_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.tests.factories import make_dataset, make_task
+from tests.support.factories import make_dataset, make_task
 
 pytestmark = pytest.mark.django_db
 

@@ -13,14 +13,8 @@ from django.utils import timezone
 
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
-from benchmarks.services import datasets as service
-from benchmarks.services.datasets import (
-    Change,
-    import_dataset,
-    save_edited_version,
-    spec_of,
-    sync_datasets,
-)
+from benchmarks.services.datasets import files as service
+from benchmarks.services.datasets.files import Change, import_dataset, save_edited_version, spec_of, sync_datasets
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.tests.dataset_folder import BROKEN, FIRST, SECOND, changes, current, spec, stored_file
 

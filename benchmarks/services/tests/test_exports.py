@@ -14,10 +14,10 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from benchmarks.models import Result, Run
-from benchmarks.services import exports
-from benchmarks.tests.canvas_sets import canvas_run, make_canvas_set
-from benchmarks.tests.factories import make_dataset
-from frontend.tests.factories import make_scored_run
+from benchmarks.services.runs import exports
+from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,8 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.engine.attendance import attend
-from benchmarks.external.tests.logs import (
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.imports.tests.logs import (
     inspect_log,
     inspect_sample,
     promptfoo_results,
@@ -25,11 +25,11 @@ from benchmarks.external.tests.logs import (
 )
 from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Outcome, Result, Run, RunStatus, Score
 from benchmarks.queries.statistics import compared_runs
-from benchmarks.services import runs
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.external_runs import import_runs
-from benchmarks.services.verification import verify_run
-from benchmarks.tests.factories import make_dataset, make_run, make_task
+from benchmarks.services.imports import import_runs
+from benchmarks.services.runs import control
+from benchmarks.services.runs.verification import verify_run
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,7 +48,7 @@ def test_a_run_is_stored_as_one_that_has_ended(tmp_path: Path) -> None:
     run = take(tmp_path, failing_log())
     run.refresh_from_db()
     assert (run.status, run.total, run.done, run.errors) == (RunStatus.COMPLETED_WITH_ERRORS, 3, 3, 1)
-    assert (run.model, run.dataset.slug, run.external_tool) == ("vendor/model", "inspect-sums", "Inspect")
+    assert (run.model, run.dataset.slug, run.import_tool) == ("vendor/model", "inspect-sums", "Inspect")
     assert run.metrics == ["inspect:match", "exact_match"]
     assert run.summary["metrics"]["inspect:match"]["mean"] == 0.5
     assert run.summary["metrics"]["inspect:match"]["n"] == 2
@@ -83,7 +83,7 @@ def test_equal_tasks_of_two_models_are_one_version(tmp_path: Path) -> None:
 def test_it_is_compared_with_a_run_made_here_on_the_same_tasks(tmp_path: Path) -> None:
     external = take(tmp_path, inspect_log())
     ours = make_run(external.dataset, model="baseline/empty", metrics=["exact_match"])
-    attend(ours.pk)
+    work_on_run_once(ours.pk)
     ours.refresh_from_db()
     (compared,) = compared_runs([external, ours])
     assert (compared.metric, compared.comparison.n_shared, compared.comparison.difference) == ("exact_match", 3, -1.0)
@@ -120,7 +120,7 @@ def test_a_dataset_that_was_not_imported_is_not_touched(tmp_path: Path) -> None:
 
 def test_nothing_of_it_can_be_asked_again(tmp_path: Path, client: Client) -> None:
     run = take(tmp_path, failing_log())
-    for ask in (runs.resume_run, runs.retry_failed, runs.start_again, verify_run):
+    for ask in (control.resume_run, control.retry_failed, control.start_again, verify_run):
         with pytest.raises(NotPossible, match="made by Inspect"):
             ask(run)
     answer = client.post(f"/api/v1/benchmarks/runs/{run.pk}/retry-failed")
@@ -134,7 +134,7 @@ def test_nothing_of_it_can_be_asked_again(tmp_path: Path, client: Client) -> Non
 def test_every_page_shows_it_and_says_that_it_is_external(tmp_path: Path, admin_client: Client, document: Any) -> None:
     run = take(tmp_path, document)
     ours = make_run(run.dataset, model="baseline/empty", metrics=["exact_match"])
-    attend(ours.pk)
+    work_on_run_once(ours.pk)
     result = run.results.first()
     assert result is not None
     for address in (
@@ -153,13 +153,13 @@ def test_every_page_shows_it_and_says_that_it_is_external(tmp_path: Path, admin_
     assert "Retry failed" not in shown
     assert "Run again" not in shown
     answer = admin_client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()
-    assert answer["external_format"] == run.external_format
+    assert answer["import_format"] == run.import_format
     for form in ("csv", "jsonl", "html"):
         assert admin_client.get(f"/runs/{run.pk}/export.{form}").getvalue()
 
 
 def test_it_is_deleted_like_any_other(tmp_path: Path) -> None:
-    runs.delete_run(take(tmp_path, inspect_log()))
+    control.delete_run(take(tmp_path, inspect_log()))
     assert not Run.objects.exists()
 
 
@@ -250,5 +250,5 @@ def test_a_file_with_anything_in_any_place_is_taken_over_whole_or_not_at_all(
             return
     for one in found:
         assert one.run.results.count() == one.run.total > 0
-        assert one.run.summarised_at is not None
-        runs.delete_run(one.run)
+        assert one.run.summarized_at is not None
+        control.delete_run(one.run)

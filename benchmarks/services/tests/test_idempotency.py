@@ -11,10 +11,10 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import IdempotencyKey, Run
-from benchmarks.services import idempotency
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.idempotency import start_run_once
-from benchmarks.tests.factories import make_dataset
+from benchmarks.services.runs import idempotency
+from benchmarks.services.runs.idempotency import start_run_once
+from tests.support.factories import make_dataset
 
 RUNS = "/api/v1/benchmarks/runs"
 REQUEST = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}

@@ -12,18 +12,18 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.engine.attendance import attend
-from benchmarks.engine.verifying import verify_prompts
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.models import TERMINAL, AuditEntry, CachedReply, Run, RunStatus, Score, Transcript
-from benchmarks.services import retention
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.summary.verification import verify_prompts
+from benchmarks.models import TERMINAL, AuditEntry, CachedResponse, Run, RunStatus, Score, Transcript
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.exports import CONTENT_TYPES, export_pieces
-from benchmarks.services.retention import prune_texts
-from benchmarks.services.runs import resume_run, retry_failed
-from benchmarks.tests.factories import make_dataset, make_run
+from benchmarks.services.operations import retention
+from benchmarks.services.operations.retention import prune_texts
+from benchmarks.services.runs.control import resume_run, retry_failed
+from benchmarks.services.runs.exports import CONTENT_TYPES, export_pieces
 from benchmarks.worker import prune_old_texts
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MONTH = timedelta(days=30)
@@ -43,9 +43,9 @@ def old_run(endpoint: Callable[..., LoopbackServer]) -> Run:
     """A whole run, judged, that ended a year ago."""
     endpoint(said)
     run = make_run(make_dataset(3), metrics=["correctness", "contains"], use_cache=True)
-    attend(run.pk)
+    work_on_run_once(run.pk)
     aged(run)
-    CachedReply.objects.update(created_at=timezone.now() - 12 * MONTH)
+    CachedResponse.objects.update(created_at=timezone.now() - 12 * MONTH)
     return run
 
 
@@ -55,7 +55,7 @@ def aged(run: Run, **fields: Any) -> None:
 
 
 def everything_stored() -> str:
-    return json.dumps([list(model.objects.values()) for model in (Transcript, Score, CachedReply)], default=str)
+    return json.dumps([list(model.objects.values()) for model in (Transcript, Score, CachedResponse)], default=str)
 
 
 def test_texts_go_and_numbers_stay(old_run: Run) -> None:
@@ -151,7 +151,7 @@ def test_workers_hold_to_the_configured_policy(old_run: Run, settings: Any, days
 
 def test_every_page_says_that_texts_were_pruned(old_run: Run, client: Client) -> None:
     other = make_run(old_run.dataset, model="baseline/reference", metrics=["contains"])
-    attend(other.pk)
+    work_on_run_once(other.pk)
     prune_texts(MONTH)
     pruned = f"pruned on {timezone.now():%Y-%m-%d}"
     result = old_run.results.order_by("position")[0]

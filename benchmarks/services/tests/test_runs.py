@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.services.runs import request_of, start_again
-from benchmarks.tests.factories import config_for, make_dataset, make_run
+from benchmarks.services.runs.control import request_of, start_again
+from tests.support.factories import config_for, make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
 

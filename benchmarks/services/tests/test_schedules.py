@@ -15,19 +15,19 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from benchmarks import worker
-from benchmarks.engine.attendance import attend
-from benchmarks.engine.posting import send_due
-from benchmarks.loopback.replies import Asked
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, ScheduledRun, ScoreNotice
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.webhooks.delivery import send_due
+from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.queries.schedules import LEVEL, earlier_runs
-from benchmarks.services import schedules
+from benchmarks.services.access import put_into_group
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.groups import put_into_group
-from benchmarks.services.runs import cancel_run
-from benchmarks.services.schedules import delete_schedule, dismiss_notice, save_schedule, start_due
-from benchmarks.tests.factories import MODEL, make_dataset
-from benchmarks.tests.receiver import SECRET, SECRET_ENV, receiving
+from benchmarks.services.runs.control import cancel_run
+from benchmarks.services.schedules import control
+from benchmarks.services.schedules.control import delete_schedule, dismiss_notice, save_schedule, start_due
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import MODEL, make_dataset
+from tests.support.receiver import SECRET, SECRET_ENV, receiving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -72,7 +72,7 @@ def night(schedule: Schedule) -> Run:
     """The run of the schedule's next turn, worked on to its end and held against the one before."""
     schedule.refresh_from_db()
     [run] = start_due(schedule.next_run_at + timedelta(minutes=1))
-    attend(run.pk)
+    work_on_run_once(run.pk)
     worker.follow_schedules()
     run.refresh_from_db()
     return run
@@ -165,7 +165,7 @@ def test_an_unexpected_error_is_kept_and_costs_one_turn(endpoint: Endpoint, monk
     schedule = nightly(endpoint)
     due = schedule.next_run_at
     with monkeypatch.context() as broken:
-        broken.setattr(schedules, "start_run", lambda *args: 1 / 0)
+        broken.setattr(control, "start_run", lambda *args: 1 / 0)
         assert start_due(due) == []
     assert "unexpected error" in problem(schedule)
     assert len(start_due(due + timedelta(days=1))) == 1
@@ -213,7 +213,7 @@ def test_a_real_drop_gives_a_notice_for_each_metric_and_a_message(
         settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"webhooks": {"ops": hook}})
         second = night(schedule)
         assert send_due() == 1
-    notices = ScoreNotice.objects.order_by("pk")
+    notices = ScoreDrop.objects.order_by("pk")
     assert [notice.metric for notice in notices] == ["exact_match", "contains"]
     for notice in notices:
         assert notice.turn.run == second
@@ -239,7 +239,7 @@ def test_noise_gives_no_notice(endpoint: Endpoint) -> None:
     means = [run.summary["metrics"]["exact_match"]["mean"] for run in runs]
     assert any(later < earlier for earlier, later in pairwise(means))
     assert ScheduledRun.objects.exclude(compared_with=None).count() == 5
-    assert not ScoreNotice.objects.exists()
+    assert not ScoreDrop.objects.exists()
 
 
 def test_a_model_that_gets_better_gives_no_notice(endpoint: Endpoint) -> None:
@@ -248,7 +248,7 @@ def test_a_model_that_gets_better_gives_no_notice(endpoint: Endpoint) -> None:
     night(schedule)
     model.wrong = 0.0
     night(schedule)
-    assert not ScoreNotice.objects.exists()
+    assert not ScoreDrop.objects.exists()
 
 
 def test_a_run_is_held_against_the_latest_that_completed(endpoint: Endpoint) -> None:
@@ -262,7 +262,7 @@ def test_a_run_is_held_against_the_latest_that_completed(endpoint: Endpoint) -> 
     last = night(schedule)
     assert ScheduledRun.objects.get(run=stopped).compared_at is None
     assert ScheduledRun.objects.get(run=last).compared_with == first
-    assert ScoreNotice.objects.filter(turn__run=last).exists()
+    assert ScoreDrop.objects.filter(turn__run=last).exists()
 
 
 def test_a_score_that_sinks_slowly_is_noticed_against_the_beginning_and_then_begins_anew(endpoint: Endpoint) -> None:
@@ -270,12 +270,12 @@ def test_a_score_that_sinks_slowly_is_noticed_against_the_beginning_and_then_beg
     schedule = nightly(endpoint, model)
     first = night(schedule)
     nights = [first]
-    while not ScoreNotice.objects.exists():
+    while not ScoreDrop.objects.exists():
         assert len(nights) < 12, "a loss of four tasks a night goes unnoticed"
         model.lost += 4
         nights.append(night(schedule))
     assert len(nights) > 3, "it was no slow decline"
-    [notice] = ScoreNotice.objects.filter(metric="exact_match")
+    [notice] = ScoreDrop.objects.filter(metric="exact_match")
     assert (notice.turn.run, notice.turn.compared_with, notice.compared_with) == (nights[-1], nights[-2], first)
     assert f"run {first.pk}" in notice.sentence
     assert notice.p_adjusted <= LEVEL / 2
@@ -283,7 +283,7 @@ def test_a_score_that_sinks_slowly_is_noticed_against_the_beginning_and_then_beg
     later = night(schedule)
     turn = ScheduledRun.objects.get(run=later)
     assert [run.pk for run in earlier_runs(turn)] == [later.pk - 1]
-    assert ScoreNotice.objects.filter(metric="exact_match").count() == 1
+    assert ScoreDrop.objects.filter(metric="exact_match").count() == 1
 
 
 def test_a_changed_request_has_nothing_to_be_compared_with(endpoint: Endpoint) -> None:
@@ -296,7 +296,7 @@ def test_a_changed_request_has_nothing_to_be_compared_with(endpoint: Endpoint) -
     turn = ScheduledRun.objects.get(run=run)
     assert turn.compared_at is not None
     assert turn.compared_with is None
-    assert not ScoreNotice.objects.exists()
+    assert not ScoreDrop.objects.exists()
 
 
 def test_a_turn_is_compared_once(endpoint: Endpoint) -> None:
@@ -306,11 +306,11 @@ def test_a_turn_is_compared_once(endpoint: Endpoint) -> None:
     model.wrong = 0.5
     run = night(schedule)
     turn = ScheduledRun.objects.get(run=run)
-    notices = list(ScoreNotice.objects.all())
+    notices = list(ScoreDrop.objects.all())
     worker.follow_schedules()
-    again = [ScoreNotice(turn=turn, metric="x", difference=-1, low=-1, high=-1, p_adjusted=0, n_shared=1)]
-    assert not schedules.keep_findings(turn, None, again)
-    assert list(ScoreNotice.objects.all()) == notices
+    again = [ScoreDrop(turn=turn, metric="x", difference=-1, low=-1, high=-1, p_adjusted=0, n_shared=1)]
+    assert not control.keep_findings(turn, None, again)
+    assert list(ScoreDrop.objects.all()) == notices
 
 
 def test_what_cannot_be_compared_keeps_no_other_waiting(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,7 +335,7 @@ def test_a_notice_is_dismissed_once_and_that_is_recorded(endpoint: Endpoint) -> 
     night(schedule)
     model.wrong = 0.5
     night(schedule)
-    notice = ScoreNotice.objects.earliest("pk")
+    notice = ScoreDrop.objects.earliest("pk")
     ada, grace = User.objects.create_user("ada"), User.objects.create_user("grace")
     dismiss_notice(notice, ada)
     dismiss_notice(notice, grace)

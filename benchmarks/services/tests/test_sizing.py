@@ -8,14 +8,13 @@ import pytest
 
 from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.pace import Load, duration_range, seconds_for_answer
-from benchmarks.services.planning import plan_run
-from benchmarks.services.sizing import size_for
+from benchmarks.services.runs.estimate import Load, duration_range, plan_run, seconds_for_answer
+from benchmarks.services.runs.sizing import size_for
 from benchmarks.statistics.planning import PairedDesign, Range, tasks_needed
-from benchmarks.tests.canvas_sets import make_canvas_set
-from benchmarks.tests.factories import MODEL, config_for, make_dataset
 from codeforge.config import Limits, ModelConfig
-from frontend.tests.factories import make_scored_run
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import MODEL, config_for, make_dataset
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
 ASKED = {"dataset": "sums", "model": MODEL, "metrics": ["exact_match"]}

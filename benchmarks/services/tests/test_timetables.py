@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.services.timetables import read_timetable
+from benchmarks.services.schedules.timetable import read_timetable
 
 BERLIN = ZoneInfo("Europe/Berlin")
 """Puts its clocks forward on 2026-03-29 at 2:00 and back on 2026-10-25 at 3:00."""

@@ -8,29 +8,29 @@ from typing import Any
 
 import pytest
 
-from benchmarks.engine import verifying
-from benchmarks.engine.attendance import attend
-from benchmarks.loopback.server import LoopbackServer
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.summary import verification
 from benchmarks.models import Run, Task, Transcript
-from benchmarks.services.canvas_sets import generate_canvas_set
+from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.verification import verify_run
-from benchmarks.tests.factories import MODEL, make_dataset, make_run, make_task
+from benchmarks.services.runs.verification import verify_run
 from codeforge.config import ModelConfig
 from tasks_app.models import Question
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import MODEL, make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
 
 
 def worked(run: Run) -> Run:
-    attend(run.pk)
+    work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
 
 
 def test_the_prompts_of_an_untouched_run_hold(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "BATCH", 3)
+    monkeypatch.setattr(verification, "BATCH", 3)
     endpoint()
     task = make_task(9, context=["One", "Two"])
     run = worked(make_run(make_dataset([make_task(1), make_task(2), task]), repeats=3, system_prompt="Be brief."))

@@ -11,9 +11,9 @@ from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
 from benchmarks.models import Dataset, Run
-from benchmarks.services.datasets import sync_datasets
+from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs import start_run
+from benchmarks.services.runs.control import start_run
 from codeforge.supervisor import Process, supervise
 
 HOST = "127.0.0.1"

@@ -7,8 +7,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError, CommandParser
 
+from benchmarks.services.access import GROUPS, make_groups, put_into_group
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.groups import GROUPS, make_groups, put_into_group
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
-from benchmarks.engine.presence import alive_on
+from benchmarks.engine.workers import alive_on
 
 
 class Command(BaseCommand):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.tests.services import missing
-from benchmarks.tests.stack import ROOT
 from frontend.tests.browser.site import ADMIN, PASSWORD, Site, seeded_site
 from frontend.tests.browser.visiting import OPTIONS, Visit, new_context, visit
+from tests.support.services import missing
+from tests.support.stack import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

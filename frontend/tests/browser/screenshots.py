@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
-from benchmarks.tests.stack import ROOT
 from frontend.tests.browser.conftest import chromium
 from frontend.tests.browser.site import Site, seeded_site
 from frontend.tests.browser.visiting import OPTIONS, Visit, new_context, visit
+from tests.support.stack import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

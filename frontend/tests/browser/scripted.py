@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.dataset_format import TaskSpec, parse_dataset
-from benchmarks.loopback.faults import FAULTS, Fault
-from benchmarks.loopback.replies import Asked, Reply
 from tasks_app.solver import Unsolvable, solve
+from tests.loopback.faults import FAULTS, Fault
+from tests.loopback.replies import Asked, Reply
 
 SKILL = {"large": 0.97, "medium": 0.82, "small": 0.6}
 STRAIN = {"large": 0.025, "medium": 0.05, "small": 0.06}

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.dataset_format import DatasetSpec, TaskSpec, dump_dataset
-from benchmarks.loopback.hosting import serve
-from benchmarks.loopback.server import LoopbackServer
-from benchmarks.tests.stack import ROOT, Stack, installed
 from frontend.tests.browser.scripted import HOSTILE, ScriptedModels
+from tests.loopback.hosting import serve
+from tests.loopback.server import LoopbackServer
+from tests.support.stack import ROOT, Stack, installed
 
 ADMIN, READER, PASSWORD = "ada", "grace", "a long walk by the river"
 API = "/api/v1/benchmarks"

@@ -1,0 +1,157 @@
+"""What the API answers about canvas sets. What it accepts for one is ``services.canvas_requests.CanvasSetRequest``.
+
+The REST API of canvas sets: what there is, each canvas with its questions, and asking for more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from benchmarks.api import filters
+from benchmarks.api.pagination import Pages
+from benchmarks.api.permissions import ReadOrEdit
+from benchmarks.api.views import NOT_NOW, REFUSED
+from benchmarks.services.canvas_sets.control import delete_canvas_set, request_canvas_set
+from benchmarks.services.canvas_sets.request import CanvasSetRequest
+from tasks_app.models import Canvas, CanvasSet, Question
+
+
+class CanvasSetSerializer(serializers.ModelSerializer[CanvasSet]):
+    dataset = serializers.CharField(source="dataset.slug", help_text="The dataset that a run names")
+    tasks = serializers.IntegerField(source="dataset.current_version.task_count", default=0)
+
+    class Meta:
+        model = CanvasSet
+        fields: tuple[str, ...] = (
+            "slug",
+            "name",
+            "origin",
+            "seed",
+            "generator_version",
+            "shapes_low",
+            "shapes_high",
+            "tracking_steps",
+            "task_classes",
+            "count",
+            "wanted",
+            "audited",
+            "error_message",
+            "not_applicable",
+            "dataset",
+            "tasks",
+            "created_at",
+        )
+
+
+class CanvasSetDetailSerializer(CanvasSetSerializer):
+    audit = serializers.DictField(help_text="Answer balance, guess scores, duplicates and solver agreement by class")
+
+    class Meta(CanvasSetSerializer.Meta):
+        fields = (*CanvasSetSerializer.Meta.fields, "audit")
+
+
+class ShapeSerializer(serializers.Serializer[Any]):
+    shape = serializers.CharField()
+    color = serializers.CharField()
+    size = serializers.CharField()
+    center = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
+
+
+class QuestionSerializer(serializers.ModelSerializer[Question]):
+    task = serializers.CharField(source="task_name")
+    examples = serializers.ListField(
+        child=serializers.ListField(), help_text="[question, answer] shown first in few-shot runs"
+    )
+
+    class Meta:
+        model = Question
+        fields = ("task", "question", "answer", "examples", "difficulty", "audit", "audit_note")
+
+
+class CanvasSerializer(serializers.ModelSerializer[Canvas]):
+    id = serializers.CharField(
+        source="__str__", help_text="As in its file's name, and before / in the ids of its tasks"
+    )
+    shapes = ShapeSerializer(many=True)
+    descriptions = serializers.DictField(child=serializers.CharField())
+    questions = QuestionSerializer(many=True)
+
+    class Meta:
+        model = Canvas
+        fields = ("id", "index", "n_shapes", "number", "shapes", "descriptions", "questions")
+
+
+SLUG = "[-a-zA-Z0-9_]{1,100}"
+
+
+class CanvasPages(Pages):
+    page_size = 20
+    max_page_size = 100
+
+
+class CanvasSetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[CanvasSet]):
+    """Canvas sets, newest first. Each is a dataset: a run names its slug."""
+
+    queryset = CanvasSet.objects.select_related("dataset__current_version").order_by("-id")
+    serializer_class = CanvasSetSerializer
+    permission_classes = (ReadOrEdit,)
+    lookup_field = "slug"
+    lookup_value_regex = SLUG
+    filterset_class = filters.CanvasSetFilter
+
+    def get_queryset(self) -> QuerySet[CanvasSet]:
+        queryset = super().get_queryset()
+        return queryset if self.action == "retrieve" else queryset.defer("audit")
+
+    def get_serializer_class(self) -> type[CanvasSetSerializer]:
+        return CanvasSetDetailSerializer if self.action == "retrieve" else CanvasSetSerializer
+
+    @extend_schema(request=CanvasSetRequest, responses={202: CanvasSetSerializer, 400: REFUSED})
+    def create(self, request: Request) -> Response:
+        """Ask for a set, or for more of one: a job draws it. ``count`` grows to ``wanted`` meanwhile."""
+        canvas_set = request_canvas_set(request.data, request.user)
+        location = request.build_absolute_uri(f"/api/v1/benchmarks/canvas-sets/{canvas_set.slug}")
+        answer = CanvasSetSerializer(self.get_queryset().get(pk=canvas_set.pk)).data
+        return Response(answer, status=status.HTTP_202_ACCEPTED, headers={"Location": location})
+
+    @extend_schema(responses={204: None, 409: NOT_NOW})
+    def destroy(self, request: Request, slug: str) -> Response:
+        """Delete a set that no run has used, with its dataset."""
+        delete_canvas_set(self.get_object(), request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class CanvasList(ListAPIView[Canvas]):
+    """A set's canvases in order, with shapes, descriptions and questions."""
+
+    queryset = Canvas.objects.none()
+    serializer_class = CanvasSerializer
+    filterset_class = filters.CanvasFilter
+    pagination_class = CanvasPages
+
+    def get_queryset(self) -> QuerySet[Canvas]:
+        return _canvases(self.kwargs["slug"])
+
+
+class CanvasDetail(RetrieveAPIView[Canvas]):
+    """One canvas of a set, by its place."""
+
+    queryset = Canvas.objects.none()
+    serializer_class = CanvasSerializer
+    lookup_field = "index"
+
+    def get_queryset(self) -> QuerySet[Canvas]:
+        return _canvases(self.kwargs["slug"])
+
+
+def _canvases(slug: str) -> QuerySet[Canvas]:
+    canvas_set = get_object_or_404(CanvasSet.objects.only("id"), slug=slug)
+    return Canvas.objects.filter(canvas_set=canvas_set).order_by("index").prefetch_related("questions")

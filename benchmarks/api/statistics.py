@@ -1,0 +1,305 @@
+"""What the API answers about how sure one may be: intervals, comparisons, thresholds, reliability, sizes of runs.
+
+The REST API of what results mean: statistics of a run, comparisons of runs, the size a run should have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from benchmarks.api.serializers import PlanSerializer, RunSerializer
+from benchmarks.api.views import NOT_NOW, REFUSED
+from benchmarks.models import Run
+from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
+from benchmarks.queries.statistics import (
+    Compared,
+    ContaminationCheck,
+    common_metrics,
+    compared_runs,
+    contamination_check,
+)
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.runs.contamination import check_contamination
+from benchmarks.services.runs.request import RunRequest
+from benchmarks.services.runs.sizing import SizeQuestion, size_as_asked
+
+
+class IntervalSerializer(serializers.Serializer[Any]):
+    """A mean with its 95 % bounds, all ``null`` where there is none; ``note`` says what limits it."""
+
+    mean = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    n_clusters = serializers.IntegerField(allow_null=True, help_text="Canvases, or tasks of a run with repeats")
+    method = serializers.CharField()
+    note = serializers.CharField(allow_blank=True)
+
+
+class CorrectedGroupSerializer(serializers.Serializer[Any]):
+    group = serializers.CharField(allow_blank=True, help_text="Task class; empty for all tasks with choices")
+    guess = serializers.FloatField(help_text="The expected score of a guess")
+    raw = IntervalSerializer()
+    corrected = IntervalSerializer()
+
+
+class ChanceSerializer(serializers.Serializer[Any]):
+    groups = CorrectedGroupSerializer(many=True)
+    average = IntervalSerializer(help_text="The plain average of the corrected scores")
+    left_out = serializers.ListField(child=serializers.CharField(), help_text="Without scores, or with no guess rate")
+
+
+class LevelSerializer(serializers.Serializer[Any]):
+    difficulty = serializers.FloatField()
+    mean = serializers.FloatField()
+    n = serializers.IntegerField()
+
+
+class ThresholdSerializer(serializers.Serializer[Any]):
+    """The difficulty at which the corrected score is one half; a bound that the data leave open is ``null``."""
+
+    measure = serializers.CharField(help_text="n_shapes, tracking_steps or inference_steps")
+    group = serializers.CharField(allow_blank=True, help_text="Task class; empty for all together")
+    guess = serializers.FloatField()
+    status = serializers.CharField(help_text="fitted, too_few, beyond, before or flat")
+    threshold = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    slope = serializers.FloatField(allow_null=True)
+    lapse = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    note = serializers.CharField(allow_blank=True)
+    levels = LevelSerializer(many=True)
+
+
+class JudgeSpreadSerializer(serializers.Serializer[Any]):
+    """Over answers to one task that came back word for word alike and were judged each time."""
+
+    deviation = serializers.FloatField(allow_null=True)
+    widest = serializers.FloatField(allow_null=True)
+    alpha = serializers.FloatField(allow_null=True)
+    n_answers = serializers.IntegerField()
+
+
+class ReliabilitySerializer(serializers.Serializer[Any]):
+    pass_at = serializers.DictField(child=IntervalSerializer(), help_text="k → share with one of k tries right")
+    pass_hat = serializers.DictField(child=IntervalSerializer(), help_text="k → share with all of k tries right")
+    flipped = IntervalSerializer(help_text="Share of the repeated tasks whose tries are not all alike")
+    agreement = IntervalSerializer(help_text="The chance that two tries of one task agree")
+    alpha = serializers.FloatField(allow_null=True, help_text="Krippendorff's α of the tries")
+    n_tasks = serializers.IntegerField()
+    n_repeated = serializers.IntegerField()
+    judge = JudgeSpreadSerializer(required=False)
+
+
+class StratumSerializer(IntervalSerializer):
+    n_shapes = serializers.IntegerField()
+    asked = serializers.IntegerField(help_text="Canvases asked about")
+
+
+class AdaptiveSerializer(serializers.Serializer[Any]):
+    """How an adaptive run stopped. Its intervals are confidence sequences, which hold at every look at once."""
+
+    target_half_width = serializers.FloatField()
+    max_canvases = serializers.IntegerField()
+    canvases = serializers.IntegerField()
+    strata = StratumSerializer(many=True)
+    overall = IntervalSerializer(help_text="The plain average over the numbers of shapes")
+    reached = serializers.BooleanField()
+    reason = serializers.CharField()
+    without_scores = serializers.ListField(child=serializers.CharField())
+
+
+class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
+    """Published minus fresh, in scores from 0 to 1; numbers are ``null`` until both runs have ended."""
+
+    published = serializers.IntegerField(source="published.pk", help_text="The run on the published set")
+    fresh = serializers.IntegerField(source="fresh.pk", help_text="The run on fresh canvases")
+    difference = serializers.FloatField(source="found.difference", default=None, allow_null=True)
+    low = serializers.FloatField(source="found.low", default=None, allow_null=True)
+    high = serializers.FloatField(source="found.high", default=None, allow_null=True)
+    p_value = serializers.FloatField(source="found.p_value", default=None, allow_null=True)
+    n_published = serializers.IntegerField(source="found.n_published", default=None, allow_null=True)
+    n_fresh = serializers.IntegerField(source="found.n_fresh", default=None, allow_null=True)
+    left_out = serializers.ListField(
+        child=serializers.CharField(), source="found.left_out", default=list, help_text="Shapes with one side only"
+    )
+    sentence = serializers.CharField()
+
+
+class StatisticsSerializer(serializers.ModelSerializer[Run]):
+    """Everything that is known of a run's scores, as it was computed when the run ended."""
+
+    metrics = serializers.DictField(child=IntervalSerializer(), source="summary.metrics", default=dict)
+    breakdown = serializers.DictField(
+        help_text="Facet → level → metric → mean, and the surface over shapes and classes"
+    )
+    chance = serializers.DictField(child=ChanceSerializer(), source="summary.chance", default=dict)
+    thresholds = ThresholdSerializer(many=True, source="summary.thresholds", default=list)
+    reliability = serializers.DictField(child=ReliabilitySerializer(), source="summary.reliability", default=dict)
+
+    adaptive = AdaptiveSerializer(source="summary.adaptive", default=None, allow_null=True)
+    contamination = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = (
+            "id",
+            "status",
+            "summarized_at",
+            "metrics",
+            "breakdown",
+            "chance",
+            "thresholds",
+            "reliability",
+            "adaptive",
+            "contamination",
+        )
+
+    @extend_schema_field(ContaminationSerializer(allow_null=True))
+    def get_contamination(self, run: Run) -> dict[str, Any] | None:
+        check = contamination_check(run)
+        return None if check is None else dict(ContaminationSerializer(check).data)
+
+
+class ComparedRunSerializer(serializers.ModelSerializer[Run]):
+    dataset = serializers.CharField(source="dataset.slug")
+    dataset_version = serializers.IntegerField(source="dataset_version.number")
+
+    class Meta:
+        model = Run
+        fields = ("id", "model", "dataset", "dataset_version", "status")
+
+
+class ComparisonSerializer(serializers.Serializer[Compared]):
+    """Run ``b`` minus run ``a`` on the tasks of identical content that both have, in scores from 0 to 1."""
+
+    a = serializers.IntegerField(source="a.pk")
+    b = serializers.IntegerField(source="b.pk")
+    metric = serializers.CharField()
+    n_shared = serializers.IntegerField(source="comparison.n_shared", help_text="Tasks with a score in both runs")
+    n_missing = serializers.IntegerField(source="comparison.n_missing", help_text="Common tasks without one")
+    n_only_a = serializers.IntegerField(source="comparison.n_only_a")
+    n_only_b = serializers.IntegerField(source="comparison.n_only_b")
+    n_clusters = serializers.IntegerField(source="comparison.n_clusters", allow_null=True)
+    n_changed = serializers.IntegerField(source="comparison.n_changed")
+    n_better = serializers.IntegerField(source="comparison.n_better")
+    n_worse = serializers.IntegerField(source="comparison.n_worse")
+    mean_a = serializers.FloatField(source="comparison.mean_a", allow_null=True)
+    mean_b = serializers.FloatField(source="comparison.mean_b", allow_null=True)
+    difference = serializers.FloatField(source="comparison.difference", allow_null=True)
+    low = serializers.FloatField(source="comparison.low", allow_null=True)
+    high = serializers.FloatField(source="comparison.high", allow_null=True)
+    p_value = serializers.FloatField(source="comparison.p_value", allow_null=True)
+    p_adjusted = serializers.FloatField(allow_null=True, help_text="Holm's, among ``family_size`` comparisons")
+    family_size = serializers.IntegerField()
+    is_clear = serializers.BooleanField()
+    worst_case = serializers.FloatField(source="comparison.worst_case", allow_null=True)
+    best_case = serializers.FloatField(source="comparison.best_case", allow_null=True)
+    effect_size = serializers.FloatField(source="comparison.effect_size", allow_null=True)
+    effect_size_name = serializers.CharField(source="comparison.effect_size_name", allow_blank=True)
+    detectable_difference = serializers.FloatField(source="comparison.detectable_difference", allow_null=True)
+    method = serializers.CharField(source="comparison.method")
+    note = serializers.CharField(source="comparison.note", allow_blank=True)
+    sentence = serializers.CharField()
+    missing_sentence = serializers.CharField(allow_blank=True)
+
+
+class ComparisonsSerializer(serializers.Serializer[Any]):
+    runs = ComparedRunSerializer(many=True)
+    metrics = serializers.ListField(child=serializers.CharField(), help_text="Scores that all these runs have")
+    comparisons = ComparisonSerializer(many=True)
+
+
+class SizeRequest(RunRequest, SizeQuestion):
+    """A request for a run, and the difference that it should be able to show."""
+
+
+class SizeSerializer(serializers.Serializer[Any]):
+    tasks = serializers.IntegerField(source="size.tasks")
+    clusters = serializers.IntegerField(source="size.clusters", help_text="Canvases, where tasks share them")
+    repeats = serializers.IntegerField(source="size.repeats")
+    needed = serializers.CharField(help_text="The size in words")
+    discordance = serializers.FloatField(
+        source="design.discordance", help_text="The share of tasks on which both runs are expected to differ"
+    )
+    assuming = serializers.CharField(help_text="What it rests on, in words")
+    tasks_there = serializers.IntegerField(source="tasks")
+    detectable = serializers.FloatField(allow_null=True, help_text="What the tasks there are can show; null: nothing")
+    available = serializers.CharField(help_text="The same in words")
+    plan = PlanSerializer(help_text="What a run of that size would take")
+
+
+class RunStatistics(APIView):
+    """Everything that is known of a run's scores."""
+
+    @extend_schema(responses=StatisticsSerializer)
+    def get(self, request: Request, pk: str) -> Response:
+        """Intervals, scores corrected for chance, thresholds and reliability, computed when the run ended."""
+        run = get_object_or_404(Run.objects.defer("environment", "parameters"), pk=pk)
+        return Response(StatisticsSerializer(run).data)
+
+
+class ContaminationCheckView(APIView):
+    """Whether a model knows a published canvas set."""
+
+    @extend_schema(request=None, responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW})
+    def post(self, request: Request, pk: str) -> Response:
+        """Ask the run's questions about canvases drawn with a new secret seed. Starts a run; its statistics tell."""
+        run = get_object_or_404(Run.objects.select_related("dataset__canvas_set"), pk=pk)
+        fresh = check_contamination(run, request.user)
+        location = request.build_absolute_uri(f"/api/v1/benchmarks/runs/{fresh.pk}")
+        answer = RunSerializer(fresh, context={"request": request}).data
+        return Response(answer, status=status.HTTP_201_CREATED, headers={"Location": location})
+
+
+class Comparisons(APIView):
+    """Runs against each other on the tasks that they share."""
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("runs", str, required=True, description=f"Two to {MOST_RUNS} numbers of runs: 12,7"),
+            OpenApiParameter("metric", str, description="Only this metric; the family stays that of all of them"),
+        ],
+        responses={200: ComparisonsSerializer, 400: REFUSED},
+    )
+    def get(self, request: Request) -> Response:
+        """Every pair of the runs on every score they have in common; p-values are adjusted for all of these (Holm)."""
+        chosen = _named_runs(request.query_params.get("runs", ""))
+        metrics = common_metrics(chosen)
+        metric = request.query_params.get("metric", "")
+        if metric and metric not in metrics:
+            known = ", ".join(metrics) or "(none)"
+            raise InvalidRequest({"metric": [f"Not a score that all these runs have. Choose from: {known}."]})
+        found = [one for one in compared_runs(chosen) if not metric or one.metric == metric]
+        answer = {"runs": chosen, "metrics": metrics, "comparisons": found}
+        return Response(ComparisonsSerializer(answer).data)
+
+
+class RunSize(APIView):
+    """How large a run has to be."""
+
+    @extend_schema(request=SizeRequest, responses={200: SizeSerializer, 400: REFUSED})
+    def post(self, request: Request) -> Response:
+        """The tasks, canvases and repeats at which a difference is seen, and what asking them takes. Starts nothing."""
+        return Response(SizeSerializer(size_as_asked(request.data)).data)
+
+
+def _named_runs(text: str) -> Sequence[Run]:
+    numbers = [part.strip() for part in text.split(",") if part.strip()]
+    if not 2 <= len(numbers) <= MOST_RUNS or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers):
+        raise InvalidRequest({"runs": [f"Name two to {MOST_RUNS} runs by their numbers, such as runs=12,7."]})
+    chosen = runs_to_compare([int(number) for number in numbers])
+    if missing := sorted({int(number) for number in numbers} - {run.pk for run in chosen}):
+        raise InvalidRequest({"runs": [f"There is no run {', '.join(map(str, missing))}."]})
+    if len(chosen) < 2:
+        raise InvalidRequest({"runs": ["A run cannot be compared with itself."]})
+    return chosen

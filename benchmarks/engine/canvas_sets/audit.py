@@ -1,0 +1,197 @@
+"""The audit of a canvas set: what the second solver says of every answer, how answers are spread, what guesses score.
+
+It is stored with the set, so that pages only read it. ``CanvasSet.audit`` is::
+
+    {"canvases": how many were audited, "duplicate_canvases": those whose shapes an earlier one has,
+     "representation": what the solver read, "tasks": {class: ``TaskAudit`` as a mapping},
+     "faults": [{"fault", "verdict", "meaning", "count"}] of an imported set}
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count
+from django.utils import timezone
+
+from benchmarks.engine.canvas_sets.rows import stored_documents
+from benchmarks.engine.execution.sql import update_rows
+from benchmarks.models import Task
+from tasks_app.canvas.audit import audit as find_faults
+from tasks_app.canvas.faults import Fault, Finding
+from tasks_app.canvas.faults import Verdict as FaultVerdict
+from tasks_app.canvas.original import OriginalCanvas
+from tasks_app.loader import CanvasDocument
+from tasks_app.models import Canvas, CanvasSet, Question
+from tasks_app.solver.audit import SURE_REPRESENTATION, AnswerAudit, Audit, audit_document
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.task import Task as CanvasTask
+
+BATCH = 500
+ANSWERS_KEPT = 24
+MOST_GUESSES = 200
+
+Tell = Callable[[int, int], None]
+"""Hears how many canvases are audited, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAudit:
+    """One task class of a set. Scores are means over its questions, as the class itself scores such an answer.
+
+    ``unchecked`` questions are of classes that the second solver does not know. ``duplicates`` ask exactly what an
+    earlier question of the set asks.
+    """
+
+    asked: int
+    not_applicable: int
+    agrees: int
+    wrong: int
+    undetermined: int
+    unchecked: int
+    duplicates: int
+    distinct_answers: int
+    answers: list[list[str | int]]
+    """[answer, how often] of the most frequent answers, first the most frequent."""
+    majority_answer: str | None
+    majority_score: float | None
+    """The score of always giving the most frequent answer."""
+    random_score: float | None
+    """The expected score of drawing one of the set's answers to the class, each alike; None for very many answers."""
+
+
+def audit_set(set_id: int, tell: Tell | None = None, *, only_new: bool = False) -> dict[str, Any]:
+    """Audit a set, or with ``only_new`` what a generated one has gained since, and store what was found."""
+    canvas_set = CanvasSet.objects.get(pk=set_id)
+    generated = canvas_set.origin == CanvasSet.Origin.GENERATED
+    begin = canvas_set.audited if only_new and generated else 0
+    faults: Counter[Fault] = Counter()
+    for start in range(begin, canvas_set.count, BATCH):
+        end = min(start + BATCH, canvas_set.count)
+        rows = [
+            row
+            for canvas, document in stored_documents(canvas_set, start, end)
+            for row in _audited(canvas, document, canvas_set, faults)
+        ]
+        with transaction.atomic():
+            update_rows(Question, ("audit", "audit_note"), rows)
+        _note(set_id, **({"audited": end} if generated and end < canvas_set.count else {}))
+        if tell is not None:
+            tell(end, canvas_set.count)
+    found = {
+        "canvases": canvas_set.count,
+        "duplicate_canvases": _duplicate_canvases(canvas_set),
+        "representation": SURE_REPRESENTATION,
+        "tasks": {name: asdict(audit) for name, audit in _task_audits(canvas_set).items()},
+        "faults": [
+            {"fault": it.slug, "verdict": it.verdict.value, "meaning": it.meaning, "count": n}
+            for it, n in faults.most_common()
+        ],
+    }
+    _note(set_id, audit=found, audited=canvas_set.count)
+    return found
+
+
+def _note(set_id: int, **fields: Any) -> None:
+    CanvasSet.objects.filter(pk=set_id).update(worked_at=timezone.now(), **fields)
+
+
+def _audited(
+    canvas: Canvas, document: CanvasDocument, canvas_set: CanvasSet, faults: Counter[Fault]
+) -> Iterable[tuple[str, str, int]]:
+    """Rows (audit, note, question id) of one canvas; the faults of an imported one are counted in ``faults``."""
+    findings: tuple[Finding, ...] = ()
+    if canvas_set.origin == CanvasSet.Origin.IMPORTED:
+        findings = find_faults(OriginalCanvas(document.shapes, document.descriptions, document.questions))
+        faults.update(finding.fault for finding in findings)
+    solved = {it.task_name: it for it in audit_document(document, examples=False)}
+    for question in canvas.questions.all():
+        name = question.task_name
+        place = f"questions.{name}[0]"
+        at_question = [finding for finding in findings if finding.place in (place, f"questions.{name}")]
+        audit, note = _verdict(solved.get(name), at_question)
+        yield audit, note, question.pk
+
+
+def _verdict(solved: AnswerAudit | None, findings: Iterable[Finding]) -> tuple[str, str]:
+    """The graver of what the solver and the search for faults say of an answer, with what both have to note."""
+    said = [] if solved is None else [solved.audit]
+    notes = [f"{solved.note[0].upper()}{solved.note[1:]}."] if solved is not None and solved.note else []
+    for finding in findings:
+        notes.append(finding.fault.meaning)
+        if finding.fault.verdict is FaultVerdict.WRONG:
+            said.append(Audit.WRONG)
+        elif finding.fault.verdict is FaultVerdict.UNDETERMINED:
+            said.append(Audit.UNDETERMINED)
+    gravest = next((it for it in (Audit.WRONG, Audit.UNDETERMINED, Audit.AGREES) if it in said), None)
+    return gravest.value if gravest else "", " ".join(notes)
+
+
+def _duplicate_canvases(canvas_set: CanvasSet) -> int:
+    drawn = Canvas.objects.filter(canvas_set=canvas_set).order_by()
+    return drawn.count() - drawn.values("shapes").distinct().count()
+
+
+def _task_audits(canvas_set: CanvasSet) -> dict[str, TaskAudit]:
+    questions = Question.objects.filter(canvas__canvas_set=canvas_set).order_by()
+    audits: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, audit, n in questions.values_list("task_name", "audit").annotate(n=Count("pk")):
+        audits[name][audit] = n
+    tasks = Task.objects.filter(version__dataset__canvas_set=canvas_set).order_by()
+    answers: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, answer, n in tasks.values_list("group", "expected_output").annotate(n=Count("pk")):
+        answers[name][answer] = n
+    distinct = dict(tasks.values_list("group").annotate(n=Count("content_hash", distinct=True)))
+    return {
+        name: _task_audit(name, answers[name], audits[name], distinct.get(name, 0), canvas_set)
+        for name in canvas_set.task_classes
+    }
+
+
+def _task_audit(
+    name: str, answers: Counter[str], audits: Mapping[str, int], distinct: int, canvas_set: CanvasSet
+) -> TaskAudit:
+    asked = answers.total()
+    ordered = sorted(answers.items(), key=lambda counted: (-counted[1], counted[0]))
+    return TaskAudit(
+        asked=asked,
+        not_applicable=canvas_set.not_applicable.get(name, 0),
+        agrees=audits.get(Audit.AGREES, 0),
+        wrong=audits.get(Audit.WRONG, 0),
+        undetermined=audits.get(Audit.UNDETERMINED, 0),
+        unchecked=audits.get("", 0),
+        duplicates=asked - distinct,
+        distinct_answers=len(answers),
+        answers=[[answer, n] for answer, n in ordered[:ANSWERS_KEPT]],
+        majority_answer=ordered[0][0] if ordered else None,
+        majority_score=guess_score(name, answers, [ordered[0][0]]) if ordered else None,
+        random_score=guess_score(name, answers, list(answers)) if 0 < len(answers) <= MOST_GUESSES else None,
+    )
+
+
+def guess_score(name: str, answers: Mapping[str, int], guesses: Iterable[str]) -> float | None:
+    """The mean score of guessing, each of ``guesses`` as often, where answer ``a`` is right ``answers[a]`` times.
+
+    None for a class that is not registered, and where no guess can be read as an answer: that has no score.
+    """
+    task_class = REGISTERED_TASKS.get(name)
+    if task_class is None:
+        return None
+    total = scored = 0.0
+    for guess in guesses:
+        for answer, n in answers.items():
+            if (value := _value(task_class, answer, guess)) is not None:
+                total += n * value
+                scored += n
+    return total / scored if scored else None
+
+
+def _value(task_class: type[CanvasTask], answer: str, guess: str) -> float | None:
+    try:
+        return task_class.verdict(answer, guess).value
+    except Exception:  # a task class that someone added may raise anything; in a run that is no score either
+        return None

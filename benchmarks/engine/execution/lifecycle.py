@@ -1,0 +1,81 @@
+"""Every change of a run's status: one conditional UPDATE each, so that of two that race exactly one happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from benchmarks.engine.webhooks.outbox import announce_run
+from benchmarks.models import LIVE, Run, RunStatus
+
+ALLOWED: dict[RunStatus, frozenset[RunStatus]] = {
+    RunStatus.PREPARING: frozenset({RunStatus.QUEUED}),
+    RunStatus.RUNNING: frozenset(
+        {
+            RunStatus.PREPARING,
+            RunStatus.PAUSED,
+            RunStatus.COMPLETED,
+            RunStatus.COMPLETED_WITH_ERRORS,
+            RunStatus.FAILED,
+            RunStatus.CANCELLED,
+        }
+    ),
+    RunStatus.QUEUED: frozenset({RunStatus.FAILED, RunStatus.CANCELLED}),
+    RunStatus.PAUSED: frozenset({RunStatus.RUNNING}),
+    RunStatus.COMPLETED: frozenset({RunStatus.RUNNING}),
+    RunStatus.COMPLETED_WITH_ERRORS: frozenset({RunStatus.RUNNING}),
+    RunStatus.FAILED: LIVE,
+    RunStatus.CANCELLED: LIVE | {RunStatus.PAUSED},
+}
+"""Status → the statuses a run may have had right before."""
+
+
+def move(run_id: int, to: RunStatus, *, only_from: Iterable[RunStatus] | None = None, **fields: Any) -> bool:
+    """Move the run to ``to``, setting ``fields`` with it. False where its status does not allow that (any more).
+
+    Whoever is to be told of it is owed the message from the same transaction on.
+    """
+    origins = ALLOWED[to] if only_from is None else ALLOWED[to] & frozenset(only_from)
+    with transaction.atomic():
+        moved = bool(Run.objects.filter(pk=run_id, status__in=origins).update(status=to, **fields))
+        if moved:
+            announce_run(run_id, to, fields.get("completed_at"))
+    return moved
+
+
+def begin_preparing(run_id: int) -> bool:
+    return move(run_id, RunStatus.PREPARING, started_at=timezone.now())
+
+
+def begin_running(run_id: int) -> bool:
+    return move(run_id, RunStatus.RUNNING, only_from=(RunStatus.PREPARING,))
+
+
+def complete(run_id: int, *, with_errors: bool) -> bool:
+    to = RunStatus.COMPLETED_WITH_ERRORS if with_errors else RunStatus.COMPLETED
+    return move(run_id, to, completed_at=timezone.now())
+
+
+def fail(run_id: int, reason: str) -> bool:
+    return move(run_id, RunStatus.FAILED, error_message=reason, completed_at=timezone.now())
+
+
+def cancel(run_id: int) -> bool:
+    return move(run_id, RunStatus.CANCELLED, completed_at=timezone.now())
+
+
+def pause(run_id: int, reason: str) -> bool:
+    return move(run_id, RunStatus.PAUSED, error_message=reason)
+
+
+def reopen(run_id: int, only_from: Iterable[RunStatus]) -> bool:
+    """Back to work from an end or a pause. Only the services that say what will be done again call this."""
+    return move(run_id, RunStatus.RUNNING, only_from=only_from, error_message="", completed_at=None)
+
+
+def requeue(run_id: int) -> bool:
+    """Back to the queue: a run that ended before its results were prepared."""
+    return move(run_id, RunStatus.QUEUED, error_message="", completed_at=None)

@@ -1,0 +1,258 @@
+"""What logs of Inspect say, as it comes out in the common form."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.imports.archive import zipfile
+from benchmarks.imports.formats import read_runs
+from benchmarks.imports.runs import ExternalResult, ExternalRun, ImportProblem
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample, write_archive, write_json
+from benchmarks.metrics.base import ScoreStatus
+
+COMPRESSIONS = pytest.mark.parametrize(
+    "compression",
+    [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_ZSTANDARD],
+    ids=lambda number: f"method {number}",
+)
+
+
+def read(path: Path, *samples: dict[str, Any], **fields: Any) -> ExternalRun:
+    (run,) = read_runs(write_json(path / "log.json", inspect_log(*samples, **fields)))
+    return run
+
+
+def result(path: Path, value: Any = "C", **fields: Any) -> ExternalResult:
+    return read(path, inspect_sample(1, value, **fields)).results[0]
+
+
+def test_a_log_becomes_a_run(tmp_path: Path) -> None:
+    run = read(tmp_path)
+    assert (run.format, run.model, run.name, list(run.metrics)) == (
+        "inspect",
+        "vendor/model",
+        "sums",
+        ["inspect:match"],
+    )
+    first_task = run.tasks[0]
+    assert (first_task.id, first_task.input, first_task.expected_output) == ("1", "What is 1 + 1?", "2")
+    assert [one.scores["inspect:match"].value for one in run.results] == [1.0, 0.0, 0.5]
+    assert run.parameters == {"temperature": 0.5, "max_tokens": 100.0}
+    assert run.started_at == datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+    assert run.shortfall == ""
+    first = run.results[0]
+    assert (first.answer, first.tokens_in, first.tokens_out, first.duration_ms) == ("2", 20, 2, 250.0)
+    assert [message["role"] for message in first.messages] == ["system", "user", "assistant"]
+    assert first.scores["inspect:match"].reason == "as expected"
+
+
+@pytest.mark.parametrize("header", ["header.json", "_journal/start.json"])
+def test_an_archive_reads_as_the_json_does(tmp_path: Path, header: str) -> None:
+    log = inspect_log(*(inspect_sample(number) for number in range(1, 13)))
+    (from_archive,) = read_runs(write_archive(tmp_path / "log.eval", log, header))
+    assert from_archive == read(tmp_path, *log["samples"])
+    assert [task.id for task in from_archive.tasks][8:11] == ["9", "10", "11"]
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ("C", 1),
+        ("I", 0),
+        ("P", 0.5),
+        ("N", 0),
+        (True, 1),
+        (False, 0),
+        (1, 1),
+        (0.25, 0.25),
+        ("yes", 1),
+        ("No", 0),
+        ("0.5", 0.5),
+    ],
+)
+def test_values_count_as_inspect_counts_them(tmp_path: Path, value: Any, number: float) -> None:
+    score = result(tmp_path, value).scores["inspect:match"]
+    assert (score.status, score.value) == (ScoreStatus.SCORED, number)
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        (math.nan, ScoreStatus.NOT_APPLICABLE),
+        (None, ScoreStatus.NOT_APPLICABLE),
+        (-1, ScoreStatus.NOT_APPLICABLE),
+        ("perhaps", ScoreStatus.UNPARSABLE),
+        ("c", ScoreStatus.UNPARSABLE),
+        (math.inf, ScoreStatus.NOT_APPLICABLE),
+    ],
+)
+def test_what_is_no_score_is_no_zero(tmp_path: Path, value: Any, status: ScoreStatus) -> None:
+    score = result(tmp_path, value).scores["inspect:match"]
+    assert (score.status, score.value) == (status, None)
+    assert score.reason
+
+
+def test_a_score_of_several_values_is_several_metrics(tmp_path: Path) -> None:
+    run = read(
+        tmp_path, inspect_sample(1, {"clear": 1, "polite": None}), inspect_sample(2, {"clear": 0, "polite": "C"})
+    )
+    assert list(run.metrics) == ["inspect:match/clear", "inspect:match/polite"]
+    assert run.results[0].scores["inspect:match/polite"].value is None
+    assert run.results[1].scores["inspect:match/polite"].value == 1
+
+
+def test_values_beyond_one_make_a_measurement(tmp_path: Path) -> None:
+    run = read(tmp_path, inspect_sample(1, 0.5), inspect_sample(2, 7))
+    assert list(run.metrics) == ["inspect#match"]
+    assert [one.scores["inspect#match"].value for one in run.results] == [0.5, 7]
+
+
+def test_an_error_has_no_scores(tmp_path: Path) -> None:
+    found = result(tmp_path, "I", error={"message": "Connection lost", "traceback": "", "traceback_ansi": ""})
+    assert (found.error, found.scores) == ("Connection lost", {})
+
+
+def test_a_sample_that_was_never_answered_is_cancelled(tmp_path: Path) -> None:
+    found = result(tmp_path, scores=None, output={"model": "", "choices": []}, messages=[])
+    assert (found.cancelled, found.error) == (True, None)
+
+
+def test_epochs_are_repeats_of_one_task(tmp_path: Path) -> None:
+    run = read(tmp_path, inspect_sample(1), inspect_sample(1, "I", epoch=2))
+    assert len(run.tasks) == 1
+    assert [one.repeat for one in run.results] == [1, 2]
+
+
+def test_content_parts_and_attachments_become_text(tmp_path: Path) -> None:
+    key = "0123456789abcdef0123456789abcdef"
+    parts = [
+        {"type": "reasoning", "reasoning": "Let me add."},
+        {"type": "text", "text": f"attachment://{key}"},
+        {"type": "image", "image": "data:image/png;base64,AAAA"},
+    ]
+    choice = {"message": {"role": "assistant", "content": parts}, "stop_reason": "max_tokens"}
+    found = result(tmp_path, output={"choices": [choice]}, attachments={key: "It is two."})
+    assert (found.answer, found.reasoning, found.finish_reason) == ("It is two.\n[image]", "Let me add.", "length")
+
+
+def test_a_chat_as_input_and_several_targets_are_told_in_words(tmp_path: Path) -> None:
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Add."}]}]
+    task = read(tmp_path, inspect_sample(1, input=chat, target=["2", "two"], choices=["1", "2"])).tasks[0]
+    assert (task.input, task.expected_output) == ("system: Be brief.\n\nuser: Add.", "2\ntwo")
+    assert task.choices == ("1", "2")
+
+
+def test_tool_calls_are_kept(tmp_path: Path) -> None:
+    calls = [
+        {"id": "a", "function": "add", "arguments": {"a": 1}},
+        {"id": "b", "function": {"name": "sub"}, "arguments": "not parsed"},
+    ]
+    choice = {"message": {"role": "assistant", "content": "", "tool_calls": calls}, "stop_reason": "tool_calls"}
+    found = result(tmp_path, output={"choices": [choice]})
+    assert [(call["name"], call["arguments"], call["malformed"]) for call in found.tool_calls] == [
+        ("add", {"a": 1}, False),
+        ("sub", None, True),
+    ]
+
+
+def test_what_an_interrupted_log_lacks_is_said(tmp_path: Path) -> None:
+    log = inspect_log(status="cancelled")
+    log["eval"]["dataset"]["samples"] = 10
+    (run,) = read_runs(write_json(tmp_path / "log.json", log))
+    assert run.shortfall == "Inspect says of its status: cancelled. 3 of 10 samples are in the log."
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        (inspect_log(samples=[]), "samples: there are none"),
+        (inspect_log(samples={}), "samples: an object, where a list is wanted"),
+        (inspect_log(eval={"task": "sums"}), "eval.model: nothing, where text is wanted"),
+        (inspect_log(inspect_sample(1, id=None)), "samples[0].id: nothing, where text is wanted"),
+        (inspect_log(inspect_sample(1, input=7)), "samples[0].input: 7, where a list is wanted"),
+        (inspect_log(inspect_sample(1, epoch=1.5)), "samples[0].epoch: 1.5, where a whole number"),
+        (inspect_log(inspect_sample(1, scores=[])), "samples[0].scores: a list, where an object is wanted"),
+        (inspect_log(inspect_sample(1), inspect_sample(1)), 'sample "1": epoch 1 is there twice'),
+        (inspect_log(inspect_sample(1), inspect_sample(1, epoch=2, input="Else?")), 'sample "1": its epochs differ'),
+        (inspect_log(inspect_sample(1, completed_at="yesterday")), 'completed_at: "yesterday", where a time'),
+        ([], "neither a log of Inspect"),
+        ({}, "neither a log of Inspect"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, log: Any, told: str) -> None:
+    with pytest.raises(ImportProblem) as problem:
+        read_runs(write_json(tmp_path / "log.json", log))
+    assert str(problem.value).startswith("log.json: ")
+    assert told in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"eval": {\n', "line 2, column 1: no JSON"),
+        (b'{"eval": "\xff"}', "no UTF-8 text at byte 10"),
+        (b"[" * 200_000, "no JSON that can be read"),
+        (b'{"eval": ' + b"1" * 5_000 + b"}", "no JSON that can be read"),
+        (b"PK\x03\x04 and no more", "no JSON"),
+        (b"", "no JSON"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "log.json"
+    path.write_bytes(content)
+    with pytest.raises(ImportProblem, match=told):
+        read_runs(path)
+
+
+@COMPRESSIONS
+def test_every_compression_of_archives_is_read(tmp_path: Path, compression: int) -> None:
+    path = write_archive(tmp_path / "log.eval", inspect_log(), compression=compression)
+    [run] = read_runs(path)
+    assert [result.answer for result in run.results] == ["2", "4", "6"]
+
+
+@COMPRESSIONS
+def test_a_bomb_is_not_unpacked(tmp_path: Path, compression: int) -> None:
+    path = write_archive(tmp_path / "log.eval", inspect_log())
+    with zipfile.ZipFile(path, "a", compression) as file:
+        file.writestr("samples/0_epoch_1.json", b"[" + b" " * 200_000_000 + b"]")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImportProblem, match=r"samples/0_epoch_1.json: it decompresses to more than is read"):
+            read_runs(path, most_bytes=100_000)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@COMPRESSIONS
+def test_a_damaged_member_is_told(tmp_path: Path, compression: int) -> None:
+    path = write_archive(tmp_path / "log.eval", inspect_log(), compression=compression)
+    content = bytearray(path.read_bytes())
+    content[60:70] = b"\xff" * 10
+    path.write_bytes(content)
+    with pytest.raises(ImportProblem, match=r"samples/1_epoch_1.json: (cannot be read|no JSON|no UTF-8|.*no JSON)"):
+        read_runs(path)
+
+
+def test_a_member_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "log.eval", inspect_log())
+    content = path.read_bytes()
+    place = content.rindex(b"PK\x01\x02")
+    path.write_bytes(content[: place + 24] + b"\x01\x00\x00\x00" + content[place + 28 :])
+    with pytest.raises(ImportProblem, match=r"header.json"):
+        read_runs(path)
+
+
+def test_an_archive_of_something_else_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("readme.txt", "hello")
+    with pytest.raises(ImportProblem, match=r"it has no header.json"):
+        read_runs(path)

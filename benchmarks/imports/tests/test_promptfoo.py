@@ -1,0 +1,139 @@
+"""What result files of promptfoo say, as it comes out in the common form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.imports.formats import read_runs
+from benchmarks.imports.runs import ExternalRun, ImportProblem
+from benchmarks.imports.tests.logs import promptfoo_results, promptfoo_row, write_json
+from benchmarks.metrics.base import ScoreStatus
+
+PASS = "promptfoo:pass"
+
+
+def read(path: Path, *rows: dict[str, Any], **fields: Any) -> list[ExternalRun]:
+    return read_runs(write_json(path / "results.json", promptfoo_results(*rows, **fields)))
+
+
+def only(path: Path, *rows: dict[str, Any]) -> ExternalRun:
+    (run,) = read(path, *rows)
+    return run
+
+
+def test_a_column_becomes_a_run(tmp_path: Path) -> None:
+    run = only(tmp_path)
+    assert (run.model, run.name, run.facts["promptfoo evaluation"]) == ("openai:gpt-4o", "Sums", "eval-1")
+    assert list(run.metrics) == [PASS, "promptfoo:score", "promptfoo:contains"]
+    assert [(task.id, task.input, task.expected_output) for task in run.tasks][1] == ("test-2", "What is 1 + 1?", "2")
+    assert [one.scores[PASS].value for one in run.results] == [1.0, 0.0, 1.0]
+    first = run.results[0]
+    assert (first.answer, first.duration_ms, first.tokens_in, first.tokens_out) == ("It is 0.", 321.0, 20, 10)
+    assert first.cost_usd == 0.001
+
+
+def test_the_summary_alone_and_the_layout_of_version_2_read_the_same(tmp_path: Path) -> None:
+    whole = read(tmp_path)
+    document = promptfoo_results()
+    second = {**document, "results": {**document["results"], "version": 2, "table": {"head": {}, "body": []}}}
+    assert read_runs(write_json(tmp_path / "b.json", second)) == whole
+    (bare,) = read_runs(write_json(tmp_path / "c.json", document["results"]))
+    assert (bare.tasks, bare.results, bare.name) == (whole[0].tasks, whole[0].results, "c")
+
+
+def test_every_provider_and_prompt_is_a_run_of_its_own(tmp_path: Path) -> None:
+    rows = [
+        promptfoo_row(0, provider={"id": provider}, prompt={"raw": f"{prompt} What is 0 + 0?", "label": prompt})
+        for provider in ("openai:gpt-4o", "anthropic:messages:claude")
+        for prompt in ("Say.", "Think.")
+    ]
+    runs = read(tmp_path, *rows)
+    assert [(run.model, run.name) for run in runs] == [
+        ("openai:gpt-4o", "Sums, prompt 1"),
+        ("openai:gpt-4o", "Sums, prompt 2"),
+        ("anthropic:messages:claude", "Sums, prompt 1"),
+        ("anthropic:messages:claude", "Sums, prompt 2"),
+    ]
+    assert runs[0].tasks == runs[2].tasks
+    assert len({run.part for run in runs}) == 4
+
+
+def test_a_request_that_failed_is_an_error_and_no_zero(tmp_path: Path) -> None:
+    failed = promptfoo_row(
+        0, passed=False, failureReason=2, error="504 from upstream", gradingResult=None, response={"error": "504"}
+    )
+    found = only(tmp_path, failed, promptfoo_row(1)).results[0]
+    assert (found.error, found.scores) == ("504 from upstream", {})
+
+
+def test_an_older_row_without_a_reason_of_failure_is_an_error_too(tmp_path: Path) -> None:
+    row = promptfoo_row(0, passed=False, gradingResult=None, response=None, error="no key")
+    del row["failureReason"]
+    assert only(tmp_path, row).results[0].error == "no key"
+
+
+def test_a_grader_that_failed_is_no_verdict(tmp_path: Path) -> None:
+    parts = [
+        {"pass": True, "score": 1, "reason": "", "assertion": {"type": "contains"}},
+        {
+            "pass": False,
+            "score": 0,
+            "reason": "no JSON",
+            "assertion": {"type": "llm-rubric"},
+            "metadata": {"graderError": True},
+        },
+    ]
+    row = promptfoo_row(
+        0, passed=False, gradingResult={"pass": False, "score": 0, "reason": "", "componentResults": parts}
+    )
+    scores = only(tmp_path, row).results[0].scores
+    assert {name: score.value for name, score in scores.items()} == {
+        PASS: None,
+        "promptfoo:contains": 1.0,
+        "promptfoo:llm-rubric": None,
+    }
+    assert scores[PASS].status is ScoreStatus.JUDGE_ERROR
+
+
+def test_a_test_without_assertions_says_nothing(tmp_path: Path) -> None:
+    row = promptfoo_row(0, testCase={"vars": {}}, gradingResult={"pass": True, "score": 1, "reason": "No assertions"})
+    score = only(tmp_path, row).results[0].scores[PASS]
+    assert (score.status, score.value) == (ScoreStatus.NOT_APPLICABLE, None)
+
+
+def test_assertions_of_one_kind_are_told_apart(tmp_path: Path) -> None:
+    parts = [{"pass": True, "score": 1, "reason": "", "assertion": {"type": "contains"}} for _ in range(2)]
+    parts.append({"pass": True, "score": 0.5, "reason": "", "assertion": {"type": "javascript", "metric": "Tone"}})
+    row = promptfoo_row(0, gradingResult={"pass": True, "score": 1, "reason": "", "componentResults": parts})
+    assert list(only(tmp_path, row).metrics)[2:] == ["promptfoo:contains", "promptfoo:contains 2", "promptfoo:Tone"]
+
+
+def test_the_same_test_again_is_a_repeat(tmp_path: Path) -> None:
+    run = only(tmp_path, promptfoo_row(0), promptfoo_row(0, testIdx=1), promptfoo_row(5))
+    assert [(one.task_id, one.repeat) for one in run.results] == [("test-1", 1), ("test-1", 2), ("test-6", 1)]
+
+
+def test_unknown_costs_and_tokens_are_no_zeros(tmp_path: Path) -> None:
+    found = only(tmp_path, promptfoo_row(0, cost=0, response={"output": {"sum": 0}})).results[0]
+    assert (found.cost_usd, found.tokens_in, found.tokens_out) == (None, None, None)
+    assert found.answer == '{"sum": 0}'
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (promptfoo_row(0, provider=None), "results.results[0].provider.id: nothing, where text is wanted"),
+        (promptfoo_row(0, prompt=None, vars=None), "results.results[0]: neither prompt.raw nor vars"),
+        (promptfoo_row(0, success="yes"), "results.results[0].success: true or false is wanted"),
+        (promptfoo_row(0, latencyMs=-1), "results.results[0].latencyMs: -1, where a number of at least 0"),
+        (promptfoo_row(0, testIdx=10**40), "results.results[0].testIdx: a huge number"),
+        (promptfoo_row(0, gradingResult=[]), "results.results[0].gradingResult: a list"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+    with pytest.raises(ImportProblem) as problem:
+        read(tmp_path, row)
+    assert told in str(problem.value)

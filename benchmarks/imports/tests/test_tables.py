@@ -1,0 +1,221 @@
+"""Tables as people publish them become datasets, and every mistake is told with its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.dataset_format import DatasetSpec, dump_dataset, parse_dataset
+from benchmarks.exports import parquet_file
+from benchmarks.imports.runs import ImportProblem
+from benchmarks.imports.table_tasks import TableReport, dataset_of_rows, guessed_columns
+from benchmarks.imports.tables import Row, read_rows
+
+
+def report(path: Path, content: str | bytes, name: str = "table.jsonl", **options: Any) -> TableReport:
+    file = path / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    given = {"given": {}, **options}
+    return dataset_of_rows(read_rows(file), name, name="Table", description="From a table", **given)
+
+
+def dataset(path: Path, *rows: dict[str, Any], **options: Any) -> DatasetSpec:
+    found = report(path, "\n".join(map(json.dumps, rows)), **options)
+    assert not found.problems
+    assert found.spec is not None
+    return found.spec
+
+
+@pytest.mark.parametrize(
+    ("row", "asked", "expected"),
+    [
+        ({"question": "2 + 2?", "answer": "4"}, "2 + 2?", "4"),
+        ({"prompt": "2 + 2?", "completion": 4}, "2 + 2?", "4"),
+        ({"instruction": "Add.", "input": "2 and 2", "output": "4"}, "Add.\n\n2 and 2", "4"),
+        ({"instruction": "Say hello.", "input": "", "output": "hello"}, "Say hello.", "hello"),
+        ({"Input": "2 + 2?", "Target": 4.5}, "2 + 2?", "4.5"),
+        ({"question": "True?", "label": True}, "True?", "true"),
+        ({"question": "Where?", "answers": {"text": ["here", "there"], "answer_start": [0, 9]}}, "Where?", "here"),
+        ({"problem": "2 + 2?"}, "2 + 2?", ""),
+    ],
+)
+def test_columns_are_known_by_the_names_that_datasets_use(
+    tmp_path: Path, row: dict[str, Any], asked: str, expected: str
+) -> None:
+    (task,) = dataset(tmp_path, row).tasks
+    assert (task.id, task.input, task.expected_output) == ("row-1", asked, expected)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "Which?", "choices": ["red", "blue", "green"], "answer": 1},
+        {
+            "question": "Which?",
+            "choices": {"text": ["red", "blue", "green"], "label": ["1", "2", "3"]},
+            "answerKey": "2",
+        },
+        {"question": "Which?", "options": ["red", "blue", "green"], "answer": "blue"},
+        {"question": "Which?", "A": "red", "B": "blue", "C": "green", "answer": "B"},
+        {"question": "Which?", "option_a": "red", "option_b": "blue", "option_c": "green", "answer": 1},
+        {"question": "Which?", "choices": '["red", "blue", "green"]', "answer": "B"},
+    ],
+)
+def test_multiple_choice_is_asked_with_letters(tmp_path: Path, row: dict[str, Any]) -> None:
+    (task,) = dataset(tmp_path, row).tasks
+    assert task.input == "Which?\n\nA. red\nB. blue\nC. green\n\nAnswer with the letter of one option."
+    assert (task.expected_output, task.choices) == ("B", ("red", "blue", "green"))
+
+
+def test_named_columns_come_before_guesses(tmp_path: Path) -> None:
+    row = {"key": "k1", "question": "not this", "text": "Ask this", "gold": "7", "passages": ["One.", "Two."], "nr": 3}
+    (task,) = dataset(tmp_path, row, given={"input": "text", "expected": "gold", "id": "nr"}).tasks
+    assert (task.id, task.input, task.expected_output, task.context) == ("3", "Ask this", "7", ("One.", "Two."))
+
+
+def test_of_a_long_answer_only_the_end_is_taken(tmp_path: Path) -> None:
+    (task,) = dataset(tmp_path, {"question": "?", "answer": "2 + 2 = 4\n#### 4"}, answer_after="####").tasks
+    assert task.expected_output == "4"
+
+
+def test_the_first_rows_are_enough(tmp_path: Path) -> None:
+    assert len(dataset(tmp_path, *({"question": str(n)} for n in range(5)), limit=2).tasks) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("table.csv", '\ufeffquestion,answer\n"One,\ntwo?",x\n\nThree?,y\n'),
+        ("table.csv", 'question;answer\r\n"One,\ntwo?";x\r\nThree?;y\r\n'),
+        ("table.tsv", 'question\tanswer\n"One,\ntwo?"\tx\nThree?\ty\n'),
+        ("table.json", json.dumps([{"question": "One,\ntwo?", "answer": "x"}, {"question": "Three?", "answer": "y"}])),
+        (
+            "table.json",
+            json.dumps(
+                {"rows": [{"row": {"question": q, "answer": a}} for q, a in (("One,\ntwo?", "x"), ("Three?", "y"))]}
+            ),
+        ),
+        ("table.ndjson", '{"question": "One,\\ntwo?", "answer": "x"}\n\n{"question": "Three?", "answer": "y"}\n'),
+    ],
+)
+def test_every_kind_of_file_gives_the_same(tmp_path: Path, name: str, content: str) -> None:
+    found = report(tmp_path, content, name)
+    assert found.spec is not None
+    assert [(task.input, task.expected_output) for task in found.spec.tasks] == [("One,\ntwo?", "x"), ("Three?", "y")]
+
+
+def test_parquet_is_read_like_the_others(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = [
+        {"question": "Which?", "choices": ["x", "y"], "answer": 1},
+        {"question": "Or?", "choices": ["a", "b"], "answer": 0},
+    ]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "table.parquet")
+    found = report(tmp_path, (tmp_path / "table.parquet").read_bytes(), "table.parquet")
+    assert found.spec is not None
+    assert [task.expected_output for task in found.spec.tasks] == ["B", "A"]
+    with pytest.raises(ImportProblem, match="no Parquet file"):
+        report(tmp_path, b"PAR1 and no more", "broken.parquet")
+
+
+def test_without_pyarrow_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_file, "has_parquet", lambda: False)
+    with pytest.raises(ImportProblem, match=r"requirements-parquet\.txt"):
+        report(tmp_path, b"", "table.parquet")
+
+
+def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
+    content = "\n".join(
+        (
+            '{"id": "a", "question": "One?", "answer": "1"}',
+            "",
+            '{"id": "b", "question": "Two?", "answer": {"x": 1}}',
+            '{"id": "c", "question": ',
+            "[1]",
+        )
+    )
+    assert [str(problem) for problem in report(tmp_path, content).problems] == [
+        'table.jsonl:3: column "answer": an object, where text is wanted',
+        "table.jsonl:4: column 25: no JSON: Expecting value",
+        "table.jsonl:5: an object with the columns as its keys is wanted",
+    ]
+
+
+def test_rows_are_held_to_what_yaml_files_are(tmp_path: Path) -> None:
+    rows = ({"id": "a", "question": "One?"}, {"id": "a", "question": "Two?"}, {"id": "b", "question": "  "})
+    problems = report(tmp_path, "\n".join(map(json.dumps, rows))).problems
+    assert [(problem.line, problem.path) for problem in problems] == [(2, "id"), (3, "input")]
+    assert "first at line 1" in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("table.csv", "", "line 1: the names of the columns"),
+        ("table.csv", "question,question\n", 'line 1: the column "question" is there twice'),
+        ("table.csv", b"question\n\xff\n", "no UTF-8 text"),
+        ("table.csv", 'question\n"One', "no CSV"),
+        ("table.csv", "question\n", "there are no rows"),
+        ("table.jsonl", "", "there are no rows"),
+        ("table.jsonl", '{"a": 1}', "no column is known to be the input: say which is"),
+        ("table.json", "{}", "the file: nothing, where a list is wanted"),
+        ("table.txt", "", "tells what the file is"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_told(tmp_path: Path, name: str, content: str | bytes, told: str) -> None:
+    with pytest.raises(ImportProblem) as problem:
+        report(tmp_path, content, name)
+    assert told in str(problem.value)
+
+
+def test_a_column_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(ImportProblem, match=r'no column "x" that could be the input. Columns: "question", "answer"'):
+        guessed_columns(["question", "answer"], {"input": "x"})
+
+
+def test_too_many_cells_and_a_wrong_choice_are_mistakes_of_their_rows(tmp_path: Path) -> None:
+    content = "question,A,B,answer\nWhich?,x,y,A\nWhich?,x,y,C\nWhich?,x,y,A,more\n"
+    assert [(problem.line, problem.message[:30]) for problem in report(tmp_path, content, "table.csv").problems] == [
+        (3, 'column "answer": "C" is none o'),
+        (4, "5 cells, and the head names 4 "),
+    ]
+
+
+CELLS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["A", "0", "####"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "label"]), inner, max_size=2),
+    max_leaves=5,
+)
+NAMES = st.sampled_from(["question", "input", "instruction", "answer", "choices", "id", "context", "A", "B", "output"])
+
+
+@given(st.lists(st.dictionaries(NAMES, CELLS, max_size=5), max_size=4), st.sampled_from(["", "####"]))
+def test_any_rows_give_a_dataset_that_is_read_again_or_mistakes(rows: list[dict[str, Any]], after: str) -> None:
+    numbered = [Row(number, row) for number, row in enumerate(rows, 1)]
+    try:
+        found = dataset_of_rows(numbered, "t", name="T", description="D", given={}, answer_after=after)
+    except ImportProblem:
+        return
+    if found.spec is None:
+        assert found.problems
+        return
+    parsed = parse_dataset(dump_dataset(found.spec).encode(), "t.yaml")
+    assert parsed.spec == found.spec
+    assert len(found.spec.tasks) == len(rows)
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode), st.sampled_from(["csv", "jsonl", "json", "tsv"]))
+def test_any_bytes_are_read_or_told(tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str) -> None:
+    path = tmp_path_factory.mktemp("bytes") / f"table.{ending}"
+    path.write_bytes(b"question,answer\n" + content if ending == "csv" else content)
+    try:
+        rows = list(read_rows(path))
+    except ImportProblem:
+        return
+    assert all(row.line >= 1 for row in rows)

@@ -1,0 +1,89 @@
+"""How the installation does: workers alive, work waiting and for how long, work done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, F, Min, Sum
+from django.utils import timezone
+
+from benchmarks.engine.workers import ALIVE_FOR
+from benchmarks.models import LIVE, Run, RunLease, RunStatus, Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    workers_alive: int
+    workers_busy: int
+    """Processes that work on some run now."""
+    worker_threads: int
+    """Jobs that the workers alive run at a time, all together."""
+    runs: dict[str, int]
+    """Status → how many runs, for every status."""
+    queue_depth: int
+    """Results of live runs that are not done. A run that is still being prepared has none yet."""
+    queue_age_seconds: float
+    """How long the oldest run that nobody has taken up is waiting; 0 where none waits."""
+    results_done: int
+    results_failed: int
+    cost_usd: float
+    """What is known of the costs of models and judges of all runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker process. ``runs`` are the ids of those it works on now, ``lanes`` its requests in flight at most."""
+
+    name: str
+    threads: int
+    started_at: datetime
+    heartbeat_at: datetime
+    alive: bool
+    runs: list[int]
+    slots: int
+
+
+def workers() -> list[WorkerRow]:
+    """Every worker that has not been forgotten: those that work first, those gone last. Two queries."""
+    silent_since = timezone.now() - ALIVE_FOR
+    leases: dict[str, list[RunLease]] = {}
+    for lease in RunLease.objects.filter(heartbeat_at__gt=silent_since).order_by("run"):
+        leases.setdefault(lease.worker, []).append(lease)
+    rows = [
+        WorkerRow(
+            name=worker.name.rpartition(":")[0],
+            threads=worker.threads,
+            started_at=worker.started_at,
+            heartbeat_at=worker.heartbeat_at,
+            alive=worker.heartbeat_at > silent_since,
+            runs=list(dict.fromkeys(lease.run_id for lease in leases.get(worker.name, []))),
+            slots=sum(lease.slots for lease in leases.get(worker.name, [])),
+        )
+        for worker in Worker.objects.all()
+    ]
+    return sorted(rows, key=lambda row: (not row.alive, not row.runs, row.name))
+
+
+def installation() -> Installation:
+    """The figures of this moment, in five queries that do not grow with the results."""
+    now = timezone.now()
+    alive = Worker.objects.filter(heartbeat_at__gt=now - ALIVE_FOR).aggregate(n=Count("name"), threads=Sum("threads"))
+    busy = RunLease.objects.filter(heartbeat_at__gt=now - ALIVE_FOR).aggregate(n=Count("worker", distinct=True))
+    counted = dict(Run.objects.order_by().values_list("status").annotate(Count("id")))
+    waiting = Run.objects.filter(status=RunStatus.QUEUED).aggregate(since=Min("created_at"))["since"]
+    live = Run.objects.filter(status__in=LIVE).aggregate(left=Sum(F("total") - F("done")))
+    totals = Run.objects.aggregate(
+        done=Sum("done"), errors=Sum("errors"), cost=Sum("cost_usd"), judge_cost=Sum("judge_cost_usd")
+    )
+    return Installation(
+        workers_alive=alive["n"],
+        workers_busy=busy["n"],
+        worker_threads=alive["threads"] or 0,
+        runs={status: counted.get(status, 0) for status in RunStatus.values},
+        queue_depth=live["left"] or 0,
+        queue_age_seconds=(now - waiting).total_seconds() if waiting else 0.0,
+        results_done=totals["done"] or 0,
+        results_failed=totals["errors"] or 0,
+        cost_usd=(totals["cost"] or 0.0) + (totals["judge_cost"] or 0.0),
+    )

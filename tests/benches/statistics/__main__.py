@@ -1,0 +1,45 @@
+"""Simulate the statistics and print what was found as Markdown: ``python -m benchmarks.statistics.benches``.
+
+All draws come from one seed, so that the tables of ``docs/statistics.md`` can be got again. The functions under trial
+are those that the pages call; nothing is reimplemented for speed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from tests.benches.statistics import coverage, false_alarms, stopping
+
+SEED = 20_260_101
+Bench = Callable[[np.random.Generator], Iterator[str]]
+BENCHES: dict[str, Bench] = {
+    "Independent 0/1 scores (exact)": lambda _: coverage.independent_zeros_and_ones(),
+    "0/1 scores that share canvases": coverage.clustered_zeros_and_ones,
+    "Uneven canvases": coverage.uneven_clusters,
+    "Graded scores": coverage.graded_scores,
+    "Chance-corrected averages": coverage.averaged_groups,
+    "Two runs of one model": false_alarms.two_runs,
+    "Six runs of one model": false_alarms.six_runs,
+    "Published and fresh set": false_alarms.published_and_fresh,
+    "Adaptive runs": stopping.adaptive_runs,
+    "Thresholds": stopping.thresholds,
+}
+
+
+def main() -> None:
+    started = time.process_time()
+    for place, (title, bench) in enumerate(BENCHES.items()):
+        begun = time.process_time()
+        print(f"### {title}\n")
+        for part in bench(np.random.default_rng([SEED, place])):
+            print(part, flush=True)
+        print(f"{title}: {time.process_time() - begun:.0f} s of processor time", file=sys.stderr)
+    print(f"all: {time.process_time() - started:.0f} s of processor time", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""How often the 95 % interval of a mean holds the true mean, by the functions that the pages use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from benchmarks.statistics.chance import Group, chance_corrected
+from benchmarks.statistics.intervals import Interval, interval_from_moments, mean_interval
+from benchmarks.statistics.spread import counted
+from tests.benches.statistics.report import band_summary, coverage, table
+
+REPEATS = 2_500
+RATES = (0.5, 0.8, 0.95)
+CORRELATIONS = (0.0, 0.1, 0.3, 0.6)
+Floats = NDArray[np.float64]
+
+
+def holds(interval: Interval, truth: float) -> bool:
+    return interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
+
+
+def _share(hits: Iterable[bool]) -> float:
+    found = list(hits)
+    return sum(found) / len(found)
+
+
+def canvas_rates(random: np.random.Generator, shape: tuple[int, ...], rate: float, correlation: float) -> Floats:
+    """Each canvas's own rate, spread so that the answers on one canvas correlate by ``correlation``."""
+    if correlation == 0:
+        return np.full(shape, rate)
+    spread = (1 - correlation) / correlation
+    return random.beta(rate * spread, (1 - rate) * spread, shape)
+
+
+def independent_zeros_and_ones() -> Iterator[str]:
+    """Exact, by summing over every possible count."""
+    sizes, rates = (10, 30, 100, 300, 1000), (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+    cells = {}
+    for n in sizes:
+        intervals = [interval_from_moments(n, right, right, binary=True) for right in range(n + 1)]
+        for rate in rates:
+            chances = binom.pmf(np.arange(n + 1), n, rate)
+            cells[n, rate] = float(
+                sum(chance for chance, found in zip(chances, intervals, strict=True) if holds(found, rate))
+            )
+    yield table(
+        ["n", *(f"rate {rate}" for rate in rates)], [[n, *(coverage(cells[n, r]) for r in rates)] for n in sizes]
+    )
+    yield band_summary(list(cells.values()))
+
+
+def clustered_zeros_and_ones(random: np.random.Generator) -> Iterator[str]:
+    values: list[float] = []
+    rows: list[list[object]] = []
+    for canvases in (10, 20, 50, 200):
+        for questions in (3, 18):
+            for rate in RATES:
+                row = []
+                for correlation in CORRELATIONS:
+                    rates = canvas_rates(random, (REPEATS, canvases), rate, correlation)
+                    right = random.binomial(questions, rates)
+                    row.append(_share(holds(_from_sums(sums, questions), rate) for sums in right.tolist()))
+                values += row
+                rows.append([canvases, questions, rate, *map(coverage, row)])
+    yield table(["canvases", "questions each", "rate", *(f"correlation {c}" for c in CORRELATIONS)], rows)
+    yield band_summary(values)
+    yield "Of these, with 20 canvases or more: " + band_summary(values[len(values) // 4 :])
+
+
+def _from_sums(sums: list[int], questions: int) -> Interval:
+    n, total = questions * len(sums), sum(sums)
+    return interval_from_moments(n, total, total, binary=True, clusters=[(questions, right, 1) for right in sums])
+
+
+def uneven_clusters(random: np.random.Generator) -> Iterator[str]:
+    """Canvases of 1 to 12 scored questions, as when some answers have no score."""
+    values: list[float] = []
+    rows: list[list[object]] = []
+    for canvases in (20, 50, 200):
+        sizes = random.integers(1, 13, (REPEATS, canvases))
+        for rate in RATES:
+            row = []
+            for correlation in CORRELATIONS:
+                right = random.binomial(sizes, canvas_rates(random, sizes.shape, rate, correlation))
+                found = (
+                    interval_from_moments(
+                        sum(size), sum(sums), sum(sums), binary=True, clusters=counted(zip(size, sums, strict=True))
+                    )
+                    for size, sums in zip(sizes.tolist(), right.tolist(), strict=True)
+                )
+                row.append(_share(holds(one, rate) for one in found))
+            values += row
+            rows.append([canvases, rate, *map(coverage, row)])
+    yield table(["canvases of 1 to 12", "rate", *(f"correlation {c}" for c in CORRELATIONS)], rows)
+    yield band_summary(values)
+
+
+def graded_scores(random: np.random.Generator) -> Iterator[str]:
+    def mostly_right(share: float) -> Callable[[tuple[int, int]], Floats]:
+        return lambda shape: np.where(random.random(shape) < share, 1.0, random.random(shape))
+
+    kinds: dict[str, tuple[Callable[[tuple[int, int]], Floats], float]] = {
+        "beta(8, 2)": (lambda shape: random.beta(8, 2, shape), 0.8),
+        "beta(½, ½)": (lambda shape: random.beta(0.5, 0.5, shape), 0.5),
+        "70 % ones, else uniform": (mostly_right(0.7), 0.85),
+        "90 % ones, else uniform": (mostly_right(0.9), 0.95),
+        "0, ½ or 1": (lambda shape: random.choice([0, 0.5, 1], p=[0.1, 0.2, 0.7], size=shape), 0.8),
+    }
+    sizes = (10, 30, 100, 300)
+    values: list[float] = []
+    rows: list[list[object]] = []
+    for name, (draw, truth) in kinds.items():
+        row = [_share(holds(mean_interval(one), truth) for one in draw((REPEATS, n)).tolist()) for n in sizes]
+        values += row
+        rows.append([name, *map(coverage, row)])
+    yield table(["scores", *(f"n = {n}" for n in sizes)], rows)
+    yield band_summary(values)
+
+
+def averaged_groups(random: np.random.Generator) -> Iterator[str]:
+    """The chance-corrected average over three task classes that are asked on the same canvases."""
+    guesses = {"existence": 0.5, "coordinate": 0.125, "count": 0.25}
+    values: list[float] = []
+    rows: list[list[object]] = []
+    for canvases in (20, 50, 200):
+        names = [canvas for canvas in range(canvases) for _ in range(3)]
+        row = []
+        for correlation in CORRELATIONS:
+            truth = float(np.mean([(0.8 - guess) / (1 - guess) for guess in guesses.values()]))
+            rates = canvas_rates(random, (REPEATS // 5, canvases, 1), 0.8, correlation)
+            answers = {
+                name: random.binomial(1, np.repeat(rates, 3, axis=2)).reshape(len(rates), -1) for name in guesses
+            }
+            found = (
+                chance_corrected(
+                    {name: Group(answers[name][at].tolist(), guess, names) for name, guess in guesses.items()}
+                ).average
+                for at in range(len(rates))
+            )
+            row.append(_share(holds(one, truth) for one in found))
+        values += row
+        rows.append([canvases, *map(coverage, row)])
+    yield table(["canvases", *(f"correlation {c}" for c in CORRELATIONS)], rows)
+    yield band_summary(values)

@@ -1,0 +1,117 @@
+"""How often two runs of one and the same model are called different, and how well the interval of a difference
+covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.statistics.contamination import Sample, published_against_fresh
+from benchmarks.statistics.families import compare_many
+from benchmarks.statistics.paired import Comparison, compare
+from tests.benches.statistics.coverage import canvas_rates
+from tests.benches.statistics.report import coverage, share, table
+
+ALIKE = 2_000
+APART = 500
+FAMILIES = 400
+DRAWN_TWICE = 200
+SHIFT = 0.1
+QUESTIONS = 6
+
+
+def _scores(
+    random: np.random.Generator, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], *, graded: bool
+) -> dict[int, float]:
+    """One run: task rates (canvases, questions) to a score by task number. Graded ones come in twentieths."""
+    drawn = np.round(random.beta(4 * rates, 4 * (1 - rates)) * 20) / 20 if graded else random.binomial(1, rates)
+    return dict(enumerate(drawn.ravel().tolist()))
+
+
+def _two_runs(
+    random: np.random.Generator, canvases: int, *, clustered: bool, graded: bool, lease: float
+) -> tuple[dict[int, float], dict[int, float], dict[int, int] | None]:
+    """Two runs on the same tasks, of all difficulties; B is better by ``shift`` on each.
+
+    Where ``clustered``, a run has good and bad canvases of its own: the differences on one canvas then correlate.
+    """
+    base = random.uniform(0.25, 0.65, (canvases, QUESTIONS))
+    runs = []
+    for lift in (0.0, lease):
+        moods = random.uniform(-0.2, 0.2, (canvases, 1)) if clustered else 0.0
+        runs.append(_scores(random, base + lift + moods, graded=graded))
+    clusters = {task: task // QUESTIONS for task in runs[0]} if clustered else None
+    return runs[0], runs[1], clusters
+
+
+def two_runs(random: np.random.Generator) -> Iterator[str]:
+    rows = []
+    for graded in (False, True):
+        for clustered in (False, True):
+            for canvases in (10, 30, 80):
+                alike = [
+                    compare(*_two_runs(random, canvases, clustered=clustered, graded=graded, lease=0.0))
+                    for _ in range(ALIKE)
+                ]
+                apart = [
+                    compare(*_two_runs(random, canvases, clustered=clustered, graded=graded, lease=SHIFT))
+                    for _ in range(APART)
+                ]
+                rows.append(
+                    [
+                        "graded" if graded else "0/1",
+                        canvases * QUESTIONS,
+                        canvases if clustered else "none",
+                        share(float(np.mean([one.is_clear for one in alike]))),
+                        coverage(_covered(alike, 0.0)),
+                        share(float(np.mean([one.is_clear for one in apart]))),
+                        coverage(_covered(apart, SHIFT)),
+                    ]
+                )
+    head = ["scores", "tasks", "clusters", "false alarms", "interval holds 0", "10 points found", "interval holds 10"]
+    yield table(head, rows)
+
+
+def _covered(found: list[Comparison], truth: float) -> float:
+    inside = [one.low is not None and one.high is not None and one.low <= truth <= one.high for one in found]
+    return float(np.mean(inside))
+
+
+def six_runs(random: np.random.Generator) -> Iterator[str]:
+    """Any false alarm among the 15 pairs of six runs of one model, on one metric and on two, with Holm and without."""
+    rows = []
+    for metrics in (("exact",), ("exact", "judge")):
+        with_holm = without = 0
+        for _ in range(FAMILIES // len(metrics)):
+            rates = random.uniform(0.1, 0.9, (20, QUESTIONS))
+            runs = {
+                f"run {number}": {metric: _scores(random, rates, graded=False) for metric in metrics}
+                for number in range(6)
+            }
+            family = compare_many(runs)
+            with_holm += any(one.is_clear for one in family)
+            without += any(one.comparison.is_clear for one in family)
+        repeats = FAMILIES // len(metrics)
+        rows.append([15 * len(metrics), repeats, share(with_holm / repeats), share(without / repeats)])
+    yield table(["comparisons", "families", "any false alarm", "without Holm"], rows)
+
+
+def published_and_fresh(random: np.random.Generator) -> Iterator[str]:
+    """A model that knows neither set: the rate at which the test says that it knows one."""
+    rows = []
+    for canvases in (10, 40):
+        for correlation in (0.0, 0.3):
+            alarms = 0
+            names = [canvas for canvas in range(canvases) for _ in range(QUESTIONS)]
+            for _ in range(DRAWN_TWICE):
+                strata = {}
+                for rate in (0.95, 0.8, 0.5):
+                    rates = canvas_rates(random, (2, canvases, 1), rate, correlation)
+                    drawn = random.binomial(1, np.repeat(rates, QUESTIONS, axis=2)).reshape(2, -1).tolist()
+                    strata[str(rate)] = (Sample(drawn[0], names), Sample(drawn[1], names))
+                found = published_against_fresh(strata)
+                alarms += found.low is not None and found.high is not None and not found.low <= 0 <= found.high
+            rows.append([3, canvases, correlation, share(alarms / DRAWN_TWICE)])
+    yield table(["strata", "canvases each", "correlation", "false alarms"], rows)

@@ -1,0 +1,58 @@
+"""Plain factories with defaults: datasets, runs and the configuration that reaches a loopback endpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
+from benchmarks.models import Dataset, DatasetVersion, Run
+from benchmarks.services.datasets.files import import_dataset
+from benchmarks.services.runs.control import start_run
+from codeforge.config import Config, parse_config
+
+RETRIES = {"max_attempts": 3, "base_seconds": 0.01}
+MODEL = "loop/model"
+JUDGE = "loop/judge"
+PATIENT = 30.0
+
+
+def config_for(url: str, first_byte: float = PATIENT, **benchmark: Any) -> Config:
+    """A configuration with one provider, ``loop``, at ``url``, and known prices for its models.
+
+    It waits for a first byte for so many seconds: long, because a busy machine may keep a request waiting; tests in
+    which the endpoint hangs give less.
+    """
+    timeouts = {"connect": PATIENT, "first_byte": first_byte, "whole": 5 * first_byte}
+    prices = {"input_per_million": 1.0, "output_per_million": 2.0}
+    return parse_config(
+        {
+            "benchmark": {"judge_model": JUDGE, **benchmark},
+            "providers": {"loop": {"base_url": url, "timeouts": timeouts, "retries": RETRIES}},
+            "models": {MODEL: prices, JUDGE: prices},
+        },
+        environ={},
+    )
+
+
+def make_task(number: int = 1, **fields: Any) -> TaskSpec:
+    given = {
+        "id": f"task-{number}",
+        "name": f"Task {number}",
+        "input": f"What is {number} + {number}?",
+        "expected_output": str(2 * number),
+    }
+    return TaskSpec(**{**given, **fields})
+
+
+def make_dataset(tasks: int | list[TaskSpec] = 3, slug: str = "sums", **fields: Any) -> Dataset:
+    """A stored YAML dataset; ``tasks`` is how many plain sums, or the tasks themselves."""
+    specs = [make_task(number) for number in range(1, tasks + 1)] if isinstance(tasks, int) else tasks
+    given = {"name": "Sums", "description": "Additions", "tasks": tuple(specs), **fields}
+    version = import_dataset(DatasetSpec(**given), slug, DatasetVersion.Origin.UPLOAD)
+    return version.dataset
+
+
+def make_run(dataset: Dataset | None = None, **request: Any) -> Run:
+    """A queued run, by default of three sums against the loopback model, scored by exact match."""
+    dataset = dataset or make_dataset()
+    return start_run({"dataset": dataset.slug, "model": MODEL, "metrics": ["exact_match"], **request})
