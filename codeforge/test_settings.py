@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-# Every process of a parallel run has a state directory of its own: workers inherit the environment of the first process.
+# Each process of a parallel run has its own state directory: workers inherit the environment of the first process.
 os.environ["CODEFORGE_STATE_DIR"] = tempfile.mkdtemp(prefix="codeforge-tests-")
 atexit.register(shutil.rmtree, os.environ["CODEFORGE_STATE_DIR"], ignore_errors=True)
 os.environ.update(APP_ENV="development", CODEFORGE_ENV_FILE=os.devnull, SECRET_KEY="only-for-tests")
