@@ -18,7 +18,7 @@ from benchmarks.models import Dataset
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.runs import models_used
 from benchmarks.services.judges import CalibrationRequest, examinable_metrics
-from benchmarks.services.runs.request import ALWAYS_THERE
+from benchmarks.services.runs.start import ALWAYS_THERE
 from tasks_app.loader import REPRESENTATIONS
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS

@@ -10,8 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import LIVE, TERMINAL, Outcome, Run, RunStatus
-from benchmarks.queries.runs import COMPLETED
+from benchmarks.models import COMPLETED, LIVE, TERMINAL, Outcome, Run, RunStatus
 from frontend.chart_parts import Measure
 
 _ABSENCES = (

@@ -22,7 +22,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Run, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.request import RunRequest
+from benchmarks.services.runs.start import RunRequest
 from benchmarks.services.schedules import control as services
 from benchmarks.statistics.sentences import percent
 

@@ -1,4 +1,4 @@
-"""What the API answers with. What it accepts for a run is ``benchmarks.services.runs.request.RunRequest``."""
+"""What the API answers with. What it accepts for a run is ``benchmarks.services.runs.start.RunRequest``."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ from benchmarks.queries.statistics import (
 )
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.contamination import check_contamination
-from benchmarks.services.runs.request import RunRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_as_asked
+from benchmarks.services.runs.start import RunRequest
 
 
 class IntervalSerializer(serializers.Serializer[Any]):

@@ -20,7 +20,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Result, Run, Task
 from benchmarks.services.runs import control, estimate
 from benchmarks.services.runs.idempotency import start_run_once
-from benchmarks.services.runs.request import RunRequest
+from benchmarks.services.runs.start import RunRequest, start_run
 
 REFUSED = OpenApiResponse(description="What is wrong, field by field, with the valid choices")
 NOT_NOW = OpenApiResponse(description="Why this cannot be done in the run's present status")
@@ -74,7 +74,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         """
         key = request.headers.get("Idempotency-Key")
         if key is None:
-            run = control.start_run(request.data, request.user)
+            run = start_run(request.data, request.user)
         else:
             run, _ = start_run_once(key, request.data, request.user)
         answer = self.get_serializer(run).data

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import TERMINAL, Run, RunStatus
+from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.statistics import Compared, compared_runs
 from benchmarks.services.errors import InvalidRequest
@@ -81,7 +81,7 @@ def threshold_gates(run: Run, thresholds: Sequence[Threshold]) -> list[Gate]:
 
 def ending_gate(run: Run, allowed_errors: int) -> Gate:
     """Whether the run came to its end with no more errors than allowed."""
-    ended = run.status in (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
+    ended = run.status in COMPLETED
     words = f"{run.get_status_display()}, {run.errors} of {run.total} results with errors"
     if run.error_message:
         words += f": {run.error_message}"

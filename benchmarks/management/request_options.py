@@ -11,7 +11,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from benchmarks.services.runs.request import RunRequest
+from benchmarks.services.runs.start import RunRequest
 
 POSITIONAL = "dataset"
 _METAVARS: Mapping[type[Any], str] = {serializers.IntegerField: "N", serializers.FloatField: "X"}

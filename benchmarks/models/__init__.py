@@ -5,11 +5,12 @@ from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Tas
 from benchmarks.models.judges import JudgeCalibration, JudgeVerdict
 from benchmarks.models.operations import Worker
 from benchmarks.models.results import CachedResponse, Outcome, Result, ResultState, Score, Transcript
-from benchmarks.models.runs import LIVE, TERMINAL, Run, RunLease, RunStatus
+from benchmarks.models.runs import COMPLETED, LIVE, TERMINAL, Run, RunLease, RunStatus
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import WebhookDelivery
 
 __all__ = [
+    "COMPLETED",
     "LIVE",
     "TERMINAL",
     "ApiToken",

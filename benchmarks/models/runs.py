@@ -22,6 +22,7 @@ class RunStatus(models.TextChoices):
 
 
 TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.FAILED, RunStatus.CANCELLED})
+COMPLETED = frozenset({RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS})
 LIVE = frozenset({RunStatus.QUEUED, RunStatus.PREPARING, RunStatus.RUNNING})
 
 

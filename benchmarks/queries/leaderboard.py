@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.models import Dataset, DatasetVersion, Run
-from benchmarks.queries.runs import COMPLETED, runs
+from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
+from benchmarks.queries.runs import runs
 
 LATEST, BEST = "latest", "best"
 MEAN, THRESHOLD = "mean", "threshold"

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from benchmarks.models import LIVE, Run, RunStatus
+from benchmarks.models import COMPLETED, LIVE, Run, RunStatus
 
-COMPLETED = (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
 TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 
 _LIST_FIELDS = (

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from django.db.models import Max, QuerySet
 
-from benchmarks.models import Run, RunStatus, ScheduledRun, ScoreDrop
+from benchmarks.models import COMPLETED, Run, ScheduledRun, ScoreDrop
 from benchmarks.queries.statistics import Compared, compared_runs
 
-COMPLETED = (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
 LEVEL = 0.01
 """The chance, over all metrics of a run and all earlier runs it is held against, of any difference where there is none.
 Half of those are drops: with a run every night, a model that stays the same gives a notice in at most one of 200."""

@@ -19,7 +19,7 @@ from benchmarks.models import JudgeCalibration
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.code_version import code_version
-from benchmarks.services.runs.request import RunRequest, StrictText
+from benchmarks.services.runs.start import RunRequest, StrictText
 from tasks_app.models import CanvasSet
 
 Status = JudgeCalibration.Status

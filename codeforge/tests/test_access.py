@@ -17,6 +17,7 @@ from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services.access import create_token, make_groups, put_into_group, revoke_token, token_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control
+from benchmarks.services.runs.start import start_run
 from codeforge.access import client_address
 from tests.support.factories import make_dataset
 
@@ -207,7 +208,7 @@ def test_what_is_done_with_a_run_is_written_down_with_who_did_it(client: Client,
 
 def test_what_was_refused_is_not_written_down(ada: User) -> None:
     make_dataset()
-    run = control.start_run(REQUEST, ada)
+    run = start_run(REQUEST, ada)
     with pytest.raises(NotPossible):
         control.delete_run(run, ada)
     with pytest.raises(NotPossible):
@@ -217,7 +218,7 @@ def test_what_was_refused_is_not_written_down(ada: User) -> None:
 
 def test_an_entry_outlives_its_account(ada: User) -> None:
     make_dataset()
-    run = control.start_run(REQUEST, ada)
+    run = start_run(REQUEST, ada)
     ada.delete()
     entry = AuditEntry.objects.get(subject=f"run {run.pk}")
     assert (entry.account, entry.account_name) == (None, "ada")

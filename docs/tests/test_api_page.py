@@ -23,8 +23,8 @@ from benchmarks.services.access import create_token, put_into_group
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.files import import_dataset
 from benchmarks.services.judges import start_calibration
-from benchmarks.services.runs.control import cancel_run, start_run
-from benchmarks.services.runs.request import RunRequest
+from benchmarks.services.runs.control import cancel_run
+from benchmarks.services.runs.start import RunRequest, start_run
 from codeforge.config import load_config
 from tasks_app.models import CanvasSet
 from tests.loopback.faults import FAULTS, Fault

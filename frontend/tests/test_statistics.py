@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
-from benchmarks.services.runs.control import start_run
 from benchmarks.services.runs.sizing import size_for
+from benchmarks.services.runs.start import start_run
 from benchmarks.statistics.sentences import threshold_sentence
 from frontend.formatting import score
 from tests.support.canvas_sets import make_canvas_set

@@ -17,8 +17,8 @@ from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import run_detail
 from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs import control as services
 from benchmarks.services.runs.estimate import plan_run
+from benchmarks.services.runs.start import request_of, start_run
 from frontend import params
 from frontend.forms import LISTS, LaunchForm
 from frontend.views.statistics import sized
@@ -33,7 +33,7 @@ def launch(request: HttpRequest) -> HttpResponse:
     _refuse_strangers(request)
     parent = _parent(request)
     if request.method != "POST":
-        initial = services.request_of(parent) if parent else {"dataset": params.text(request.GET, "dataset")}
+        initial = request_of(parent) if parent else {"dataset": params.text(request.GET, "dataset")}
         return _page(request, LaunchForm(runnable_datasets(), initial=initial), parent)
     form = LaunchForm(runnable_datasets(), request.POST)
     if request.POST.get("do") == "plan":
@@ -41,7 +41,7 @@ def launch(request: HttpRequest) -> HttpResponse:
     if request.POST.get("do") == "size":
         return _page(request, form, parent, **sized(form, request.POST))
     try:
-        run = services.start_run(form.request_data(), request.user, parent=parent)
+        run = start_run(form.request_data(), request.user, parent=parent)
     except InvalidRequest as error:
         form.reject(error.errors)
         return _page(request, form, parent, status=400)

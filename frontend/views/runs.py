@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from benchmarks.models import Outcome, Result, Run, RunStatus, Score, Task
+from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, Task
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.judges import latest_by_metric
@@ -92,7 +92,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "search_window": SEARCH_WINDOW,
         "outcomes_known": [*Outcome.values, "pending"],
         "difficulties": Task.Difficulty.values,
-        "held_against": reads.runs_to_hold_against(found) if found.status in reads.COMPLETED else [],
+        "held_against": reads.runs_to_hold_against(found) if found.status in COMPLETED else [],
         "actions": actions_for(found) if may_launch(request.user) else [],
         "judge_trust": judge_trust(found, latest_by_metric(found.judge_model), examinable_metrics()),
         "may_launch": may_launch(request.user),

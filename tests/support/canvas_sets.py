@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run
 from benchmarks.services.canvas_sets.control import generate_canvas_set
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from tasks_app.models import CanvasSet
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
 from benchmarks.models import Dataset, DatasetVersion, Run
 from benchmarks.services.datasets.files import import_dataset
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from codeforge.config import Config, parse_config
 
 RETRIES = {"max_attempts": 3, "base_seconds": 0.01}

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from benchmarks import jobs
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from tasks_app.models import CanvasSet
 from tests.support.canvas_sets import make_canvas_set
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks import jobs
 from benchmarks.services.canvas_sets.control import audit_canvas_set
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from tasks_app.loader import build_canvas
 from tasks_app.models import CanvasSet
 from tests.support.canvas_sets import make_canvas_set

@@ -10,10 +10,9 @@ from benchmarks.engine.execution import adaptive, lifecycle
 from benchmarks.engine.execution.sql import note_ended
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
-from benchmarks.models import LIVE, Outcome, Result, ResultState, Run, RunLease, RunStatus
+from benchmarks.models import COMPLETED, LIVE, Outcome, Result, ResultState, Run, RunLease, RunStatus
 
 STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
-COMPLETED = (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
 TO_DO = (ResultState.PENDING, ResultState.CLAIMED, ResultState.ANSWERED, ResultState.JUDGING)
 
 

@@ -12,9 +12,9 @@ from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_ru
 from benchmarks.engine.summary.adaptive import ORDINARY, asked_of
 from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.control import cancel_run, request_of, resume_run, start_run
+from benchmarks.services.runs.control import cancel_run, resume_run
 from benchmarks.services.runs.estimate import plan_run
-from benchmarks.services.runs.request import ADAPTIVE
+from benchmarks.services.runs.start import ADAPTIVE, request_of, start_run
 from benchmarks.statistics.sequential import AdaptiveRule, decide
 from tasks_app.models import Canvas
 from tests.support.canvas_sets import make_canvas_set

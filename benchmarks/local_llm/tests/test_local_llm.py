@@ -15,7 +15,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.local_llm import serving
 from benchmarks.models import Result, Run, RunStatus
 from benchmarks.services.canvas_sets.control import generate_canvas_set
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from codeforge.config import parse_config
 from tests.support import services
 

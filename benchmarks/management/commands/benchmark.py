@@ -32,7 +32,7 @@ from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control, sizing
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.estimate import RunPlan, plan_run
-from benchmarks.services.runs.request import validated
+from benchmarks.services.runs.start import start_run, validated
 from benchmarks.services.runs.verification import verify_run
 from benchmarks.statistics.planning import SampleSize
 
@@ -106,7 +106,7 @@ class Command(ActionCommand):
     def start(self, *, detach: bool, fail_under: Sequence[str], compare_to: int | None, **options: Any) -> int:
         data = request_data(options)
         _check_demands(validated(data)["metrics"], fail_under, compare_to, options["fail_on_regression"])
-        run = control.start_run(data)
+        run = start_run(data)
         if detach:
             self._print_started(run, options["as_json"])
             return gates.OK

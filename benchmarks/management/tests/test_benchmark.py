@@ -19,7 +19,7 @@ from benchmarks.management.commands import benchmark
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus, Task
 from benchmarks.queries.statistics import contamination_check
-from benchmarks.services.runs.request import RunRequest
+from benchmarks.services.runs.start import RunRequest
 from benchmarks.statistics.sentences import percent, points
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer

@@ -11,7 +11,7 @@ from django.utils.text import slugify
 from rest_framework import serializers
 
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.request import StrictText
+from benchmarks.services.runs.start import StrictText
 from tasks_app.canvas.generator import GENERATOR_VERSION, MAX_SHAPES
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS

@@ -5,16 +5,14 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from benchmarks.models import Run, RunStatus
+from benchmarks.models import COMPLETED, Run, RunStatus
 from benchmarks.services.access import Caller
 from benchmarks.services.canvas_sets.control import delete_canvas_set, generate_canvas_set, request_canvas_set
 from benchmarks.services.canvas_sets.request import LARGEST_SEED
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.control import request_of, start_run
-from benchmarks.services.runs.request import ADAPTIVE
+from benchmarks.services.runs.start import ADAPTIVE, request_of, start_run
 from tasks_app.models import CanvasSet
 
-COMPLETED = (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
 DRAWN_AT_ONCE = 100
 """Canvases drawn before the run is accepted; a job draws the rest before the run begins."""
 

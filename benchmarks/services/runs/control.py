@@ -1,95 +1,17 @@
-"""Starting, stopping, continuing and deleting runs. API, pages, commands and admin all come through here."""
+"""Cancel, resume, retry and delete runs. The API, the pages, the commands and the admin all call these functions."""
 
 from __future__ import annotations
 
-import platform
-from typing import Any
-
-import django
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
-from benchmarks import jobs
 from benchmarks.engine.execution import lifecycle
-from benchmarks.engine.execution.dispatch import leases_wanted
 from benchmarks.engine.execution.finishing import cancelled_results, close_if_over
-from benchmarks.engine.execution.prompts import SENT_PARAMETERS
 from benchmarks.models import LIVE, TERMINAL, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
-from benchmarks.services.access import Caller, account_of, record
+from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import refuse_external
-from benchmarks.services.operations.code_version import code_version
-from benchmarks.services.runs.request import validated
-
-
-def start_run(data: Any, user: Caller = None, *, parent: Run | None = None, fresh_of: Run | None = None) -> Run:
-    """Queue a run and call workers once it is committed. Raises ``InvalidRequest`` naming every bad field."""
-    request = validated(data)
-    dataset = request["dataset"]
-    parameters = {name: request[name] for name in SENT_PARAMETERS if request.get(name) is not None}
-    if request.get("system_prompt"):
-        parameters["system_prompt"] = request["system_prompt"]
-    parameters["max_tool_steps"] = request["max_tool_steps"]
-    with transaction.atomic():
-        run = Run.objects.create(
-            dataset=dataset,
-            dataset_version=dataset.current_version,
-            model=request["model"],
-            metrics=request["metrics"],
-            judge_model=request["judge_model"],
-            self_judged=request["judge_model"] == request["model"],
-            parameters=parameters,
-            repeats=request["repeats"],
-            concurrency=request.get("concurrency") or settings.CODEFORGE.benchmark.default_concurrency,
-            use_cache=request["use_cache"],
-            skip_judge_when_identical=request["skip_judge_when_identical"],
-            budget_usd=request.get("budget_usd"),
-            task_classes=request.get("tasks") or [],
-            representation=request.get("representation") or "",
-            few_shot=request["few_shot"],
-            limit=request.get("limit"),
-            target_half_width=request.get("target_half_width"),
-            max_canvases=request.get("max_canvases"),
-            code_version=code_version(),
-            environment={"python": platform.python_version(), "django": django.get_version()},
-            parent=parent,
-            fresh_of=fresh_of,
-            created_by=account_of(user),
-        )
-        record(user, "run.start", f"run {run.pk}", dataset=dataset.slug, model=run.model)
-        _call_workers(run)
-    return run
-
-
-def request_of(run: Run) -> dict[str, Any]:
-    """The request that would start a run like this one again."""
-    asked = {
-        "dataset": run.dataset.slug,
-        "model": run.model,
-        "metrics": run.metrics,
-        "judge_model": run.judge_model,
-        "allow_self_judging": run.self_judged,
-        "skip_judge_when_identical": run.skip_judge_when_identical,
-        "repeats": run.repeats,
-        "concurrency": run.concurrency,
-        "limit": run.limit,
-        "target_half_width": run.target_half_width,
-        "max_canvases": run.max_canvases,
-        "budget_usd": run.budget_usd,
-        "use_cache": run.use_cache,
-        "tasks": run.task_classes,
-        "representation": run.representation,
-        "few_shot": run.few_shot,
-        **run.parameters,
-    }
-    return {name: value for name, value in asked.items() if value is not None and value not in ("", [])}
-
-
-def start_again(run: Run, user: Caller = None) -> Run:
-    """A new run of the same request, on the dataset's current version."""
-    refuse_external(run, "started again")
-    return start_run(request_of(run), user, parent=run)
+from benchmarks.services.runs.start import enqueue_run
 
 
 def cancel_run(run: Run, user: Caller = None) -> None:
@@ -111,13 +33,13 @@ def resume_run(run: Run, user: Caller = None) -> int:
         never_prepared = run.total == 0
         record(user, "run.resume", f"run {run.pk}")
         if never_prepared and lifecycle.requeue(run.pk):
-            _call_workers(run)
+            enqueue_run(run)
             return 0
         if not lifecycle.reopen(run.pk, (RunStatus.CANCELLED, RunStatus.FAILED, RunStatus.PAUSED)):
             raise NotPossible(f"Run {run.pk} is {_now(run)}; only a cancelled, failed or paused run can be resumed.")
         _refuse_if_pruned(run)
         unasked, unjudged = cancelled_results(run)
-        _call_workers(run)
+        enqueue_run(run)
     return unasked + unjudged
 
 
@@ -139,7 +61,7 @@ def retry_failed(run: Run, user: Caller = None) -> int:
             raise NotPossible(f"Run {run.pk} has no failed results.")
         Run.objects.filter(pk=run.pk).update(done=F("done") - count, errors=F("errors") - count)
         record(user, "run.retry", f"run {run.pk}", results=count)
-        _call_workers(run)
+        enqueue_run(run)
     return count
 
 
@@ -177,12 +99,6 @@ def _refuse_if_pruned(run: Run) -> None:
     run.refresh_from_db(fields=["texts_pruned_at"])
     if run.texts_pruned_at:
         raise NotPossible(f"The texts of run {run.pk} were {run.texts_pruned}; start it again as a new run instead.")
-
-
-def _call_workers(run: Run) -> None:
-    """A broker that is away is only logged: the run is stored, and the sweep rings for it."""
-    for _ in range(leases_wanted(run)):
-        transaction.on_commit(lambda: jobs.work_on_run.delay(run.pk), robust=True)
 
 
 def _now(run: Run) -> str:

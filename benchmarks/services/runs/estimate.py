@@ -18,8 +18,8 @@ from django.db.models.functions import Length
 from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.engine.execution.model_clients import limits_of
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, Result, Run, RunStatus, Score, Task
-from benchmarks.services.runs.request import validated
+from benchmarks.models import COMPLETED, Dataset, Result, Run, RunStatus, Score, Task
+from benchmarks.services.runs.start import validated
 from benchmarks.statistics.planning import Limits, Range, together, workload
 
 EARLIER_RUNS = 5
@@ -73,7 +73,7 @@ def seconds_for_answer(model: str) -> Range:
     """Median, mean and 95th percentile of the model's latest runs, whichever way round they lie."""
     if model.startswith("baseline/"):
         return BASELINE_SECONDS
-    ended = Run.objects.filter(model=model, status__in=(RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS))
+    ended = Run.objects.filter(model=model, status__in=COMPLETED)
     summaries = ended.order_by("-id").values_list("summary", flat=True)[:EARLIER_RUNS]
     seen = [latency for summary in summaries if (latency := summary.get("latency_ms"))]
     if not seen:
@@ -84,7 +84,6 @@ def seconds_for_answer(model: str) -> Range:
     return Range(low, usual, high)
 
 
-COMPLETED = (RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS)
 LOOKED_AT = 20
 FEWEST_TASKS = 20
 """Two runs that share fewer tasks tell too little about the share on which they differ."""

@@ -14,7 +14,7 @@ from django.utils import timezone
 from benchmarks.models import IdempotencyKey, Run
 from benchmarks.services.access import Caller, account_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 
 KEPT_FOR = timedelta(hours=24)
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")

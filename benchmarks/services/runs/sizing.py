@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import Pilot, RunPlan, latest_pilot, plan_run, tasks_asked
-from benchmarks.services.runs.request import ADAPTIVE, StrictNumber, validated
+from benchmarks.services.runs.start import ADAPTIVE, StrictNumber, validated
 from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_needed
 from benchmarks.statistics.sentences import count, percent, plan_sentence, points
 

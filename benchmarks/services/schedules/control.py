@@ -19,8 +19,7 @@ from benchmarks.engine.webhooks.outbox import announce
 from benchmarks.models import LIVE, Dataset, Run, Schedule, ScheduledRun, ScoreDrop, WebhookDelivery
 from benchmarks.services.access import Caller, account_of, may_launch, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.control import start_run
-from benchmarks.services.runs.request import validated
+from benchmarks.services.runs.start import start_run, validated
 from benchmarks.services.schedules.timetable import read_timetable
 
 logger = logging.getLogger(__name__)

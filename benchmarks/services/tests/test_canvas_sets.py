@@ -19,7 +19,7 @@ from benchmarks.services.canvas_sets.control import (
 )
 from benchmarks.services.canvas_sets.request import LARGEST_SEED, MOST_CANVASES, canvas_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from tasks_app.models import Canvas, CanvasSet, Question
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset

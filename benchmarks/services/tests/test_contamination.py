@@ -15,7 +15,7 @@ from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.canvas_sets import control as drawing
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.contamination import check_contamination
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 from tasks_app.models import CanvasSet
 from tests.loopback.replies import Asked

@@ -120,7 +120,7 @@ def test_a_dataset_that_was_not_imported_is_not_touched(tmp_path: Path) -> None:
 
 def test_nothing_of_it_can_be_asked_again(tmp_path: Path, client: Client) -> None:
     run = take(tmp_path, failing_log())
-    for ask in (control.resume_run, control.retry_failed, control.start_again, verify_run):
+    for ask in (control.resume_run, control.retry_failed, verify_run):
         with pytest.raises(NotPossible, match="made by Inspect"):
             ask(run)
     answer = client.post(f"/api/v1/benchmarks/runs/{run.pk}/retry-failed")

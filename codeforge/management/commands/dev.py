@@ -13,7 +13,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser, cal
 from benchmarks.models import Dataset, Run
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs.control import start_run
+from benchmarks.services.runs.start import start_run
 from codeforge.supervisor import Process, supervise
 
 HOST = "127.0.0.1"

@@ -1,25 +1,30 @@
-"""What an adaptive run has to bring: a canvas set that can grow, a target, and a cap.
-
-What may be asked of a run: one definition for the API, the form and the command line, with the same errors.
-"""
+"""From a request to a queued run: one validation for the API, the form, the command line and schedules."""
 
 from __future__ import annotations
 
 import importlib.util
+import platform
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+import django
 from django.conf import settings
+from django.db import transaction
 from rest_framework import serializers
 
+from benchmarks import jobs
 from benchmarks.engine.execution.budget import price_of
+from benchmarks.engine.execution.dispatch import leases_wanted
 from benchmarks.engine.execution.outcomes import usable_metrics
+from benchmarks.engine.execution.prompts import SENT_PARAMETERS
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset
+from benchmarks.models import Dataset, Run
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.registered_providers import split_model
+from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.operations.code_version import code_version
 from tasks_app.canvas.generator import GENERATOR_VERSION
 from tasks_app.loader import REPRESENTATIONS, supports
 from tasks_app.models import CanvasSet
@@ -318,3 +323,75 @@ def _check_context_length(attrs: dict[str, Any], errors: dict[str, list[str]]) -
     length = settings.CODEFORGE.model(attrs["model"]).context_length
     if length is not None and (attrs.get("max_tokens") or 0) >= length:
         errors["max_tokens"] = [f"{attrs['model']} takes {length:,} tokens in all, which leaves no room for a prompt."]
+
+
+def start_run(data: Any, user: Caller = None, *, parent: Run | None = None, fresh_of: Run | None = None) -> Run:
+    """Queue a run and call workers once it is committed. Raises ``InvalidRequest`` naming every bad field."""
+    request = validated(data)
+    dataset = request["dataset"]
+    parameters = {name: request[name] for name in SENT_PARAMETERS if request.get(name) is not None}
+    if request.get("system_prompt"):
+        parameters["system_prompt"] = request["system_prompt"]
+    parameters["max_tool_steps"] = request["max_tool_steps"]
+    with transaction.atomic():
+        run = Run.objects.create(
+            dataset=dataset,
+            dataset_version=dataset.current_version,
+            model=request["model"],
+            metrics=request["metrics"],
+            judge_model=request["judge_model"],
+            self_judged=request["judge_model"] == request["model"],
+            parameters=parameters,
+            repeats=request["repeats"],
+            concurrency=request.get("concurrency") or settings.CODEFORGE.benchmark.default_concurrency,
+            use_cache=request["use_cache"],
+            skip_judge_when_identical=request["skip_judge_when_identical"],
+            budget_usd=request.get("budget_usd"),
+            task_classes=request.get("tasks") or [],
+            representation=request.get("representation") or "",
+            few_shot=request["few_shot"],
+            limit=request.get("limit"),
+            target_half_width=request.get("target_half_width"),
+            max_canvases=request.get("max_canvases"),
+            code_version=code_version(),
+            environment={"python": platform.python_version(), "django": django.get_version()},
+            parent=parent,
+            fresh_of=fresh_of,
+            created_by=account_of(user),
+        )
+        record(user, "run.start", f"run {run.pk}", dataset=dataset.slug, model=run.model)
+        enqueue_run(run)
+    return run
+
+
+def request_of(run: Run) -> dict[str, Any]:
+    """The request that would start a run like this one again."""
+    asked = {
+        "dataset": run.dataset.slug,
+        "model": run.model,
+        "metrics": run.metrics,
+        "judge_model": run.judge_model,
+        "allow_self_judging": run.self_judged,
+        "skip_judge_when_identical": run.skip_judge_when_identical,
+        "repeats": run.repeats,
+        "concurrency": run.concurrency,
+        "limit": run.limit,
+        "target_half_width": run.target_half_width,
+        "max_canvases": run.max_canvases,
+        "budget_usd": run.budget_usd,
+        "use_cache": run.use_cache,
+        "tasks": run.task_classes,
+        "representation": run.representation,
+        "few_shot": run.few_shot,
+        **run.parameters,
+    }
+    return {name: value for name, value in asked.items() if value is not None and value not in ("", [])}
+
+
+def enqueue_run(run: Run) -> None:
+    """Enqueue one job for each lease that the run wants, once the transaction is committed.
+
+    If the broker is unavailable, this is only logged: the run is stored, and a worker's sweep finds it.
+    """
+    for _ in range(leases_wanted(run)):
+        transaction.on_commit(lambda: jobs.work_on_run.delay(run.pk), robust=True)
