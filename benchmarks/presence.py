@@ -10,7 +10,7 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from benchmarks.engine import workers
-from benchmarks.engine.execution.lease import worker_name
+from benchmarks.engine.lease import worker_name
 
 logger = logging.getLogger(__name__)
 

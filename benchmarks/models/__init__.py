@@ -3,9 +3,9 @@
 from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.judges import JudgeCalibration, JudgeVerdict
-from benchmarks.models.operations import Worker
+from benchmarks.models.operations import Lease, Worker
 from benchmarks.models.results import CachedResponse, Outcome, Result, ResultState, Score, Transcript
-from benchmarks.models.runs import COMPLETED, LIVE, TERMINAL, Run, RunLease, RunStatus
+from benchmarks.models.runs import COMPLETED, LIVE, TERMINAL, Run, RunStatus
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import WebhookDelivery
 
@@ -22,11 +22,11 @@ __all__ = [
     "IdempotencyKey",
     "JudgeCalibration",
     "JudgeVerdict",
+    "Lease",
     "Outcome",
     "Result",
     "ResultState",
     "Run",
-    "RunLease",
     "RunStatus",
     "Schedule",
     "ScheduledRun",

@@ -1,8 +1,6 @@
-"""Runs, and the shifts in which workers work on them."""
+"""Runs and their states."""
 
 from __future__ import annotations
-
-import uuid
 
 from django.conf import settings
 from django.db import models
@@ -154,20 +152,3 @@ class Run(models.Model):
     def model_label(self) -> str:
         """The model as lists and sentences name it, with a mark where the run was not made here."""
         return f"{self.model} (external)" if self.is_imported else self.model
-
-
-class RunLease(models.Model):
-    """One worker's spell of work on one run. A shift that stops beating is dead, and its claims are given back."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="leases")
-    worker = models.CharField(max_length=300, help_text="host:pid:token of the process, the token made at its start")
-    slots = models.PositiveSmallIntegerField(help_text="Requests this shift may have in flight; 0 while it prepares")
-    started_at = models.DateTimeField(auto_now_add=True)
-    heartbeat_at = models.DateTimeField()
-
-    class Meta:
-        indexes = (models.Index(fields=("heartbeat_at",), name="shifts_by_beat"),)
-
-    def __str__(self) -> str:
-        return f"shift on run {self.run_id} by {self.worker}"

@@ -9,7 +9,7 @@ from django.db.models import Count, F, Min, Sum
 from django.utils import timezone
 
 from benchmarks.engine.workers import ALIVE_FOR
-from benchmarks.models import LIVE, Run, RunLease, RunStatus, Worker
+from benchmarks.models import LIVE, Lease, Run, RunStatus, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class WorkerRow:
 def workers() -> list[WorkerRow]:
     """Every worker that has not been forgotten: those that work first, those gone last. Two queries."""
     silent_since = timezone.now() - ALIVE_FOR
-    leases: dict[str, list[RunLease]] = {}
-    for lease in RunLease.objects.filter(heartbeat_at__gt=silent_since).order_by("run"):
+    leases: dict[str, list[Lease]] = {}
+    for lease in Lease.objects.filter(run__isnull=False, heartbeat_at__gt=silent_since).order_by("run"):
         leases.setdefault(lease.worker, []).append(lease)
     rows = [
         WorkerRow(
@@ -57,7 +57,7 @@ def workers() -> list[WorkerRow]:
             started_at=worker.started_at,
             heartbeat_at=worker.heartbeat_at,
             alive=worker.heartbeat_at > silent_since,
-            runs=list(dict.fromkeys(lease.run_id for lease in leases.get(worker.name, []))),
+            runs=list(dict.fromkeys(lease.run_id for lease in leases.get(worker.name, []) if lease.run_id)),
             slots=sum(lease.slots for lease in leases.get(worker.name, [])),
         )
         for worker in Worker.objects.all()
@@ -69,7 +69,8 @@ def installation() -> Installation:
     """The figures of this moment, in five queries that do not grow with the results."""
     now = timezone.now()
     alive = Worker.objects.filter(heartbeat_at__gt=now - ALIVE_FOR).aggregate(n=Count("name"), threads=Sum("threads"))
-    busy = RunLease.objects.filter(heartbeat_at__gt=now - ALIVE_FOR).aggregate(n=Count("worker", distinct=True))
+    leases = Lease.objects.filter(run__isnull=False, heartbeat_at__gt=now - ALIVE_FOR)
+    busy = leases.aggregate(n=Count("worker", distinct=True))
     counted = dict(Run.objects.order_by().values_list("status").annotate(Count("id")))
     waiting = Run.objects.filter(status=RunStatus.QUEUED).aggregate(since=Min("created_at"))["since"]
     live = Run.objects.filter(status__in=LIVE).aggregate(left=Sum(F("total") - F("done")))

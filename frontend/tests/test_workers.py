@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from benchmarks.engine import workers
-from benchmarks.models import Run, RunLease, RunStatus, Worker
+from benchmarks.models import Lease, Run, RunStatus, Worker
 from tests.support.factories import make_run
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def text_of(client: Client) -> str:
 
 def at_work(run: Run, name: str, slots: int = 8) -> None:
     workers.report(name, threads=4)
-    RunLease.objects.create(run=run, worker=name, slots=slots, heartbeat_at=timezone.now())
+    Lease.objects.create(run=run, subject=f"run {run.pk}", worker=name, slots=slots, heartbeat_at=timezone.now())
 
 
 def test_without_a_worker_it_says_what_to_do(client: Client) -> None:

@@ -20,11 +20,11 @@ EMBEDDED, SERVICES = "embedded", "postgres-redis"
 BOTH = (EMBEDDED, SERVICES)
 COUNT = """
 from django.db.models import Count
-from benchmarks.models import Result, Run, RunLease
+from benchmarks.models import Lease, Result, Run
 run = Run.objects.get()
 rows = Result.objects.filter(run=run)
 twice = rows.values("task", "repeat").annotate(n=Count("id")).filter(n__gt=1).count()
-print(run.status, run.total, run.done, run.errors, rows.filter(state="done").count(), twice, RunLease.objects.count())
+print(run.status, run.total, run.done, run.errors, rows.filter(state="done").count(), twice, Lease.objects.count())
 """
 
 

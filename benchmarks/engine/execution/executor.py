@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from django.db.models import Q
 
-from benchmarks.engine.execution import lease as leases
+from benchmarks.engine import lease as leases
 from benchmarks.engine.execution import lifecycle, reply_cache, result_store
 from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.db_retry import all_then_each, retry_db
@@ -31,7 +31,7 @@ from benchmarks.engine.execution.result_store import ResultStore, Scored, Work
 from benchmarks.engine.execution.scoring import Scorer
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJudge
 from benchmarks.metrics.base import Item
-from benchmarks.models import LIVE, ResultState, Run, RunLease, RunStatus, Score
+from benchmarks.models import LIVE, Lease, ResultState, Run, RunStatus, Score
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ STOPPING = threading.Event()
 class RunExecutor:
     """One shift on one run, from its first claim to its last write."""
 
-    def __init__(self, run: Run, lease: RunLease) -> None:
+    def __init__(self, run: Run, lease: Lease) -> None:
         self.run = run
         self.lease = lease
         metrics = metrics_of(run)
@@ -152,7 +152,7 @@ class RunExecutor:
         """Leave the run to the other shifts, whose reservations may become free; the last one pauses it."""
         self.sending = False
         self.out_of_budget = True
-        if RunLease.objects.filter(run_id=self.run.pk).exclude(pk=self.lease.pk).exists():
+        if Lease.objects.filter(run_id=self.run.pk).exclude(pk=self.lease.pk).exists():
             return
         unknown = Run.objects.filter(Q(cost_usd=None) | Q(judge_cost_usd=None), pk=self.run.pk).exists()
         reason = (
@@ -268,7 +268,7 @@ class RunExecutor:
             self.summary_due = time.monotonic() + max(2.0, 20 * took)
 
     def _must_stop(self) -> bool:
-        return STOPPING.is_set() or not self._persist(lambda: leases.beat(self.lease) and self._goes_on())
+        return STOPPING.is_set() or not self._persist(lambda: leases.heartbeat(self.lease) and self._goes_on())
 
     def _goes_on(self) -> bool:
         return Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING).exists()
@@ -285,7 +285,8 @@ class RunExecutor:
         if now - self.crowded_since < CROWDED_SECONDS:
             return False
         making_room = waiting + int((now - self.crowded_since) / TURN_SECONDS)  # the oldest may take long to end
-        return self._persist(RunLease.objects.filter(started_at__lt=self.lease.started_at).count) < making_room
+        older = Lease.objects.filter(run__isnull=False, started_at__lt=self.lease.started_at)
+        return self._persist(older.count) < making_room
 
     def _stop(self) -> None:
         """End soon: nothing more is sent, and what is out has a grace period to be answered."""

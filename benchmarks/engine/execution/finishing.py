@@ -10,7 +10,7 @@ from benchmarks.engine.execution import adaptive, lifecycle
 from benchmarks.engine.execution.sql import note_ended
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
-from benchmarks.models import COMPLETED, LIVE, Outcome, Result, ResultState, Run, RunLease, RunStatus
+from benchmarks.models import COMPLETED, LIVE, Lease, Outcome, Result, ResultState, Run, RunStatus
 
 STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
 TO_DO = (ResultState.PENDING, ResultState.CLAIMED, ResultState.ANSWERED, ResultState.JUDGING)
@@ -67,7 +67,7 @@ def _mark_unasked(run: Run) -> None:
     )
 
 
-def refresh_summary(run_id: int, lease: RunLease | None = None) -> None:
+def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     """Compute the run's numbers from its rows and keep them; those of a ``shift`` only while it is open.
 
     Final numbers are computed when no shift is left, so a slow shift that was taken for dead cannot replace them.

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.execution import retried_results
@@ -20,7 +20,7 @@ from benchmarks.engine.execution.outcomes import failed_score, leading_value, ou
 from benchmarks.engine.execution.sql import among, update_rows, upsert_rows
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJudge
 from benchmarks.metrics.base import Metric, Score
-from benchmarks.models import CachedResponse, Outcome, Result, ResultState, Run, RunLease, Transcript
+from benchmarks.models import CachedResponse, Lease, Outcome, Result, ResultState, Run, Transcript
 from benchmarks.models import Score as StoredScore
 from benchmarks.providers.base import ChatReply, Message, known_sum
 
@@ -61,7 +61,7 @@ class ResultStore:
     """What the ledger needs to know of a shift's run."""
 
     run_id: int
-    lease: RunLease
+    lease: Lease
     metrics: Sequence[Metric]
     price: Price
     judge_price: Price
@@ -77,16 +77,16 @@ class Scored:
     judge_reserve_usd: float = 0.0
 
 
-def claim(lease: RunLease, state: ResultState, most: int) -> list[int]:
+def claim(lease: Lease, state: ResultState, most: int) -> list[int]:
     """Claim up to ``most`` results that wait in ``state`` (pending or answered); returns their ids in order.
 
     None for a shift that was ended meanwhile, as nobody would give back what it claims.
     """
     into = ResultState.CLAIMED if state is ResultState.PENDING else ResultState.JUDGING
     with transaction.atomic():
-        if RunLease.objects.select_for_update().filter(pk=lease.pk).first() is None:
+        if Lease.objects.select_for_update().filter(pk=lease.pk).first() is None:
             return []
-        waiting = Result.objects.filter(run_id=lease.run_id, state=state).order_by("position")
+        waiting = Result.objects.filter(run=lease.run, state=state).order_by("position")
         if connection.features.has_select_for_update_skip_locked:
             waiting = waiting.select_for_update(skip_locked=True)
         ids = list(waiting.values_list("id", flat=True)[:most])
@@ -98,13 +98,14 @@ def claim(lease: RunLease, state: ResultState, most: int) -> list[int]:
 Work = TypeVar("Work", Question, ToJudge)
 
 
-def reserve_for(lease: RunLease, units: Sequence[Work], *, idle: bool = False) -> list[Work]:
+def reserve_for(lease: Lease, units: Sequence[Work], *, idle: bool = False) -> list[Work]:
     """Set the worst-case cost of as many units aside as the budget covers, in order; the others are unclaimed.
 
     ``idle`` says that nothing of this shift is under way. Then, if it is alone on the run, nothing at all is, and what
     is still reserved was left by a worker that died: it is free again. Where the cost so far is unknown, because the
     endpoint reports no tokens, no further request is known to fit.
     """
+    assert lease.run_id is not None, "executors hold leases on runs"
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=lease.run_id)
         if idle and not run.leases.exclude(pk=lease.pk).exists():
@@ -124,8 +125,20 @@ def reserve_for(lease: RunLease, units: Sequence[Work], *, idle: bool = False) -
     return fitting
 
 
-def _unclaim(lease: RunLease, ids: Sequence[int]) -> None:
-    claimed = Result.objects.filter(id__in=ids, claimed_by=lease.pk)
+def give_back_claims(lease: Lease) -> None:
+    """Make what the lease claimed available again; in the transaction that deletes the lease, with its run locked."""
+    if lease.run_id is None:
+        return
+    _give_back(Result.objects.filter(run=lease.run_id, claimed_by=lease.pk))
+    if not Lease.objects.filter(run=lease.run_id).exists():
+        Run.objects.filter(pk=lease.run_id).update(reserved_usd=0.0)  # nothing is in flight, so nothing can cost
+
+
+def _unclaim(lease: Lease, ids: Sequence[int]) -> None:
+    _give_back(Result.objects.filter(id__in=ids, claimed_by=lease.pk))
+
+
+def _give_back(claimed: QuerySet[Result]) -> None:
     claimed.filter(state=ResultState.CLAIMED).update(state=ResultState.PENDING, claimed_by=None)
     claimed.filter(state=ResultState.JUDGING).update(state=ResultState.ANSWERED, claimed_by=None)
 

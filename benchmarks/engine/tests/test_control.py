@@ -12,11 +12,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from benchmarks.dataset_format.spec import ToolUse
-from benchmarks.engine.execution import lease as leases
-from benchmarks.engine.execution import model_clients, result_store
+from benchmarks.engine.execution import dispatch, model_clients, result_store
 from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
 from benchmarks.engine.execution.preparing import prepare_run
-from benchmarks.models import CachedResponse, Outcome, Result, ResultState, Run, RunLease, RunStatus
+from benchmarks.models import CachedResponse, Lease, Outcome, Result, ResultState, Run, RunStatus
 from benchmarks.sandbox.sandbox import Sandbox
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import cancel_run, delete_run, raise_budget, resume_run, retry_failed
@@ -242,7 +241,7 @@ def test_a_dead_workers_claims_are_given_back(endpoint: Endpoint) -> None:
     attend_like_a_dead_worker(run)
     assert Result.objects.filter(state=ResultState.CLAIMED).count() == 5
     assert runs_without_worker() == [run.pk]
-    assert not RunLease.objects.exists()
+    assert not Lease.objects.exists()
     worked(run)
     assert (run.status, run.done) == (RunStatus.COMPLETED, 5)
     assert server.stats.requests == 5
@@ -251,11 +250,11 @@ def test_a_dead_workers_claims_are_given_back(endpoint: Endpoint) -> None:
 def attend_like_a_dead_worker(run: Run) -> None:
     """Prepare and claim everything under the name of a process that no longer exists, and vanish."""
     prepare_run(run)
-    lease = leases.acquire_lease(run.pk)
+    lease = dispatch.lease_run(run.pk)
     assert lease is not None
     result_store.claim(lease, ResultState.PENDING, 100)
     host = lease.worker.split(":")[0]
-    RunLease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
+    Lease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
 
 
 def test_a_live_run_cannot_be_deleted_and_an_ended_one_can(endpoint: Endpoint) -> None:

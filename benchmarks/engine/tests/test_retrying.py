@@ -10,12 +10,11 @@ import pytest
 from django.utils import timezone
 
 from benchmarks.dataset_format.spec import ToolUse
-from benchmarks.engine.execution import lease as leases
-from benchmarks.engine.execution import lifecycle, result_store
+from benchmarks.engine.execution import dispatch, lifecycle, result_store
 from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
 from benchmarks.engine.execution.finishing import close_if_over
 from benchmarks.engine.execution.retried_results import MOST_KEPT
-from benchmarks.models import Outcome, Result, ResultState, Run, RunLease, RunStatus, Score
+from benchmarks.models import Lease, Outcome, Result, ResultState, Run, RunStatus, Score
 from benchmarks.services.runs.control import cancel_run, resume_run, retry_failed
 from tests.loopback.faults import FAULTS
 from tests.loopback.replies import Asked, Reply
@@ -86,7 +85,7 @@ def test_a_retry_that_could_not_even_be_put_leaves_the_error(
     def broken(*_: object) -> None:
         raise LookupError("no such representation")
 
-    monkeypatch.setattr("benchmarks.engine.execution.questions.Questioner.prompt", broken)
+    monkeypatch.setattr("benchmarks.engine.execution.questions.PromptBuilder.prompt", broken)
     assert counters(worked(run)) == (RunStatus.COMPLETED_WITH_ERRORS, 2, 1)
     again = run.results.get(pk=failed.pk)
     assert again.error_message == failed.error_message
@@ -96,11 +95,11 @@ def test_a_retry_that_could_not_even_be_put_leaves_the_error(
 def test_a_worker_that_dies_on_a_retry_does_not_lose_the_error(endpoint: Endpoint) -> None:
     _, run, failed = with_one_error(endpoint)
     retry_failed(run)
-    lease = leases.acquire_lease(run.pk)
+    lease = dispatch.lease_run(run.pk)
     assert lease is not None
     assert result_store.claim(lease, ResultState.PENDING, 10) == [failed.pk]
     host = lease.worker.split(":")[0]
-    RunLease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
+    Lease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
     claimed = run.results.get(pk=failed.pk)
     assert (claimed.outcome, claimed.error_message) == (failed.outcome, failed.error_message)
     assert runs_without_worker() == [run.pk]

@@ -12,6 +12,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from benchmarks.engine import lease as leases
 from benchmarks.engine.execution import (
     dispatch,
     executor,
@@ -20,13 +21,11 @@ from benchmarks.engine.execution import (
     preparing,
     result_store,
 )
-from benchmarks.engine.execution import (
-    lease as leases,
-)
 from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.preparing import prepare_run
-from benchmarks.models import Outcome, Result, ResultState, Run, RunLease, RunStatus
+from benchmarks.engine.execution.result_store import give_back_claims
+from benchmarks.models import Lease, Outcome, Result, ResultState, Run, RunStatus
 from benchmarks.services.runs.control import cancel_run, raise_budget, resume_run
 from tests.loopback.faults import FAULTS
 from tests.loopback.server import LoopbackServer
@@ -36,16 +35,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
 
 
-def opened(run: Run) -> RunLease:
-    lease = leases.acquire_lease(run.pk)
+def opened(run: Run) -> Lease:
+    lease = dispatch.lease_run(run.pk)
     assert lease is not None
     return lease
 
 
-def left_by_a_dead_process(lease: RunLease) -> None:
+def left_by_a_dead_process(lease: Lease) -> None:
     host = lease.worker.rsplit(":", 2)[0]
     long_ago = timezone.now() - timedelta(seconds=10)
-    RunLease.objects.filter(pk=lease.pk).update(worker=f"{host}:4194305:gone", heartbeat_at=long_ago)
+    Lease.objects.filter(pk=lease.pk).update(worker=f"{host}:4194305:gone", heartbeat_at=long_ago)
 
 
 def visiting(run: Run) -> threading.Thread:
@@ -73,7 +72,7 @@ def test_a_shift_that_was_ended_claims_nothing(endpoint: Endpoint) -> None:
     run = make_run()
     prepare_run(run)
     lease = opened(run)
-    leases.release_lease(lease.pk)
+    leases.release(lease, give_back_claims)
     assert result_store.claim(lease, ResultState.PENDING, 10) == []
     assert not Result.objects.exclude(state=ResultState.PENDING).exists()
 
@@ -84,7 +83,7 @@ def test_a_shift_whose_job_is_over_is_dead_though_its_process_lives(endpoint: En
     prepare_run(run)
     lease = opened(run)
     result_store.claim(lease, ResultState.PENDING, 10)
-    RunLease.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=10))
+    Lease.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=10))
     assert runs_without_worker() == []
     leases.leave(lease)
     assert runs_without_worker() == [run.pk]
@@ -96,8 +95,8 @@ def test_a_shift_elsewhere_is_dead_after_its_lease_only(endpoint: Endpoint) -> N
     prepare_run(run)
     result_store.claim(opened(run), ResultState.PENDING, 10)
     for silent, ended in ((leases.LEASE_SECONDS - 10, 0), (leases.LEASE_SECONDS + 10, 1)):
-        RunLease.objects.update(worker="elsewhere:1:token", heartbeat_at=timezone.now() - timedelta(seconds=silent))
-        assert leases.release_expired_leases() == ended
+        Lease.objects.update(worker="elsewhere:1:token", heartbeat_at=timezone.now() - timedelta(seconds=silent))
+        assert leases.release_expired(give_back_claims) == ended
     assert run.results.filter(state=ResultState.PENDING).count() == 3
 
 
@@ -144,7 +143,7 @@ def test_a_late_refresh_of_a_shift_that_is_gone_changes_no_final_numbers(endpoin
     run = make_run()
     prepare_run(run)
     gone = opened(run)
-    leases.release_lease(gone.pk)
+    leases.release(gone, give_back_claims)
     work_on_run_once(run.pk)
     Run.objects.filter(pk=run.pk).update(summary={"final": True})
     refresh_summary(run.pk, gone)
@@ -169,7 +168,7 @@ def test_the_sweep_rings_for_the_workers_that_a_live_run_lacks(endpoint: Endpoin
     third = opened(run)
     assert third.slots == 44
     assert runs_without_worker() == []
-    leases.release_lease(third.pk)
+    leases.release(third, give_back_claims)
     run.results.update(state=ResultState.CLAIMED)
     assert runs_without_worker() == [], "nothing waits for a third worker"
 
@@ -180,15 +179,15 @@ def test_a_run_cancelled_while_it_is_prepared_asks_everything_once_it_is_resumed
     server = endpoint(lambda asked: "2")
     monkeypatch.setattr(preparing, "BATCH", 2)
     run = make_run(make_dataset(6), repeats=2)
-    beat, beats = leases.beat, []
+    beat, beats = leases.heartbeat, []
 
-    def cancelling(lease: RunLease) -> bool:
+    def cancelling(lease: Lease) -> bool:
         beats.append(lease)
         if len(beats) == 3:
             cancel_run(run)
         return beat(lease)
 
-    monkeypatch.setattr(leases, "beat", cancelling)
+    monkeypatch.setattr(leases, "heartbeat", cancelling)
     work_on_run_once(run.pk)
     run.refresh_from_db()
     assert (run.status, len(beats)) == (RunStatus.CANCELLED, 3)
@@ -206,7 +205,7 @@ def test_a_worker_that_dies_while_it_prepares_leaves_nothing_half_done(
     server = endpoint(lambda asked: "2")
     monkeypatch.setattr(preparing, "BATCH", 2)
     run = make_run(make_dataset(6))
-    lease = leases.acquire_lease(run.pk, preparing=True)
+    lease = dispatch.lease_run(run.pk, preparing=True)
     assert lease is not None
     prepare_run(run, lambda: False)
     assert 0 < run.results.count() < 6
@@ -234,7 +233,7 @@ def test_shifts_of_a_slow_run_take_no_more_than_their_lanes_hold(
 ) -> None:
     """Eight tasks for two shifts of four lanes: the first to come leaves the second its half."""
     server = endpoint(lambda asked: "2", delay_ms=3000)
-    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
+    monkeypatch.setattr(dispatch, "SLOTS_PER_LEASE", 4)
     run = make_run(make_dataset(8), concurrency=8)
     prepare_run(run)
     visit_at_once(run, 2)
@@ -249,7 +248,7 @@ def test_a_shift_claims_ahead_where_answers_are_quick_or_it_is_alone(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint(lambda asked: "2")
-    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
+    monkeypatch.setattr(dispatch, "SLOTS_PER_LEASE", 4)
     dataset = make_dataset(40)
     shared, alone = make_run(dataset, concurrency=8), make_run(dataset, concurrency=4)
     for run, at_first in ((shared, 4), (alone, 6)):
@@ -263,7 +262,7 @@ def test_a_shift_claims_ahead_where_answers_are_quick_or_it_is_alone(
 
 def test_several_shifts_hold_one_budget(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     server = endpoint(lambda asked: "2", delay_ms=5)
-    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
+    monkeypatch.setattr(dispatch, "SLOTS_PER_LEASE", 4)
     run = make_run(make_dataset(200), budget_usd=0.0008, max_tokens=10, concurrency=12)
     visit_at_once(run, 3)
     while runs_without_worker():
@@ -305,7 +304,7 @@ def test_a_budget_that_cannot_be_held_for_want_of_token_counts_pauses_the_run(en
 
 def test_a_tripped_breaker_of_one_shift_stops_the_others(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     server = endpoint(lambda asked: "2", delay_ms=20)
-    monkeypatch.setattr(leases, "SLOTS_PER_LEASE", 4)
+    monkeypatch.setattr(dispatch, "SLOTS_PER_LEASE", 4)
     run = make_run(make_dataset(3000), concurrency=8)
     prepare_run(run)
     workers = [visiting(run), visiting(run)]
@@ -318,7 +317,7 @@ def test_a_tripped_breaker_of_one_shift_stops_the_others(endpoint: Endpoint, mon
     assert run.status == RunStatus.FAILED
     assert "401" in run.error_message
     assert server.stats.faults["unauthorized_401"] < 100
-    assert not RunLease.objects.exists()
+    assert not Lease.objects.exists()
 
 
 def test_a_shift_makes_room_for_a_run_that_waits_without_breaking_off_what_is_out(

@@ -13,10 +13,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.engine.execution import lease as leases
-from benchmarks.engine.execution import lifecycle
+from benchmarks.engine import lease as leases
+from benchmarks.engine.execution import dispatch, lifecycle
 from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
 from benchmarks.engine.execution.preparing import prepare_run
+from benchmarks.engine.execution.result_store import give_back_claims
 from benchmarks.engine.webhooks import delivery
 from benchmarks.engine.webhooks.delivery import send_due, signature
 from benchmarks.models import AuditEntry, Run, RunStatus, WebhookDelivery
@@ -229,12 +230,12 @@ def test_a_stopped_run_is_told_when_its_numbers_are_final(endpoint: Endpoint, ho
     receiver = hook()
     run = make_run(make_dataset(2))
     assert prepare_run(run, lambda: True)
-    lease = leases.acquire_lease(run.pk)
+    lease = dispatch.lease_run(run.pk)
     assert lease is not None
     cancel_run(run)
     assert send_due() == 0, "a shift is still on it"
     leases.leave(lease)
-    leases.release_lease(lease.pk)
+    leases.release(lease, give_back_claims)
     runs_without_worker()
     let_time_pass()
     assert send_due() == 1

@@ -9,10 +9,12 @@ from io import StringIO
 
 import pytest
 
-from benchmarks.engine.execution import lease as leases
+from benchmarks.engine import lease as leases
+from benchmarks.engine.execution import dispatch
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.engine.execution.preparing import prepare_run
+from benchmarks.engine.execution.result_store import give_back_claims
 from benchmarks.management import following
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import Run, RunStatus
@@ -27,7 +29,7 @@ Endpoint = Callable[..., LoopbackServer]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr("benchmarks.engine.execution.dispatch.UNATTENDED_AFTER", timedelta())
+    monkeypatch.setattr("benchmarks.engine.execution.dispatch.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
 def test_the_bar_is_one_line_that_is_written_over() -> None:
@@ -56,10 +58,10 @@ def test_a_run_that_a_worker_has_is_not_worked_on_here(endpoint: Endpoint) -> No
     endpoint()
     run = make_run()
     prepare_run(run)
-    lease = leases.acquire_lease(run.pk)
+    lease = dispatch.lease_run(run.pk)
     assert lease is not None
     said: list[str] = []
-    ended = threading.Timer(0.2, lambda: (leases.release_lease(lease.pk), work_on_run_once(run.pk)))
+    ended = threading.Timer(0.2, lambda: (leases.release(lease, give_back_claims), work_on_run_once(run.pk)))
     ended.start()
     found = follow(run.pk, Progress(StringIO()), said.append, work_here=False)
     ended.join()

@@ -1,0 +1,139 @@
+"""The lease: a worker's hold on a run, or on any other piece of long work, with a heartbeat.
+
+Whoever works for longer than a transaction holds a lease and renews it. A lease expires when its worker is gone: one of
+this process as soon as its job is over, one of another process on this host as soon as that process is gone, and one
+of another host after ``LEASE_SECONDS`` without a heartbeat. Expired leases are released by the sweep, or by the next
+worker that wants the same subject.
+
+    with lease.exclusive("retention") as held:
+        if held is not None:                       # None: another worker holds it
+            while more_to_do() and lease.heartbeat(held):
+                do_a_little()
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from benchmarks.engine.execution.db_retry import retry_db
+from benchmarks.models import Lease, Run
+
+HEARTBEAT_SECONDS = 2.0
+"""How often a holder renews its lease at least; a lease that is renewed twice as often is never looked at."""
+LEASE_SECONDS = 90.0
+"""How long a lease of another host lives without a heartbeat: longer than a database restart of a minute, so that an
+outage costs no living worker its claims."""
+
+GiveBack = Callable[[Lease], None]
+"""Makes available again what the holder of a lease claimed; runs in the transaction that deletes the lease."""
+
+_HOST = socket.gethostname()
+_TOKEN = uuid.uuid4().hex[:12]
+_HELD_HERE: set[uuid.UUID] = set()
+"""Leases that jobs of this process hold now."""
+
+
+def worker_name() -> str:
+    """Identify this process: host, process ID, and a token that a later process with the same ID does not have."""
+    return f"{_HOST}:{os.getpid()}:{_TOKEN}"
+
+
+def acquire(subject: str, *, run: Run | None = None, slots: int = 0) -> Lease | None:
+    """Acquire a lease. Without a run it is exclusive: ``None`` while a living worker holds the subject.
+
+    A run may have several leases. Their number and slots are up to the caller, who locks the run.
+    """
+    if run is None and (holder := Lease.objects.filter(run=None, subject=subject).first()):
+        if not _is_expired(holder):
+            return None
+        release(holder)
+    try:
+        with transaction.atomic():
+            lease = Lease.objects.create(
+                run=run, subject=subject, worker=worker_name(), slots=slots, heartbeat_at=timezone.now()
+            )
+    except IntegrityError:  # another worker acquired the subject since the check above
+        return None
+    _HELD_HERE.add(lease.pk)
+    return lease
+
+
+def heartbeat(lease: Lease) -> bool:
+    """Renew a lease. False if it was released meanwhile: what it claimed belongs to others now."""
+    return bool(Lease.objects.filter(pk=lease.pk).update(heartbeat_at=timezone.now()))
+
+
+def release(lease: Lease, give_back: GiveBack | None = None) -> None:
+    """Delete a lease and give back what its holder claimed and did not finish. Does nothing the second time."""
+    with transaction.atomic():
+        if lease.run_id is not None:
+            # Releases of one run come one after the other, so exactly one of them sees that it is the last.
+            Run.objects.select_for_update().filter(pk=lease.run_id).first()
+        # Deleted before anything is given back: a claim locks the lease's row, so it either commits first and is
+        # given back below, or finds no lease and claims nothing.
+        deleted, _ = Lease.objects.filter(pk=lease.pk).delete()
+        if deleted and give_back is not None:
+            give_back(lease)
+
+
+def leave(lease: Lease) -> None:
+    """Note that the job of a lease of this process is over. If it is not released, the next sweep does that."""
+    _HELD_HERE.discard(lease.pk)
+
+
+@contextmanager
+def held(lease: Lease, give_back: GiveBack | None = None) -> Iterator[Lease]:
+    """Release the lease at the end of the block, however it ends."""
+    try:
+        yield lease
+    finally:
+        # First of all: if the database stays unavailable, the lease counts as expired although this process lives on.
+        leave(lease)
+        retry_db(lambda: release(lease, give_back), f"lease on {lease.subject}")
+
+
+@contextmanager
+def exclusive(subject: str) -> Iterator[Lease | None]:
+    """Hold the only lease on a subject for the block; ``None`` while another worker holds it."""
+    lease = acquire(subject)
+    if lease is None:
+        yield None
+        return
+    with held(lease):
+        yield lease
+
+
+def release_expired(give_back: GiveBack | None = None) -> int:
+    """Release every lease whose worker is gone; return how many those are."""
+    quiet = Lease.objects.filter(heartbeat_at__lt=timezone.now() - timedelta(seconds=2 * HEARTBEAT_SECONDS))
+    expired = [lease for lease in quiet if _is_expired(lease)]
+    for lease in expired:
+        release(lease, give_back)
+    return len(expired)
+
+
+def _is_expired(lease: Lease) -> bool:
+    host, pid, token = lease.worker.rsplit(":", 2)
+    if host == _HOST and int(pid) == os.getpid():
+        return token != _TOKEN or lease.pk not in _HELD_HERE
+    if host == _HOST and not _process_exists(int(pid)):
+        return True
+    return timezone.now() - lease.heartbeat_at > timedelta(seconds=LEASE_SECONDS)
+
+
+def _process_exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)  # signal 0 only checks
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it exists and belongs to another user
+        return True
+    return True
