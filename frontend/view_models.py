@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import COMPLETED, LIVE, TERMINAL, Outcome, Run, RunStatus
+from benchmarks.models import Outcome, Run, RunStatus
 from frontend.chart_parts import Measure
 
 _ABSENCES = (
@@ -225,21 +225,3 @@ def standings(runs: Iterable[Run], models: int = 3) -> list[Standing]:
         if rows:
             found.append(Standing(rows[0].run.dataset, metric_row(metric), tuple(rows[:models])))
     return found
-
-
-def actions_for(run: Run) -> list[str]:
-    """The names of what may be done with a run in its state."""
-    if run.status in LIVE:
-        return ["cancel"]
-    if run.is_imported:
-        return ["delete"]
-    possible = ["again"]
-    if run.may_go_on and run.status in (RunStatus.PAUSED, RunStatus.CANCELLED, RunStatus.FAILED):
-        possible.append("resume")
-    if run.may_go_on and run.errors and run.status in TERMINAL:
-        possible.append("retry")
-    if run.status == RunStatus.PAUSED:
-        possible.append("cancel")
-    if run.representation and run.fresh_of_id is None and run.status in COMPLETED:
-        possible.append("check")
-    return [*possible, "delete"]

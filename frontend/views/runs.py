@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, Task
+from benchmarks.presentation.actions import allowed_actions
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.judges import latest_by_metric
@@ -32,7 +33,7 @@ from frontend import params
 from frontend.calibrations import judge_trust
 from frontend.placed import placed
 from frontend.run_charts import run_charts, surface_charts, way_of
-from frontend.view_models import actions_for, error_counts, metric_rows, outcome_counts, run_row, run_rows, settings_of
+from frontend.view_models import error_counts, metric_rows, outcome_counts, run_row, run_rows, settings_of
 from frontend.views.assets import drawn
 from frontend.views.statistics import report_of
 
@@ -93,7 +94,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "outcomes_known": [*Outcome.values, "pending"],
         "difficulties": Task.Difficulty.values,
         "held_against": reads.runs_to_hold_against(found) if found.status in COMPLETED else [],
-        "actions": actions_for(found) if may_launch(request.user) else [],
+        "actions": allowed_actions(found) if may_launch(request.user) else {},
         "judge_trust": judge_trust(found, latest_by_metric(found.judge_model), examinable_metrics()),
         "may_launch": may_launch(request.user),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],

@@ -1,0 +1,148 @@
+"""What can be done with a run. Services enforce it; pages, API, commands and admin offer it.
+
+One table: an action is possible in some statuses, and under conditions that the run's own facts decide. What needs a
+query (a lease that is still held, a check that exists already) is left to the service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from benchmarks.presentation.labels import run_status
+from benchmarks.presentation.numbers import plural
+
+LIVE = frozenset({"queued", "preparing", "running"})
+COMPLETED = frozenset({"completed", "completed_with_errors"})
+TERMINAL = COMPLETED | {"failed", "cancelled"}
+
+
+class RunFacts(Protocol):
+    """The facts of a run that decide; ``benchmarks.models.Run`` has them."""
+
+    @property
+    def pk(self) -> int: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def errors(self) -> int: ...
+    @property
+    def budget_usd(self) -> float | None: ...
+    @property
+    def representation(self) -> str: ...
+    @property
+    def fresh_of_id(self) -> int | None: ...
+    @property
+    def texts_pruned_at(self) -> datetime | None: ...
+    @property
+    def import_tool(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """``otherwise`` follows "Run 12 is running." where the status forbids the action; ``done`` confirms it.
+
+    ``participle`` names an action that sends requests, which an imported run cannot do.
+    """
+
+    label: str
+    done: str = ""
+    statuses: frozenset[str] = LIVE | TERMINAL | {"paused"}
+    otherwise: str = ""
+    participle: str = ""
+    needs_texts: bool = False
+
+
+ACTIONS = {
+    "again": Action("Run again", participle="rerun"),
+    "resume": Action(
+        "Resume run",
+        "Run {run} resumed.",
+        frozenset({"paused", "cancelled", "failed"}),
+        "Only canceled, failed or paused runs can be resumed.",
+        "resumed",
+        needs_texts=True,
+    ),
+    "retry": Action(
+        "Retry {errors}",
+        "Retrying the errors of run {run}.",
+        TERMINAL,
+        "Wait until the run ends, then retry its errors.",
+        "retried",
+        needs_texts=True,
+    ),
+    "budget": Action("Raise budget", "Budget of run {run} raised."),
+    "cancel": Action(
+        "Cancel run",
+        "Run {run} canceled.",
+        LIVE | {"paused"},
+        "Only queued, preparing, running or paused runs can be canceled.",
+    ),
+    "check": Action(
+        "Check for contamination",
+        "Contamination check started for run {run}: same questions, new canvases.",
+        COMPLETED,
+        "Check it after it completes.",
+        "checked for contamination",
+    ),
+    "export": Action("Export"),
+    "share": Action("Create share link"),
+    "delete": Action("Delete run", "Run {run} deleted.", TERMINAL | {"paused"}, "Cancel the run before you delete it."),
+}
+"""Name → action, in the order in which they are offered."""
+
+
+def allowed_actions(run: RunFacts) -> dict[str, str]:
+    """Name → label of every action that is possible now."""
+    return {
+        name: action.label.format(errors=plural(run.errors, "error"))
+        for name, action in ACTIONS.items()
+        if refusal(name, run) is None
+    }
+
+
+def refusal(name: str, run: RunFacts) -> str | None:
+    """Why an action is not possible now, and what to do instead; ``None`` where it is possible."""
+    action, tool = ACTIONS[name], run.import_tool
+    reasons = (
+        (
+            tool and action.participle,
+            f"Run {run.pk} was imported from {'an' if tool[:1] in tuple('AEIOU') else 'a'} {tool} file, so it cannot "
+            f"be {action.participle} here. Use {tool} and import the new file, or start a new run.",
+        ),
+        (
+            name == "check" and not run.representation,
+            "Only runs on canvas sets can be checked, because only canvases can be generated anew.",
+        ),
+        (
+            run.status not in action.statuses,
+            f"Run {run.pk} is {run_status(run.status).lower()}. {action.otherwise}",
+        ),
+        (
+            action.needs_texts and run.texts_pruned_at,
+            f"The texts of run {run.pk} were pruned on {run.texts_pruned_at:%Y-%m-%d}. "
+            "Start a new run with the same settings instead."
+            if run.texts_pruned_at
+            else "",
+        ),
+        (name == "retry" and not run.errors, f"Run {run.pk} has no errors to retry."),
+        (name == "budget" and run.budget_usd is None, f"Run {run.pk} has no budget to raise."),
+        (
+            name == "check" and run.fresh_of_id,
+            f"Run {run.pk} already uses fresh canvases and is compared with run {run.fresh_of_id}.",
+        ),
+    )
+    return next((reason for applies, reason in reasons if applies), None)
+
+
+def done_sentence(name: str, run_id: int) -> str:
+    """What now holds after an action: ``Run 12 canceled.``"""
+    return ACTIONS[name].done.format(run=run_id)
+
+
+def delete_question(run_id: int, n_results: int) -> str:
+    """``Delete run 12 and its 576 results?``"""
+    return f"Delete run {run_id} and its {plural(n_results, 'result')}?"

@@ -1,0 +1,93 @@
+"""What statuses, outcomes and other stored values are called, everywhere a person reads them.
+
+Keys are the values of the API and the database; labels begin with a capital.
+"""
+
+from __future__ import annotations
+
+from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.presentation.numbers import plural
+
+RUN_STATUS = {
+    "queued": "Queued",
+    "preparing": "Preparing",
+    "running": "Running",
+    "paused": "Paused",
+    "completed": "Completed",
+    "completed_with_errors": "Completed with errors",
+    "failed": "Failed",
+    "cancelled": "Canceled",
+}
+OUTCOME = {
+    "correct": "Correct",
+    "partial": "Partial",
+    "wrong": "Wrong",
+    "answered": "Ungraded",
+    "unparsable": "Unparsable",
+    "truncated": "Cut off",
+    "refused": "Refused",
+    "provider_error": "Provider error",
+    "judge_error": "Judge error",
+    "cancelled": "Not sent",
+}
+RESULT_STATE = {
+    "pending": "Not sent yet",
+    "claimed": "In flight",
+    "answered": "Waiting for judge",
+    "judging": "Judging",
+    "done": "Done",
+    "error": "Error",
+}
+SCORE_STATUS = {
+    "scored": "Scored",
+    "not_applicable": "Not applicable",
+    "unparsable": "Unparsable",
+    "judge_error": "Judge error",
+    "metric_error": "Metric error",
+}
+FILE_STATE = {
+    "good": "Valid",
+    "broken": "Has errors",
+    "vanished": "Missing",
+    "undecided": "Conflict: file and dataset both changed",
+}
+VERSION_ORIGIN = {
+    "file": "File",
+    "admin": "Admin",
+    "upload": "Upload",
+    "generated": "Generated",
+    "imported": "Imported with a run",
+}
+
+
+def run_status(status: str, errors: int = 0) -> str:
+    """The label of a run's status; with the number of errors: ``Completed, 3 errors``."""
+    if status == "completed_with_errors" and errors:
+        return f"Completed, {plural(errors, 'error')}"
+    return RUN_STATUS.get(status, sentence_case(status))
+
+
+def result_label(state: str, outcome: str) -> str:
+    """What became of a result: its outcome, or as long as it has none, its state."""
+    return OUTCOME.get(outcome, sentence_case(outcome)) if outcome else RESULT_STATE.get(state, sentence_case(state))
+
+
+def metric_title(name: str) -> str:
+    """The title of a metric; one that is no longer registered goes by its name."""
+    metric = metric_named(name)
+    return metric.title if metric else name
+
+
+def prompt_variant(representation: str, few_shot: bool) -> str:
+    """How a canvas set is shown to the model: ``full, zero-shot``."""
+    return f"{representation or 'full'}, {'few-shot' if few_shot else 'zero-shot'}"
+
+
+def words(name: str) -> str:
+    """An identifier inside a sentence: ``rate_limit`` → ``rate limit``."""
+    return name.replace("_", " ")
+
+
+def sentence_case(name: str) -> str:
+    """An identifier as a label, such as a task class: ``shuffle_tracking`` → ``Shuffle tracking``."""
+    return words(name)[:1].upper() + words(name)[1:]

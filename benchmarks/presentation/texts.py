@@ -1,0 +1,19 @@
+"""Texts of models and other people, made safe to read: characters that hide or reorder text become visible."""
+
+from __future__ import annotations
+
+_NAMES = {
+    **{0x061C: "ALM", 0x200E: "LRM", 0x200F: "RLM", 0x202A: "LRE", 0x202B: "RLE", 0x202C: "PDF", 0x202D: "LRO"},
+    **{0x202E: "RLO", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI"},
+    **{0x00: "NUL", 0x07: "BEL", 0x08: "BS", 0x0D: "CR", 0x1B: "ESC", 0x7F: "DEL"},
+}
+_CONTROLS = (code for code in (*range(32), *range(0x80, 0xA0), 0xFFFE, 0xFFFF) if chr(code) not in "\n\t")
+_VISIBLE = {code: f"⟨U+{code:04X}⟩" for code in _CONTROLS} | {code: f"⟨{name}⟩" for code, name in _NAMES.items()}
+
+
+def visible(text: str) -> str:
+    """Write out control characters (terminal colors among them), direction marks, and the two non-characters.
+
+    Line breaks and tabs stay; ``\\r\\n`` counts as one line break. Escaping is left to the template.
+    """
+    return text.replace("\r\n", "\n").translate(_VISIBLE)
