@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN
 from tasks_app.models import CanvasSet, Question
 
 
@@ -40,11 +41,11 @@ class DatasetVersion(models.Model):
     """One content of a dataset, never changed once written. A canvas version may grow: what it had stays as it was."""
 
     class Origin(models.TextChoices):
-        FILE = "file"
-        ADMIN = "admin"
-        UPLOAD = "upload"
-        GENERATED = "generated"
-        IMPORTED = "imported", "Imported with a run"
+        FILE = "file", VERSION_ORIGIN["file"]
+        ADMIN = "admin", VERSION_ORIGIN["admin"]
+        UPLOAD = "upload", VERSION_ORIGIN["upload"]
+        GENERATED = "generated", VERSION_ORIGIN["generated"]
+        IMPORTED = "imported", VERSION_ORIGIN["imported"]
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -118,10 +119,10 @@ class DatasetFile(models.Model):
     """A YAML file in the datasets directory, and how it was last found. A bad file keeps its mistakes here."""
 
     class State(models.TextChoices):
-        GOOD = "good"
-        BROKEN = "broken"
-        VANISHED = "vanished"
-        UNDECIDED = "undecided", "changed, while its dataset was edited here"
+        GOOD = "good", FILE_STATE["good"]
+        BROKEN = "broken", FILE_STATE["broken"]
+        VANISHED = "vanished", FILE_STATE["vanished"]
+        UNDECIDED = "undecided", FILE_STATE["undecided"]
 
     path = models.CharField(max_length=500, unique=True, help_text="Relative to the datasets directory")
     dataset = models.OneToOneField(Dataset, null=True, blank=True, on_delete=models.SET_NULL, related_name="file")

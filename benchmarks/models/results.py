@@ -7,28 +7,29 @@ from django.db.models import Q
 
 from benchmarks.models.datasets import Task
 from benchmarks.models.runs import Run
+from benchmarks.presentation.labels import OUTCOME, RESULT_STATE, SCORE_STATUS
 
 
 class ResultState(models.TextChoices):
-    PENDING = "pending"
-    CLAIMED = "claimed"
-    ANSWERED = "answered", "answered, waiting for its judge"
-    JUDGING = "judging"
-    DONE = "done"
-    ERROR = "error"
+    PENDING = "pending", RESULT_STATE["pending"]
+    CLAIMED = "claimed", RESULT_STATE["claimed"]
+    ANSWERED = "answered", RESULT_STATE["answered"]
+    JUDGING = "judging", RESULT_STATE["judging"]
+    DONE = "done", RESULT_STATE["done"]
+    ERROR = "error", RESULT_STATE["error"]
 
 
 class Outcome(models.TextChoices):
-    CORRECT = "correct"
-    PARTIAL = "partial"
-    WRONG = "wrong"
-    ANSWERED = "answered", "answered, and no metric of the run says right or wrong"
-    UNPARSABLE = "unparsable"
-    TRUNCATED = "truncated"
-    REFUSED = "refused"
-    PROVIDER_ERROR = "provider_error"
-    JUDGE_ERROR = "judge_error"
-    CANCELLED = "cancelled"
+    CORRECT = "correct", OUTCOME["correct"]
+    PARTIAL = "partial", OUTCOME["partial"]
+    WRONG = "wrong", OUTCOME["wrong"]
+    ANSWERED = "answered", OUTCOME["answered"]
+    UNPARSABLE = "unparsable", OUTCOME["unparsable"]
+    TRUNCATED = "truncated", OUTCOME["truncated"]
+    REFUSED = "refused", OUTCOME["refused"]
+    PROVIDER_ERROR = "provider_error", OUTCOME["provider_error"]
+    JUDGE_ERROR = "judge_error", OUTCOME["judge_error"]
+    CANCELLED = "cancelled", OUTCOME["cancelled"]
 
 
 class Result(models.Model):
@@ -106,11 +107,11 @@ class Score(models.Model):
     """One metric's verdict on one result: a value, or a status and a reason for its absence."""
 
     class Status(models.TextChoices):
-        SCORED = "scored"
-        NOT_APPLICABLE = "not_applicable"
-        UNPARSABLE = "unparsable"
-        JUDGE_ERROR = "judge_error"
-        METRIC_ERROR = "metric_error"
+        SCORED = "scored", SCORE_STATUS["scored"]
+        NOT_APPLICABLE = "not_applicable", SCORE_STATUS["not_applicable"]
+        UNPARSABLE = "unparsable", SCORE_STATUS["unparsable"]
+        JUDGE_ERROR = "judge_error", SCORE_STATUS["judge_error"]
+        METRIC_ERROR = "metric_error", SCORE_STATUS["metric_error"]
 
     # Neither has an index of its own: the unique constraint begins with the result, the index below with the run.
     result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="scores", db_index=False)

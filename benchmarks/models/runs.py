@@ -6,17 +6,18 @@ from django.conf import settings
 from django.db import models
 
 from benchmarks.models.datasets import Dataset, DatasetVersion
+from benchmarks.presentation.labels import RUN_STATUS
 
 
 class RunStatus(models.TextChoices):
-    QUEUED = "queued"
-    PREPARING = "preparing"
-    RUNNING = "running"
-    PAUSED = "paused"
-    COMPLETED = "completed"
-    COMPLETED_WITH_ERRORS = "completed_with_errors"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+    QUEUED = "queued", RUN_STATUS["queued"]
+    PREPARING = "preparing", RUN_STATUS["preparing"]
+    RUNNING = "running", RUN_STATUS["running"]
+    PAUSED = "paused", RUN_STATUS["paused"]
+    COMPLETED = "completed", RUN_STATUS["completed"]
+    COMPLETED_WITH_ERRORS = "completed_with_errors", RUN_STATUS["completed_with_errors"]
+    FAILED = "failed", RUN_STATUS["failed"]
+    CANCELLED = "cancelled", RUN_STATUS["cancelled"]
 
 
 TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.FAILED, RunStatus.CANCELLED})
