@@ -1,6 +1,6 @@
-"""``codeforge.yaml``: read once, typed, every mistake named with its key.
+"""``codeforge.yaml``: read once, typed, every error reported with its key.
 
-Keys of providers never stand in the file: ``api_key_env`` names the environment variable that holds one.
+The file never contains API keys: ``api_key_env`` names the environment variable that holds one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
+
 
 class ConfigError(Exception):
-    """The configuration cannot be used. The message lists every mistake as ``file: key: what is wrong``."""
+    """The configuration is invalid. The message lists every error as ``file: key: problem``."""
 
 
 class Section(BaseModel):
@@ -29,30 +31,37 @@ class Section(BaseModel):
 def _http_address(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{value!r} is not an http(s) address such as https://api.example.com/v1")
+        raise ValueError(f"{value!r} is not an HTTP(S) URL. Use a URL such as https://api.example.com/v1.")
     if parts.username or parts.password:
-        raise ValueError("an address may not hold a user or a password; name the key with api_key_env")
+        raise ValueError("The URL must not contain a user name or password. Set the key with `api_key_env`.")
     return value.rstrip("/")
 
 
 def _receiver_address(value: str) -> str:
-    """The address to the letter; a mistake in it is told without it, because such addresses may be secrets."""
+    """The URL, unchanged. Errors do not quote it, because the URL of a webhook can be a secret."""
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable or not value.isascii() or not value.isprintable() or " " in value:
-        raise ValueError("this is not an http(s) address such as https://hooks.example.com/codeforge")
+        raise ValueError("This is not an HTTP(S) URL. Use a URL such as https://hooks.example.com/codeforge.")
     if parts.username or parts.password:
-        raise ValueError("an address may not hold a user or a password; messages are signed with secret_env")
+        raise ValueError("The URL must not contain a user name or password. Deliveries are signed with `secret_env`.")
     return value
 
 
 def _model_name(value: str) -> str:
     provider, slash, model = value.partition("/")
     if not (slash and provider and model):
-        raise ValueError(f"{value!r} does not name a provider; write provider/model, for example openai/gpt-4o")
+        raise ValueError(f"{value!r} is not a valid model name. Use provider/model, for example, openai/gpt-4o.")
+    return value
+
+
+def _provider_kind(value: str) -> str:
+    kinds = [kind for kind in PROVIDER_KINDS if kind != BASELINE]
+    if value not in kinds:
+        raise ValueError(f"{value!r} does not exist. Use one of: {', '.join(kinds)}.")
     return value
 
 
@@ -80,8 +89,8 @@ class Timeouts(Section):
 
 
 class Retries(Section):
-    """How often one request is tried, and how long is waited in between: a random time up to ``base_seconds``, doubled
-    with each attempt up to ``cap_seconds``. A ``Retry-After`` of the endpoint comes before that."""
+    """Attempts at one request, and the random wait between them: up to ``base_seconds``, doubled with each attempt up
+    to ``cap_seconds``. A ``Retry-After`` of the endpoint comes before that."""
 
     max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
     base_seconds: Annotated[float, Field(ge=0)] = 0.5
@@ -89,7 +98,7 @@ class Retries(Section):
 
 
 class ProviderConfig(Section):
-    kind: Literal["openai_compatible", "litellm"] = "openai_compatible"
+    kind: Annotated[str, AfterValidator(_provider_kind)] = "openai_compatible"
     base_url: Address | None = None
     api_key_env: str | None = None
     limits: Limits = Limits()
@@ -100,11 +109,11 @@ class ProviderConfig(Section):
     @model_validator(mode="after")
     def _address_is_known(self) -> ProviderConfig:
         if self.kind == "openai_compatible" and self.base_url is None:
-            raise ValueError("base_url is missing; an openai_compatible provider needs its address")
+            raise ValueError("`base_url` is missing. Set it to the endpoint's URL.")
         return self
 
     def api_key(self, environ: Mapping[str, str]) -> str | None:
-        """The key from the environment, or ``None`` where none is named or set."""
+        """The key from the environment, or ``None`` if none is named or set."""
         return (environ.get(self.api_key_env) or None) if self.api_key_env else None
 
 
@@ -119,20 +128,20 @@ class ModelConfig(Section):
 
 
 class Redelivery(Section):
-    """How often one message is sent to an address that does not take it: after ``base_seconds``, then after twice as
-    long each time, up to ``cap_seconds``."""
+    """Attempts at one delivery that fails: the next after ``base_seconds``, then after twice as long each time, up to
+    ``cap_seconds``."""
 
     max_attempts: Annotated[int, Field(ge=1, le=50)] = 10
     base_seconds: Annotated[float, Field(ge=1, le=86_400)] = 30.0
     cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3600.0
 
     def pause(self, attempts: int) -> float:
-        """Seconds from the end of so many attempts to the next one."""
+        """Seconds from the end of attempt number ``attempts`` to the next one."""
         return float(min(self.cap_seconds, self.base_seconds * 2.0 ** (attempts - 1)))
 
 
 class WebhookConfig(Section):
-    """An address that is told what happens to runs, in messages signed with the secret that ``secret_env`` names."""
+    """A URL that receives the events of runs, signed with the secret in the variable ``secret_env``."""
 
     url: ReceiverAddress
     secret_env: Annotated[str, Field(min_length=1)]
@@ -151,7 +160,7 @@ class WebhookConfig(Section):
         except (binascii.Error, ValueError):
             key = b""
         if len(key) < 24:
-            what = "does not hold whsec_ and at least 24 bytes in base64" if text else "is not set"
+            what = "must be whsec_ followed by at least 24 bytes in base64" if text else "is not set"
             raise ValueError(f"The environment variable {self.secret_env} {what}. See docs/how-to/webhooks.md.")
         return key
 
@@ -164,7 +173,7 @@ class BenchmarkConfig(Section):
 
 
 class RetentionConfig(Section):
-    """How long the texts of results are kept, in days after their run has ended; ``None`` is for ever."""
+    """How long the texts of results are kept, in days after the end of their run; ``None`` is forever."""
 
     texts_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
 
@@ -180,38 +189,38 @@ class Config(Section):
     def _names_can_be_used(self) -> Config:
         for name in self.providers:
             if name == "baseline":
-                raise ValueError("providers.baseline is built in and cannot be configured; choose another name")
+                raise ValueError("providers.baseline is built in. Choose another name.")
             if not name or "/" in name or name != name.strip().lower():
-                raise ValueError(f"providers.{name}: a provider's name is lower case, without spaces and slashes")
+                raise ValueError(f"providers.{name}: A provider's name must be lowercase, without spaces and slashes.")
         for name in self.models:
             provider = name.partition("/")[0]
             if provider not in {*self.providers, "baseline"}:
                 known = ", ".join(sorted(self.providers)) or "none"
-                raise ValueError(f"models.{name}: provider {provider!r} is not configured (configured: {known})")
+                raise ValueError(f"models.{name}: Provider {provider!r} is not configured. Configured: {known}.")
         for name in self.webhooks:
             if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", name):
-                raise ValueError(f"webhooks.{name}: a webhook's name is up to 60 of a-z, 0-9, - and _")
+                raise ValueError(f"webhooks.{name}: A webhook's name has up to 60 of the characters a-z, 0-9, - and _.")
         return self
 
     def model(self, name: str) -> ModelConfig:
-        """What is known of a model; everything unknown where it is not configured. Baselines cost nothing."""
+        """The configuration of a model, with everything unknown if there is none. Baselines cost nothing."""
         if name.startswith("baseline/"):
             return ModelConfig(input_per_million=0.0, output_per_million=0.0)
         return self.models.get(name, ModelConfig())
 
     @property
     def secret_variables(self) -> frozenset[str]:
-        """The names of the environment variables that hold a key or a signing secret, whatever they are called."""
+        """The names of all environment variables that hold a key or a signing secret."""
         keys = {provider.api_key_env for provider in self.providers.values() if provider.api_key_env}
         return frozenset(keys | {webhook.secret_env for webhook in self.webhooks.values()})
 
     def datasets_path(self, base: Path) -> Path:
-        """Where datasets lie; a relative ``datasets_dir`` counts from ``base``."""
+        """The datasets directory; a relative ``datasets_dir`` is relative to ``base``."""
         return (base / self.benchmark.datasets_dir).resolve()
 
 
 def load_config(path: Path, environ: Mapping[str, str] | None = None) -> Config:
-    """Read the file, apply environment overrides and validate. Raises ``ConfigError`` naming every mistake."""
+    """Read the file, apply environment overrides and validate. Raises ``ConfigError`` with all errors."""
     environ = os.environ if environ is None else environ
     return parse_config(_read(path), environ, path.name)
 
@@ -230,11 +239,13 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path.name}: cannot be read as YAML: {error}") from None
+        raise ConfigError(f"{path.name} is not valid YAML: {error}") from None
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise ConfigError(f"{path.name}: the top level must be keys such as benchmark:, providers:, models:")
+        raise ConfigError(
+            f"{path.name}: The top level must be a mapping with keys such as benchmark, providers and models."
+        )
     return document
 
 
@@ -262,7 +273,7 @@ def _with_overrides(document: dict[str, Any], environ: Mapping[str, str], file: 
 def _section(document: dict[str, Any], name: str, file: str) -> dict[str, Any]:
     section = document.get(name) or {}
     if not isinstance(section, dict):
-        raise ConfigError(f"{file}: {name}: must hold keys, not {type(section).__name__}")
+        raise ConfigError(f"{file}: {name}: Must be a mapping, not {type(section).__name__}.")
     return section
 
 
@@ -270,5 +281,5 @@ def _explain(file: str, mistake: Any) -> str:
     key = ".".join(str(part) for part in mistake["loc"] if part != "function-after[_model_name(), str]")
     message = mistake["msg"].removeprefix("Value error, ")
     if mistake["type"] == "extra_forbidden":
-        message = "is not a known key; see docs/configuration.md for those that are"
+        message = "This key does not exist. For the keys, see docs/configuration.md."
     return f"{file}: {key}: {message}" if key else f"{file}: {message}"

@@ -39,7 +39,7 @@ from benchmarks.metrics.judge_calibration import (
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import JudgeCalibration, JudgeVerdict, Task
 from benchmarks.providers.base import known_sum
-from benchmarks.providers.breaker import Breaker
+from benchmarks.providers.retrying import Breaker
 from tasks_app.models import Question
 
 logger = logging.getLogger(__name__)

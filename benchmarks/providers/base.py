@@ -1,7 +1,7 @@
 """What a provider takes and gives: one chat request in, one reply out, or a ``ProviderError`` that says why.
 
-A provider is the way to reach a model. It makes exactly one attempt; retries, limits, budgets and breakers belong to
-the engine, which reads them off the error. Nothing here knows the database, the settings or Django.
+A provider is the way to a model. It makes exactly one attempt; retries, limits, budgets and breakers belong to the
+engine, which decides by the fields of the error. Nothing here knows the database, the settings or Django.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ErrorKind = Literal[
 
 
 class ProviderError(Exception):
-    """One attempt that brought no answer.
+    """One attempt without an answer.
 
-    ``retryable`` says whether the same request can succeed later; ``systemic`` says that every other request will
-    fail for the same reason (a bad key, an unknown model, a dead address), so a run may stop early. ``retry_after`` is
-    in seconds. The message never holds a key or a whole reply body.
+    ``retryable``: the same request can succeed later. ``systemic``: every other request fails for the same reason (a
+    bad key, an unknown model, a wrong address), so a run can stop early. ``retry_after`` is in seconds. The message
+    never contains a key or a complete response body.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ProviderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call that a model made. ``arguments`` is ``None`` where ``raw_arguments`` is not a JSON object."""
+    """A tool call that a model made. ``arguments`` is ``None`` if ``raw_arguments`` is not a JSON object."""
 
     id: str
     name: str
@@ -71,10 +71,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class BaselineContext:
-    """What the built-in baseline models may look at, and no real provider ever reads or sends.
+    """What the built-in baseline models may read. No other provider reads or sends it.
 
-    ``choices`` are the distinct reference answers of comparable tasks, ``majority`` the most frequent of them, and
-    ``salt`` makes a random baseline repeatable (it names the run's seed, the task and the repeat).
+    ``choices`` are the distinct reference answers of comparable tasks, ``majority`` is the most frequent of them, and
+    ``salt`` (the run's seed, the task and the repeat) makes the random baseline repeatable.
     """
 
     expected_output: str
@@ -86,7 +86,7 @@ class BaselineContext:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request to ``model`` (its name at the provider, without the provider's prefix). ``None`` means: not sent."""
+    """One request to ``model``, which is its name without the provider's prefix. What is ``None`` is not sent."""
 
     model: str
     messages: Sequence[Message]
@@ -102,7 +102,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """One whole answer. Token counts are ``None`` where the endpoint reports none; durations are milliseconds."""
+    """One complete answer. Token counts are ``None`` if the endpoint reports none; durations are in milliseconds."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -115,23 +115,46 @@ class ChatReply:
     duration_ms: float = 0.0
     first_byte_ms: float | None = None
     notes: tuple[str, ...] = ()
-    """What the reader of the answer must know of its reading: characters replaced, usage that made no sense."""
+    """What a reader of the answer must know: replaced characters, token counts that make no sense."""
 
 
 def known_sum(*counts: int | None) -> int | None:
-    """Token counts together; ``None`` where one is unknown."""
+    """The sum of token counts; ``None`` if one is unknown."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
 
-class Provider(ABC):
-    """A way to reach models. Instances live as long as the worker, are used by many runs at once on one event loop."""
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. ``first_byte`` also limits every later silence; ``whole`` runs from the start to the last byte."""
+
+    connect: float = 10.0
+    first_byte: float = 120.0
+    whole: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """What is configured for a provider. Secrets are not part of ``repr``."""
 
     name: str
+    kind: str = "openai_compatible"
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Provider(ABC):
+    """The way to the models of one endpoint. One instance serves all runs of a worker, on one event loop."""
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        """Contact nothing yet. Raises ``ValueError`` if the spec cannot work."""
+        self.name = spec.name
 
     @abstractmethod
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Ask once. Raise ``ProviderError`` where no usable answer came; raise nothing else for anything remote."""
+        """Send the request once. Raises ``ProviderError`` without a usable answer, whatever the remote cause."""
 
     async def close(self) -> None:  # noqa: B027 - most providers hold nothing to close
-        """Release connections. Called once, on the loop that used the provider."""
+        """Release connections. Called once, on the event loop that used the provider."""

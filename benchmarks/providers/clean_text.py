@@ -1,17 +1,24 @@
-"""Text as PostgreSQL, a page and a log can hold it: without NUL characters and lone surrogates, and without secrets."""
+"""Text that PostgreSQL, a page and a log can hold: without NUL characters, lone surrogates and secrets."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+from benchmarks.providers.base import ChatReply, ToolCall
 
 NUL_SHOWN_AS = "␀"
 SURROGATE_SHOWN_AS = "\N{REPLACEMENT CHARACTER}"
 SECRET_SHOWN_AS = "[key hidden]"
+SHORTEST_KEY = 16
+"""Shorter keys are dummies of local servers, such as ``ollama`` or ``not-needed``, which an answer may well contain."""
+NOTE = f"a key that the endpoint quoted replaced by {SECRET_SHOWN_AS}"
 _SHORTEST_SECRET = 6
-"""Shorter "keys" are dummies such as ``none``, which would only mangle messages if they were masked."""
+"""Shorter "keys", such as ``none``, are dummies too; masking them would garble error messages."""
+_SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "password")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEY_LIKE = re.compile(
     r"\b(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|csk|fw)[-_][A-Za-z0-9_\-*.]{8,}"  # vendors' prefixes
@@ -26,15 +33,19 @@ def storable(text: str, notes: list[str]) -> str:
         return text
     nuls = text.count("\0")
     text, surrogates = _SURROGATE.subn(SURROGATE_SHOWN_AS, text)
-    _note(notes, nuls, "NUL character", NUL_SHOWN_AS)
-    _note(notes, surrogates, "lone surrogate", SURROGATE_SHOWN_AS)
+    for count, what, shown_as in (
+        (nuls, "NUL character", NUL_SHOWN_AS),
+        (surrogates, "lone surrogate", SURROGATE_SHOWN_AS),
+    ):
+        if count:
+            notes.append(f"{count} {what}{'s' if count > 1 else ''} in the response replaced by {shown_as}")
     return text.replace("\0", NUL_SHOWN_AS)
 
 
 def storable_json(value: Any, notes: list[str]) -> Any:
-    """``value`` with every string and key in it storable. ``ValueError`` for numbers that JSON does not have.
+    """``value`` with every string and key in it storable. Raises ``ValueError`` for numbers that JSON does not have.
 
-    ``RecursionError`` where it nests deeper than Python goes, which the caller treats as malformed.
+    Raises ``RecursionError`` if it nests deeper than Python allows, which callers treat as malformed.
     """
     if isinstance(value, str):
         return storable(value, notes)
@@ -43,7 +54,7 @@ def storable_json(value: Any, notes: list[str]) -> Any:
     if isinstance(value, list):
         return [storable_json(member, notes) for member in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no JSON number")
+        raise ValueError(f"{value} is not a JSON number")
     return value
 
 
@@ -61,6 +72,43 @@ def shortened(text: str, length: int = 300) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def _note(notes: list[str], count: int, what: str, shown_as: str) -> None:
-    if count:
-        notes.append(f"{count} {what}{'s' if count > 1 else ''} in the reply replaced by {shown_as}")
+def keys_sent(api_key: str | None, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """The secret parts of a provider's key and headers; a header ``Authorization: Scheme key`` also without its scheme.
+
+    Answers are searched for these only: an endpoint can quote only what it was sent, and text that merely looks like a
+    key may be what the model was asked for.
+    """
+    named = [value for name, value in headers.items() if any(part in name.lower() for part in _SECRET_HEADERS)]
+    keys = {part for value in (api_key or "", *named) for part in (value, value.rpartition(" ")[2])}
+    return tuple(sorted((key for key in keys if len(key) >= SHORTEST_KEY), key=len, reverse=True))
+
+
+def without_keys(reply: ChatReply, keys: Sequence[str]) -> ChatReply:
+    """The reply with each of ``keys`` masked and a note about it; the same object if it quotes none."""
+
+    def mask(value: Any) -> Any:
+        if isinstance(value, str):
+            for key in keys:
+                value = value.replace(key, SECRET_SHOWN_AS)
+            return value
+        if isinstance(value, Mapping):
+            return {mask(name): mask(member) for name, member in value.items()}
+        if isinstance(value, list):
+            return [mask(member) for member in value]
+        return value
+
+    masked = replace(
+        reply,
+        text=mask(reply.text),
+        # Parsed arguments may contain in plain what is escaped in the raw ones, so both are masked.
+        tool_calls=tuple(
+            ToolCall(mask(call.id), mask(call.name), mask(call.arguments), mask(call.raw_arguments))
+            for call in reply.tool_calls
+        ),
+        finish_reason=mask(reply.finish_reason),
+        refusal=mask(reply.refusal),
+        reasoning=mask(reply.reasoning),
+        model=mask(reply.model),
+        notes=tuple(map(mask, reply.notes)),
+    )
+    return reply if masked == reply else replace(masked, notes=(*masked.notes, NOTE))

@@ -1,8 +1,8 @@
-"""What stands between a run and one model of one provider: every request enters it, and leaves it when it is over.
+"""Limits on the requests to one model of one provider: every request enters the gate first and leaves it at its end.
 
 A gate belongs to one worker process and one event loop. All runs of the worker pass the same gate, first come, first
-served, so a small run does not wait for a large one. What the other workers do comes in through ``Leases``, ``Rates``
-and ``Pauses``; a gate that has none of them never waits for anything outside its process.
+served, so a small run does not wait for a large one. Limits shared with other workers come in through ``Slots``,
+``Rates`` and ``Pauses``; a gate without them never waits for anything outside its process.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchmarks.providers.adaptive_limit import AdaptiveLimit
 from benchmarks.providers.base import ProviderError
 
 _PAUSE_SECONDS = 1.0
-"""How long everybody waits after a 429 that does not say how long."""
+"""How long all requests wait after a 429 that does not say how long."""
 _LONGEST_PAUSE_SECONDS = 120.0
 
 
@@ -36,46 +35,86 @@ class Ticket:
     """One request inside a gate."""
 
     entered_at: float = 0.0
-    lease: str | None = None
+    slot: str | None = None
     pause_to_share: float = 0.0
 
 
 class Rates(Protocol):
     async def take(self, tokens: int) -> None:
-        """Wait until one more request with so many tokens fits the limits per minute, and count it."""
+        """Wait until one more request of ``tokens`` fits the limits per minute, and count it."""
 
 
-class Leases(Protocol):
+class Slots(Protocol):
     async def take(self) -> str | None:
-        """Wait for a slot among all workers. ``None`` where the other workers are out of reach."""
+        """Wait for a slot among all workers. ``None`` if the other workers cannot be reached."""
 
-    async def give_back(self, lease: str) -> None: ...
+    async def give_back(self, slot: str) -> None: ...
 
 
 class Pauses(Protocol):
     async def publish(self, seconds: float) -> None:
-        """Tell the other workers to wait."""
+        """Make the other workers wait."""
 
     async def news(self) -> float:
-        """Seconds for which another worker newly asks everybody to wait; 0 without news."""
+        """Seconds that another worker newly asks all to wait; 0 without news."""
+
+
+class AdaptiveLimit:
+    """The maximum of requests in flight, found as TCP finds its window: additive increase, multiplicative decrease.
+
+    It starts at ``ceiling``, halves when the endpoint says slow down, and grows by one for every full round of answers
+    while it is what holds requests back. ``value`` is ``None`` without a ceiling and without a reason for a limit.
+    """
+
+    def __init__(self, ceiling: int | None = None) -> None:
+        self._ceiling = ceiling
+        self._exact: float | None = ceiling
+        self._cut_at = float("-inf")
+
+    @property
+    def value(self) -> int | None:
+        return None if self._exact is None else int(self._exact)
+
+    def admits_beside(self, in_flight: int) -> bool:
+        """Whether one more request may join ``in_flight`` others."""
+        return self._exact is None or in_flight < int(self._exact)
+
+    def slowed(self, in_flight: int, sent_at: float, now: float) -> bool:
+        """The endpoint refused a request sent at ``sent_at``. Returns whether that halved the limit.
+
+        It halves once a round: requests sent before the last cut say nothing about the limit after it.
+        """
+        if sent_at < self._cut_at:
+            return False
+        reached = in_flight if self._exact is None else min(self._exact, in_flight)
+        self._exact = max(1.0, reached / 2)
+        self._cut_at = now
+        return True
+
+    def answered(self, in_flight: int) -> None:
+        if self._exact is None or in_flight < int(self._exact):
+            return
+        self._exact += 1 / self._exact
+        if self._ceiling is not None:
+            self._exact = min(self._exact, self._ceiling)
 
 
 class Gate:
-    """``enter`` before a request, ``heard`` when its outcome is known, ``leave`` when it is over, whatever happened."""
+    """``enter`` before a request, ``record`` when its outcome is known, ``leave`` at its end, whatever happened."""
 
     def __init__(
         self,
         limits: Limits | None = None,
         *,
         rates: Rates | None = None,
-        leases: Leases | None = None,
+        slots: Slots | None = None,
         pauses: Pauses | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._limit = AdaptiveLimit(limits.max_in_flight if limits else None)
         self._rates = rates
-        self._leases = leases
+        self._slots = slots
         self._pauses = pauses
         self._clock = clock
         self._sleep = sleep
@@ -85,21 +124,21 @@ class Gate:
 
     @property
     def limit(self) -> int | None:
-        """The most requests in flight at this moment; ``None`` is unlimited."""
+        """The maximum of requests in flight at this moment; ``None`` is unlimited."""
         return self._limit.value
 
     @property
     def paused_for(self) -> float:
-        """Seconds until the next request may leave; 0 where none holds it back."""
+        """Seconds until the next request may leave; 0 without a pause."""
         return max(0.0, self._paused_until - self._clock())
 
     async def enter(self, tokens: int = 0) -> Ticket:
-        """Wait until a request of so many tokens, by estimate, may be sent."""
-        await self._take_slot()
+        """Wait until a request of ``tokens``, by estimate, may be sent."""
+        await self._wait_for_slot()
         ticket = Ticket()
         try:
-            if self._leases is not None:
-                ticket.lease = await self._leases.take()
+            if self._slots is not None:
+                ticket.slot = await self._slots.take()
             if self._rates is not None:
                 await self._rates.take(tokens)
             await self._wait_out_pauses()
@@ -109,8 +148,8 @@ class Gate:
         ticket.entered_at = self._clock()
         return ticket
 
-    def heard(self, ticket: Ticket, error: ProviderError | None) -> None:
-        """Learn from how the request ended: an answer speeds up, a 429 or a ``Retry-After`` slows everybody down."""
+    def record(self, ticket: Ticket, error: ProviderError | None) -> None:
+        """Learn from the outcome: an answer raises the limit, a 429 or a ``Retry-After`` slows all requests down."""
         if error is None:
             self._limit.answered(self.in_flight)
         elif error.retryable and (error.kind == "rate_limited" or error.retry_after is not None):
@@ -118,15 +157,15 @@ class Gate:
             ticket.pause_to_share = self._slow_down(pause, ticket.entered_at)
 
     async def leave(self, ticket: Ticket) -> None:
-        """Make room for the next. Whatever the other workers must know is told them on the way."""
-        self._give_slot()
-        if self._leases is not None and ticket.lease is not None:
-            await self._leases.give_back(ticket.lease)
+        """Make room for the next request, and share a new pause with the other workers."""
+        self._free_slot()
+        if self._slots is not None and ticket.slot is not None:
+            await self._slots.give_back(ticket.slot)
         if self._pauses is not None and ticket.pause_to_share:
             await self._pauses.publish(ticket.pause_to_share)
 
     def _slow_down(self, seconds: float, sent_at: float) -> float:
-        """Pause, and halve the limit once a round; returns the pause where it is news to the other workers."""
+        """Pause, and halve the limit once a round; returns the pause if it is news to the other workers."""
         now = self._clock()
         pause = min(seconds, _LONGEST_PAUSE_SECONDS)
         self._paused_until = max(self._paused_until, now + pause)
@@ -134,33 +173,33 @@ class Gate:
 
     async def _wait_out_pauses(self) -> None:
         while True:
-            if self._pauses is not None:
-                seconds = await self._pauses.news()
-                if seconds:  # while paused, the news is of what this worker has reacted to already
-                    self._slow_down(seconds, sent_at=float("-inf") if self.paused_for else self._clock())
+            if self._pauses is not None and (seconds := await self._pauses.news()):
+                # During a pause, the news is about refusals that this worker has already reacted to.
+                self._slow_down(seconds, sent_at=float("-inf") if self.paused_for else self._clock())
             if not self.paused_for:
                 return
             await self._sleep(self.paused_for)
 
-    async def _take_slot(self) -> None:
+    async def _wait_for_slot(self) -> None:
         if not self._waiting and self._limit.admits_beside(self.in_flight):
             self.in_flight += 1
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        admitted = asyncio.get_running_loop().create_future()
+        self._waiting.append(admitted)
         try:
-            await turn  # whoever wakes it has counted it in already
+            await admitted
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._give_slot()
-            elif turn in self._waiting:
-                self._waiting.remove(turn)
+            # Whoever admits a request counts it at once. One that is canceled in the same moment gives its slot back.
+            if admitted.done() and not admitted.cancelled():
+                self._free_slot()
+            elif admitted in self._waiting:
+                self._waiting.remove(admitted)
             raise
 
-    def _give_slot(self) -> None:
+    def _free_slot(self) -> None:
         self.in_flight -= 1
         while self._waiting and self._limit.admits_beside(self.in_flight):
-            turn = self._waiting.popleft()
-            if not turn.cancelled():
+            admitted = self._waiting.popleft()
+            if not admitted.cancelled():
                 self.in_flight += 1
-                turn.set_result(None)
+                admitted.set_result(None)

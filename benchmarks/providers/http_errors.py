@@ -1,4 +1,4 @@
-"""From an HTTP status and body that are no answer to a ``ProviderError``: what happened, and what to do about it."""
+"""Turn an HTTP status and body without an answer into a ``ProviderError``: what happened, and what to do about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.providers.reading import parse_json
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a status or an error code means for the engine, and for the reader."""
+    """What a status or an error code means for the engine and for the reader."""
 
     kind: ErrorKind
     retryable: bool = False
@@ -26,13 +26,14 @@ class Verdict:
     advice: str = ""
 
 
-_CHECK_KEY = "Check the provider's API key and what it is allowed to do"
-_CHECK_ADDRESS = "Check the model's name and the provider's base_url"
+_CHECK_KEY = "Check the provider's API key and its permissions"
+_CHECK_ADDRESS = "Check the model's name and the provider's `base_url`"
 _SERVER = Verdict("server", retryable=True)
 _REDIRECT = Verdict(
     "not_found",
     systemic=True,
-    advice="Redirects are not followed, for they would carry the key elsewhere; set base_url to the final address",
+    advice="Redirects are not followed, because they would send the key to another host. "
+    "Set `base_url` to the final address",
 )
 _REFUSED_REQUEST = Verdict("bad_request")
 
@@ -49,31 +50,33 @@ _BY_STATUS: Mapping[int, Verdict] = {
 }
 
 _MOST_READ = 64 * 1024
-"""Of an error's body; its message is shortened to a line far below this, so that no key is cut here and shown."""
+"""Read of an error's body. The message is shortened to far less, so this cut cannot leave half a key visible."""
 _ERROR_STATUS = re.compile("[45][0-9][0-9]")
 
 _BY_CODE: Mapping[str, Verdict] = {
-    "insufficient_quota": Verdict("rate_limited", systemic=True, advice="The quota is used up: waiting does not help"),
+    "insufficient_quota": Verdict(
+        "rate_limited", systemic=True, advice="The quota is exhausted. Raise the quota; waiting does not help"
+    ),
     "context_length_exceeded": Verdict("too_large", advice="Shorten the prompt or lower max_tokens"),
     "model_not_found": Verdict("not_found", systemic=True, advice=_CHECK_ADDRESS),
 }
-"""Codes in the body that say more than the status does."""
+"""Codes in the body that say more than the status."""
 
 _PARAMETER_ADVICE: Mapping[str, str] = {
-    "max_tokens": "Leave max_tokens unset and set max_completion_tokens in the extra parameters",
-    "max_completion_tokens": "Leave max_completion_tokens unset and set max_tokens",
-    "temperature": "Leave temperature unset",
-    "top_p": "Leave top_p unset",
-    "seed": "Leave seed unset",
-    "response_format": "The model takes no response_format of this kind",
-    "tools": "The model takes no tools; choose one that does, or a dataset without tools",
+    "max_tokens": "Do not set max_tokens",
+    "max_completion_tokens": "Do not set max_completion_tokens",
+    "temperature": "Do not set temperature",
+    "top_p": "Do not set top_p",
+    "seed": "Do not set seed",
+    "response_format": "The model does not support this response_format",
+    "tools": "The model does not support tools. Choose another model, or a dataset without tools",
 }
-"""Parameters that a model as such refuses: every request of a run carries them, so the refusal is systemic."""
+"""Parameters that a model rejects: every request of a run has them, so the error is systemic."""
 _PARAMETER_CODES = frozenset({"unsupported_parameter", "unsupported_value"})
 
 
 def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> ProviderError:
-    """The error that a reply with this status means, with ``secrets`` masked where the endpoint quotes them."""
+    """The error that a response with this status means, with ``secrets`` masked if the endpoint quotes them."""
     error = error_object(body)
     code, their_message = _code_of(error), _message_of(error, body, secrets)
     verdict = _verdict(status, code, error)
@@ -92,7 +95,7 @@ def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secret
 
 
 def verdict_for_status(status: int) -> Verdict:
-    """What a status alone means; every 4xx that is not in the table is the request's fault."""
+    """What a status alone means; every 4xx that is not in the table is a fault of the request."""
     if status >= 500:
         return _SERVER
     if status < 400:
@@ -101,7 +104,7 @@ def verdict_for_status(status: int) -> Verdict:
 
 
 def error_in_good_reply(headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> ProviderError | None:
-    """The error that some proxies wrap into status 200, by the status in its ``code``; ``None`` where there is none."""
+    """The error that some proxies wrap into status 200, by the status in its ``code``; ``None`` without one."""
     try:
         document = parse_json(body)
     except ValueError:
@@ -115,7 +118,7 @@ def error_in_good_reply(headers: Mapping[str, str], body: bytes, secrets: Iterab
 
 
 def error_object(body: bytes) -> Mapping[str, Any]:
-    """The ``error`` object of a body in the form of OpenAI and its likes; empty where there is none."""
+    """The ``error`` object of a body in OpenAI's form; empty if there is none."""
     try:
         document = parse_json(body)
     except ValueError:
@@ -127,11 +130,11 @@ def error_object(body: bytes) -> Mapping[str, Any]:
 
 
 def filter_message(error: Mapping[str, Any], secrets: Iterable[str] = ()) -> str | None:
-    """What a moderation filter said that refused the prompt with an error status; ``None`` where it was no filter."""
+    """The message of a content filter that refused the prompt with an error status; ``None`` for other errors."""
     metadata = error.get("metadata")
     flagged = isinstance(metadata, dict) and "flagged_input" in metadata
     if error.get("code") == "content_filter" or flagged:
-        return _message_of(error, b"", secrets) or "the prompt was refused by a content filter"
+        return _message_of(error, b"", secrets) or "A content filter refused the prompt."
     return None
 
 
@@ -155,19 +158,19 @@ def _verdict(status: int, code: str, error: Mapping[str, Any]) -> Verdict:
         return _BY_CODE[code]
     param = error.get("param")
     if status in (400, 422) and code in _PARAMETER_CODES and isinstance(param, str):
-        advice = _PARAMETER_ADVICE.get(param, f"Leave {shortened(param, 40)} unset")
+        advice = _PARAMETER_ADVICE.get(param, f"Do not set {shortened(param, 40)}")
         return Verdict("bad_request", systemic=True, advice=advice)
     return verdict_for_status(status)
 
 
 def _code_of(error: Mapping[str, Any]) -> str:
-    """The most telling of code and type, as OpenAI puts ``insufficient_quota`` into either."""
+    """Code or type, whichever is known: OpenAI puts ``insufficient_quota`` into either."""
     names = [value for key in ("code", "type") if isinstance(value := error.get(key), str)]
     return next((name for name in names if name in _BY_CODE or name in _PARAMETER_CODES), names[0] if names else "")
 
 
 def _message_of(error: Mapping[str, Any], body: bytes, secrets: Iterable[str]) -> str:
-    """The endpoint's own words on a line. Masked before they are shortened: half a key would not be known as one."""
+    """The endpoint's message on one line. Masked before it is shortened, because half a key is not recognized."""
     message = error.get("message") or error.get("detail")
     if message is None and not error and not body.lstrip().startswith(b"<"):
         message = body[:_MOST_READ].decode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """Any endpoint that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, a LiteLLM proxy.
 
-A thin client on aiohttp. One attempt a call, one connection pool a provider, no limit of its own: limits and retries
-are the engine's. Whatever comes back is read as hostile input.
+A thin client on aiohttp: one attempt for each call, one connection pool for each provider, and no limits of its own,
+because limits and retries belong to the engine. Responses are hostile input.
 """
 
 from __future__ import annotations
@@ -12,33 +12,29 @@ import re
 import socket
 import time
 import urllib.request
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import aiohttp
 import orjson
 from yarl import URL
 
-from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError
-from benchmarks.providers.clean_text import shortened, without_secrets
-from benchmarks.providers.hiding import keys_sent, without_keys
+from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
+from benchmarks.providers.clean_text import keys_sent, shortened, without_keys, without_secrets
 from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, error_object, filter_message
 from benchmarks.providers.reading import read_reply
-from benchmarks.providers.timeouts import Timeouts
 
-MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 _KEEPALIVE_SECONDS = 4.0
 """Less than the 5 s after which uvicorn, and so vLLM, closes an idle connection: a POST into a closing one is lost."""
 _LARGE_BODY_BYTES = 2**20
 _RESERVED = frozenset({"model", "messages", "stream", "n"})
 _MAX_COMPLETION_TOKENS_MODELS = re.compile(r"(?:o\d|gpt-[5-9])(?![a-z])")
-"""OpenAI's reasoning models refuse ``max_tokens`` and want ``max_completion_tokens``, which others do not know."""
+"""OpenAI's reasoning models reject ``max_tokens`` and want ``max_completion_tokens``, which others do not know."""
 
 
 def request_body(request: ChatRequest) -> dict[str, Any]:
-    """What is sent, exactly: parameters that are ``None`` are absent, ``extra`` comes last.
+    """Exactly what is sent: parameters that are ``None`` are absent, ``extra`` comes last.
 
-    ``ProviderError`` (``bad_request``, systemic) where ``extra`` would change what the run is about.
+    Raises ``ProviderError`` (``bad_request``, systemic) if ``extra`` would override what the run measures.
     """
     limit_name = "max_completion_tokens" if wants_max_completion_tokens(request.model) else "max_tokens"
     optional = {
@@ -54,42 +50,34 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
     if request.extra:
         reserved = sorted(_RESERVED.intersection(request.extra))
         if reserved:
-            message = f"extra parameters may not set {', '.join(reserved)}; remove them"
+            message = f"extra parameters must not set {', '.join(reserved)}. Remove them."
             raise ProviderError("bad_request", message, systemic=True)
         body.update(request.extra)
     return body
 
 
 def wants_max_completion_tokens(model: str) -> bool:
-    """Whether a model's name, after its last slash, is one of OpenAI's that refuse ``max_tokens``."""
+    """Whether a model, by its name after the last slash, is one of OpenAI's that reject ``max_tokens``."""
     return _MAX_COMPLETION_TOKENS_MODELS.match(model.rpartition("/")[2]) is not None
 
 
 class OpenAICompatibleProvider(Provider):
-    """See the module. It must be used, and closed, on one event loop; after ``close`` another loop may use it."""
+    """See the module. Use and close it on one event loop; after ``close``, another loop can use it."""
 
-    def __init__(
-        self,
-        name: str,
-        base_url: str,
-        *,
-        api_key: str | None = None,
-        timeouts: Timeouts | None = None,
-        headers: Mapping[str, str] | None = None,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> None:
-        """``ValueError`` where ``base_url`` is no http(s) address or carries a password."""
-        self.name = name
-        self._base = _checked_base_url(name, base_url)
+    max_body_bytes: int = 16 * 1024 * 1024
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        """Raises ``ValueError`` if ``base_url`` is missing, is not an HTTP(S) URL, or contains a password."""
+        super().__init__(spec)
+        self._base = _checked_base_url(spec)
         self._url = (self._base / "chat" / "completions").with_query(self._base.query)
-        self._secrets = tuple(secret for secret in (api_key, *(headers or {}).values()) if secret)
-        self._keys = keys_sent(api_key, headers)
+        self._secrets = tuple(secret for secret in (spec.api_key, *spec.headers.values()) if secret)
+        self._keys = keys_sent(spec.api_key, spec.headers)
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if api_key:
-            self._headers["Authorization"] = f"Bearer {api_key}"
-        self._headers.update(headers or {})
-        self._timeouts = timeouts or Timeouts()
-        self._max_body_bytes = max_body_bytes
+        if spec.api_key:
+            self._headers["Authorization"] = f"Bearer {spec.api_key}"
+        self._headers.update(spec.headers)
+        self._timeouts = spec.timeouts
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -105,7 +93,7 @@ class OpenAICompatibleProvider(Provider):
         try:
             return await self._ask(self._encoded(request), self._session_here())
         except ProviderError as error:
-            raise self._signed(error) from None
+            raise self._named(error) from None
 
     async def _ask(self, body: bytes | io.BytesIO, session: aiohttp.ClientSession) -> ChatReply:
         first_byte_ms: float | None = None
@@ -124,7 +112,7 @@ class OpenAICompatibleProvider(Provider):
             await session.close()
 
     def _session_here(self) -> aiohttp.ClientSession:
-        """The shared session, made at the first request because it belongs to the running loop."""
+        """The shared session, created by the first request because it belongs to the running loop."""
         loop = asyncio.get_running_loop()
         if self._session is None:
             timeouts = self._timeouts
@@ -139,31 +127,31 @@ class OpenAICompatibleProvider(Provider):
             )
             self._loop = loop
         elif self._loop is not loop:
-            raise RuntimeError(f"{self!r} belongs to another event loop; close it there before using it here")
+            raise RuntimeError(f"{self!r} belongs to another event loop. Close it there before you use it here.")
         return self._session
 
     def _encoded(self, request: ChatRequest) -> bytes | io.BytesIO:
         try:
             body = orjson.dumps(request_body(request))
         except orjson.JSONEncodeError as error:
-            message = f"the request cannot be written as JSON: {error}; remove what is not text"
+            message = f"The request cannot be written as JSON: {error}. Remove what is not text."
             raise ProviderError("bad_request", message) from None
         return body if len(body) < _LARGE_BODY_BYTES else io.BytesIO(body)  # aiohttp sends a file in pieces
 
     async def _bounded_body(self, response: aiohttp.ClientResponse) -> bytes:
         length = response.content_length
-        if length is not None and length <= self._max_body_bytes and "Content-Encoding" not in response.headers:
+        if length is not None and length <= self.max_body_bytes and "Content-Encoding" not in response.headers:
             return await response.read()
         body = bytearray()
-        if length is None or length <= self._max_body_bytes:
+        if length is None or length <= self.max_body_bytes:
             async for chunk in response.content.iter_any():
                 body += chunk
-                if len(body) > self._max_body_bytes:
+                if len(body) > self.max_body_bytes:
                     break
             else:
                 return bytes(body)
-        limit = f"{self._max_body_bytes / 2**20:g} MiB"
-        raise ProviderError("too_large", f"the reply is larger than {limit}", status=response.status)
+        limit = f"{self.max_body_bytes / 2**20:g} MiB"
+        raise ProviderError("too_large", f"The response exceeds {limit}.", status=response.status)
 
     def _read(
         self, raw: bytes, response: aiohttp.ClientResponse, duration_ms: float, first_byte_ms: float
@@ -187,8 +175,8 @@ class OpenAICompatibleProvider(Provider):
             first_byte_ms=first_byte_ms,
         )
 
-    def _signed(self, error: ProviderError) -> ProviderError:
-        """The same error naming the provider, with secrets masked, as its message may quote the endpoint."""
+    def _named(self, error: ProviderError) -> ProviderError:
+        """The same error with the provider's name, and with secrets masked: its message may quote the endpoint."""
         return ProviderError(
             error.kind,
             f"{self.name}: {without_secrets(error.message, self._secrets)}",
@@ -199,52 +187,56 @@ class OpenAICompatibleProvider(Provider):
         )
 
     def _transport_error(self, error: Exception, first_byte_ms: float | None) -> ProviderError:
-        """What went wrong below HTTP, by the exceptions of aiohttp; the narrower come before the wider."""
+        """What went wrong below HTTP, by aiohttp's exceptions; subclasses come before their base classes."""
         if isinstance(error, TimeoutError):
             return ProviderError("timeout", self._timeout_message(error, first_byte_ms), retryable=True)
         if isinstance(error, aiohttp.ClientConnectorDNSError):
-            passing = error.os_error.errno == socket.EAI_AGAIN
-            message = f"the host {self._base.host} is not found. Check the provider's base_url"
-            return ProviderError("connection", message, retryable=passing, systemic=True)
+            temporary = error.os_error.errno == socket.EAI_AGAIN
+            message = f"Host {self._base.host} not found. Check the provider's `base_url`."
+            return ProviderError("connection", message, retryable=temporary, systemic=True)
         if isinstance(error, aiohttp.ClientSSLError):
-            message = f"no trusted TLS connection to {self.address}: {shortened(str(error), 120)}"
+            message = f"Cannot open a trusted TLS connection to {self.address}: {shortened(str(error), 120)}"
             return ProviderError("connection", message, systemic=True)
         if isinstance(error, aiohttp.ClientConnectorError):
             reason = error.os_error.strerror or "no connection"
-            message = f"no connection to {self.address}: {shortened(reason, 120)}. Is the endpoint running?"
+            message = f"Cannot connect to {self.address}: {shortened(reason, 120)}. Check that the endpoint is running."
             return ProviderError("connection", message, retryable=True, systemic=True)
         if isinstance(error, aiohttp.ClientResponseError):
-            message = f"{self.address} does not speak HTTP: {shortened(error.message, 120)}"
+            message = f"{self.address} did not respond with HTTP: {shortened(error.message, 120)}"
             return ProviderError("bad_response", message, retryable=True)
-        when = "before a reply came" if first_byte_ms is None else "in the middle of the reply"
-        return ProviderError("connection", f"the connection broke {when}", retryable=True)
+        when = "before a response arrived" if first_byte_ms is None else "during the response"
+        return ProviderError("connection", f"The connection closed {when}.", retryable=True)
 
     def _timeout_message(self, error: TimeoutError, first_byte_ms: float | None) -> str:
         limits = self._timeouts
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return f"no connection within {limits.connect:g} s"
+            return f"No connection within {limits.connect:g} s."
         if isinstance(error, aiohttp.SocketTimeoutError):
             if first_byte_ms is None:
-                return f"no first byte within {limits.first_byte:g} s"
-            return f"silent for {limits.first_byte:g} s in the middle of the reply"
-        return f"no whole reply within {limits.whole:g} s"
+                return f"No response within {limits.first_byte:g} s."
+            return f"The response stalled for {limits.first_byte:g} s."
+        return f"No complete response within {limits.whole:g} s."
 
 
-def _checked_base_url(name: str, base_url: str) -> URL:
+def _checked_base_url(spec: ProviderSpec) -> URL:
     try:
-        url = URL(base_url.rstrip("/"))
+        url = URL((spec.base_url or "").rstrip("/"))
         valid = url.scheme in ("http", "https") and bool(url.host)
     except ValueError:
         valid = False
     if not valid:
-        raise ValueError(f"provider {name}: base_url must be an address such as https://api.openai.com/v1")
+        raise ValueError(
+            f"provider {spec.name}: base_url is missing or not an HTTP(S) URL. Use a URL such as https://api.openai.com/v1."
+        )
     if url.user or url.password:
-        raise ValueError(f"provider {name}: base_url may not carry a user or password; give the key as api_key")
+        raise ValueError(
+            f"provider {spec.name}: base_url must not contain a user name or password. Set the key with api_key_env."
+        )
     return url
 
 
 def _environment_proxy(base: URL) -> str | None:
-    """The proxy that ``HTTPS_PROXY`` and its likes name for this host; asked for once, as that is slow."""
+    """The proxy that ``HTTPS_PROXY`` and its likes name for this host; looked up once, because that is slow."""
     if not base.host or urllib.request.proxy_bypass(base.host):
         return None
     return urllib.request.getproxies().get(base.scheme)

@@ -1,4 +1,4 @@
-"""From the bytes of a chat completion to a ``ChatReply``. Every byte is hostile; only ``ProviderError`` is raised."""
+"""Turn the bytes of a chat completion into a ``ChatReply``. The bytes are hostile; only ``ProviderError`` is raised."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from benchmarks.providers.base import ChatReply, ProviderError, ToolCall
 from benchmarks.providers.clean_text import shortened, storable, storable_json
 
 _MOST_TOKENS = 2**31 - 1
-"""More than any model can use, and what a database integer holds."""
+"""More than any model can use, and the largest integer of the database column."""
 _LONGEST_NAME = 200
 
 
 def parse_json(body: bytes | str) -> Any:
-    """Strict JSON, except for lone surrogates and bytes that are no UTF-8, which arrive in otherwise good answers.
+    """Strict JSON, except for lone surrogates and bytes that are not UTF-8, which occur in otherwise good answers.
 
-    ``ValueError`` where it is not JSON, nests too deep, or holds NaN or infinities.
+    Raises ``ValueError`` if it is not JSON, nests too deeply, or contains NaN or infinities.
     """
     try:
         return orjson.loads(body)
@@ -28,20 +28,20 @@ def parse_json(body: bytes | str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deeply") from None
 
 
 def read_reply(body: bytes, *, duration_ms: float, first_byte_ms: float | None) -> ChatReply:
-    """The answer in a body that came with status 200. ``ProviderError`` (``bad_response``) where there is none."""
+    """The answer in a body with status 200. Raises ``ProviderError`` (``bad_response``) if there is none."""
     try:
         document = parse_json(body)
     except ValueError:
-        raise _bad_response(f"is no JSON but {_sketch(body)}") from None
+        raise _bad_response(f"is not valid JSON: {_sketch(body)}") from None
     return reply_from(document, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
 
 
 def reply_from(document: Any, *, duration_ms: float, first_byte_ms: float | None) -> ChatReply:
-    """The answer in a decoded ``chat.completion``. Null content is an empty answer; no choice is none."""
+    """The answer in a decoded ``chat.completion``. Null content is an empty answer; no choice is an error."""
     message, finish_reason = _first_choice(document)
     notes: list[str] = []
     tokens_in, tokens_out = _usage(document.get("usage"), notes)
@@ -74,7 +74,7 @@ def _first_choice(document: Any) -> tuple[Mapping[str, Any], str]:
 
 
 def _text(content: Any, notes: list[str]) -> str:
-    """Content as text. Where it comes in parts, as some vendors send it, the text parts are joined."""
+    """Content as text. If it comes in parts, as from some vendors, the text parts are joined."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -98,7 +98,7 @@ def _tool_calls(calls: Any, notes: list[str]) -> tuple[ToolCall, ...]:
 
 
 def _tool_call(call: Any, notes: list[str]) -> ToolCall:
-    """One call; whatever is not understood stays readable in ``raw_arguments``."""
+    """One call; what cannot be parsed stays readable in ``raw_arguments``."""
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return ToolCall(id="", name="", arguments=None, raw_arguments=_as_json(call))
@@ -113,15 +113,15 @@ def _tool_call(call: Any, notes: list[str]) -> ToolCall:
 
 
 def _as_json(value: Any) -> str:
-    """As text what an endpoint sent as JSON where text belongs; ASCII, so it is storable."""
+    """The text of JSON that an endpoint sent in place of text; ASCII, so it is storable."""
     try:
         return json.dumps(value)
     except RecursionError:
-        return "(nested too deep to show)"
+        return "(nested too deeply to show)"
 
 
 def _arguments(raw: str, notes: list[str]) -> dict[str, Any] | None:
-    """The arguments, or ``None`` where they are no JSON object. Blank means none, as some endpoints send it."""
+    """The arguments, or ``None`` if they are not a JSON object. Blank means none, as some endpoints send it."""
     if not raw.strip():
         return {}
     try:
@@ -143,23 +143,23 @@ def _tokens(usage: Mapping[str, Any], key: str, notes: list[str]) -> int | None:
         return None
     if type(count) is int and 0 <= count <= _MOST_TOKENS:
         return count
-    notes.append(f"usage reports {key} as {shortened(repr(count), 40)}, which is no count of tokens")
+    notes.append(f"usage reports {key} as {shortened(repr(count), 40)}, which is not a token count")
     return None
 
 
 def _sketch(body: bytes) -> str:
-    """What a body that is no JSON seems to be."""
+    """What a body that is not JSON seems to be."""
     if not body:
         return "empty"
     start = body[:200].lstrip().lower()
     if start.startswith((b"<!doctype", b"<html")):
-        return "a web page; is the base URL right?"
+        return "a web page. Check the `base_url`"
     return f"{len(body):,} bytes that break off or are malformed"
 
 
 def _bad_response(what: str) -> ProviderError:
-    return ProviderError("bad_response", f"the reply {what}", status=200, retryable=True)
+    return ProviderError("bad_response", f"The response {what}.", status=200, retryable=True)
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

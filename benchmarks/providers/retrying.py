@@ -1,4 +1,4 @@
-"""Asking until an answer comes or it is plain that none will: attempts, waits between them, and their record."""
+"""Attempts at one request, the waits between them and their record; and the breaker, which stops a hopeless run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,57 @@ from benchmarks.providers.base import ChatReply, ChatRequest, ErrorKind, Provide
 from benchmarks.providers.gate import Gate, Ticket
 from benchmarks.tracing import span
 
-Sleep = Callable[[float], Awaitable[object]]
+_PROMPT_ERRORS = frozenset({"too_large"})
+"""Kinds that concern a single prompt: they neither count nor reset the count."""
+
+
+class Breaker:
+    """Records how every request ended, after its retries, and says when to stop.
+
+    A systemic error trips it at once while nothing has been answered. After the first answer, a stray one (a firewall
+    that dislikes a prompt answers 403 like a bad key) must repeat ``systemic_limit`` times in a row. Any other errors
+    trip it after ``consecutive_limit`` in a row. A tripped breaker stays tripped.
+    """
+
+    def __init__(self, *, consecutive_limit: int = 20, systemic_limit: int = 3) -> None:
+        self._consecutive_limit = consecutive_limit
+        self._systemic_limit = systemic_limit
+        self._answered = False
+        self._failures_in_row = 0
+        self._systemic_in_row = 0
+        self._reason: str | None = None
+
+    @property
+    def tripped(self) -> str | None:
+        """Why to stop, as a sentence; ``None`` without a reason."""
+        return self._reason
+
+    def record(self, error: ProviderError | None) -> None:
+        """Count one request that was answered (``None``) or failed with ``error``."""
+        if error is None:
+            self._answered = True
+            self._failures_in_row = self._systemic_in_row = 0
+            return
+        if error.kind in _PROMPT_ERRORS:
+            return
+        self._failures_in_row += 1
+        self._systemic_in_row = self._systemic_in_row + 1 if error.systemic else 0
+        if self._reason is not None:
+            return
+        if self._systemic_in_row >= (self._systemic_limit if self._answered else 1):
+            self._reason = f"Stopped: all requests would fail the same way. {error.message}"
+        elif self._failures_in_row >= self._consecutive_limit:
+            self._reason = (
+                f"Stopped after {self._failures_in_row} consecutive failed requests. Last error: {error.message}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """At most ``max_attempts`` attempts. Between them a random wait of up to ``base_seconds``, doubled each time and
-    capped (exponential backoff with full jitter, so that what failed together does not return together).
+    capped: exponential backoff with full jitter, so that requests that failed together do not return together.
 
-    A ``Retry-After`` of the endpoint comes before that wait, itself capped.
+    A ``Retry-After`` of the endpoint comes before that wait and has its own cap.
     """
 
     max_attempts: int = 5
@@ -38,7 +80,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt. ``started_at`` is in seconds after the first wait began, ``waited_ms`` the wait just before it, at
+    """One attempt. ``started_at`` is in seconds after the first wait began; ``waited_ms`` is the wait before it, at
     the gate and between attempts. ``error_kind`` is ``None`` for the attempt that was answered.
     """
 
@@ -52,7 +94,7 @@ class Attempt:
 
 
 class GaveUp(Exception):
-    """No answer after the last attempt that made sense; ``error`` is the last one's."""
+    """No answer after the last useful attempt; ``error`` is that of the last attempt."""
 
     def __init__(self, error: ProviderError, attempts: list[Attempt]) -> None:
         super().__init__(error.message)
@@ -65,17 +107,16 @@ async def complete_with_retries(
     request: ChatRequest,
     policy: RetryPolicy,
     gate: Gate,
-    on_attempt: Callable[[Attempt], None] | None = None,
     *,
     tokens: int = 0,
-    sleep: Sleep = asyncio.sleep,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> tuple[ChatReply, list[Attempt]]:
-    """The answer and all attempts. Raises ``GaveUp``, which holds the attempts, where no answer comes.
+    """The answer and all attempts. Raises ``GaveUp``, which has the attempts, if no answer comes.
 
-    Every attempt passes the gate anew, counting ``tokens`` (an estimate of prompt and answer) against its limits; none
-    is held during the wait. ``on_attempt`` hears each attempt as it ends. Cancelling leaves nothing behind.
+    Every attempt passes the gate again and counts ``tokens`` (an estimate of prompt and answer) against its limits; no
+    slot is held during a wait. Canceling leaves nothing behind.
     """
     began = waiting_since = clock()
     attempts: list[Attempt] = []
@@ -96,8 +137,6 @@ async def complete_with_retries(
                 waited_ms=(started - waiting_since) * 1000,
             )
         )
-        if on_attempt is not None:
-            on_attempt(attempts[-1])
         if isinstance(outcome, ChatReply):
             return outcome, attempts
         if not outcome.retryable or len(attempts) >= policy.max_attempts:
@@ -107,7 +146,7 @@ async def complete_with_retries(
 
 
 async def _ask_once(provider: Provider, request: ChatRequest, gate: Gate, ticket: Ticket) -> ChatReply | ProviderError:
-    """One attempt inside the gate, which hears of its outcome and is left in any case."""
+    """One attempt inside the gate, which records the outcome and is left in any case."""
     with span(
         f"chat {request.model}",
         gen_ai__operation__name="chat",
@@ -117,12 +156,12 @@ async def _ask_once(provider: Provider, request: ChatRequest, gate: Gate, ticket
         try:
             reply = await provider.complete(request)
         except ProviderError as error:
-            gate.heard(ticket, error)
+            gate.record(ticket, error)
             current.set(http__response__status_code=error.status)
             current.failed(error.kind)
             return error
         else:
-            gate.heard(ticket, None)
+            gate.record(ticket, None)
             current.set(gen_ai__usage__input_tokens=reply.tokens_in, gen_ai__usage__output_tokens=reply.tokens_out)
             return reply
         finally:

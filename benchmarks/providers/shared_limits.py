@@ -1,19 +1,36 @@
-"""What the workers share through Redis: slots in flight, and the news that an endpoint wants everybody to wait."""
+"""Limits that all workers share through Redis, and limits per minute; without Redis, each worker keeps its own."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
-from redis.asyncio import Redis
+from limits import RateLimitItem, RateLimitItemPerMinute
+from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.storage import Storage as RateStorage
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from limits.errors import StorageError
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from benchmarks.providers.heeding_cancel import heeding_cancel
-from benchmarks.providers.outage import Outage
+from benchmarks.providers.gate import Gate, Limits
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_OUTAGE_SECONDS = 5.0
+_SHORTEST_WAIT_S = 0.01
+_LONGEST_WAIT_S = 1.0
+_CONNECTIONS = 16
+_REDIS_TIMEOUT_S = 3.0
 
 _TAKE = """
 local now = redis.call('TIME')
@@ -24,7 +41,7 @@ redis.call('ZADD', KEYS[1], ms + ARGV[3], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1
 """
-"""Add lease ARGV[1] for ARGV[3] ms unless ARGV[2] leases are running. The clock is that of Redis, the same for all."""
+"""Add slot ARGV[1] for ARGV[3] ms unless ARGV[2] slots are taken. The clock is that of Redis, the same for all."""
 
 _RENEW = """
 local now = redis.call('TIME')
@@ -32,64 +49,144 @@ local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', ms + ARGV[1], ARGV[i]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 """
-"""Let leases ARGV[2…] run for ARGV[1] ms from now; one that was given back meanwhile stays gone."""
+"""Keep slots ARGV[2…] for ARGV[1] ms from now; one that was given back meanwhile stays free."""
 
 
-class RedisLeases:
-    """Slots of one model, in a sorted set by the time they run out.
+class Outage:
+    """Remembers for a few seconds that Redis failed, so that not every request waits to find that out again."""
 
-    A lease is renewed while its request lasts, so the slots of a killed worker come back after ``seconds``.
+    def __init__(self, consequence: str) -> None:
+        """``consequence`` is what the log says does not work meanwhile."""
+        self._consequence = consequence
+        self._until = float("-inf")
+
+    @property
+    def lasts(self) -> bool:
+        return time.monotonic() < self._until
+
+    def begin(self, error: Exception) -> None:
+        log.warning("%s for %g s, because Redis failed: %s", self._consequence, _OUTAGE_SECONDS, error)
+        self._until = time.monotonic() + _OUTAGE_SECONDS
+
+
+async def cancelable(call: Awaitable[T]) -> T:
+    """The result of a call of the Redis client, unless the task was canceled meanwhile.
+
+    Seen with redis 8.1 on Python 3.11: a cancellation that arrives together with the response is lost inside the
+    client, so a loop around the call would never end. Not for cleaning up after a cancellation, which it would cut off.
+    """
+    result = await call
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+    return result
+
+
+class WindowRates:
+    """Requests and tokens per minute of one model, in sliding-window counters of the ``limits`` library.
+
+    Their cost does not grow with the number of tokens, as that of a log would.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        limits: Limits,
+        storage: RateStorage,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._name = name
+        self._requests = _per_minute(limits.requests_per_minute)
+        self._tokens = _per_minute(limits.tokens_per_minute)
+        self._windows = SlidingWindowCounterRateLimiter(storage)
+        self._sleep = sleep
+        self._first_in_queue = asyncio.Lock()
+        self._outage = Outage(f"the limits per minute of {name} are not enforced")
+
+    async def take(self, tokens: int) -> None:
+        """Wait for room. A request larger than a minute's tokens waits for an empty window.
+
+        If Redis cannot be reached, the request passes: the endpoint's own limit holds it back then.
+        """
+        async with self._first_in_queue:
+            if self._outage.lasts:
+                return
+            try:
+                await self._wait_for(self._requests, "requests", 1)
+                await self._wait_for(self._tokens, "tokens", tokens)
+            except StorageError as error:
+                self._outage.begin(error)
+
+    async def _wait_for(self, item: RateLimitItem | None, unit: str, cost: int) -> None:
+        if item is None or cost <= 0:
+            return
+        cost = min(cost, item.amount)
+        while not await cancelable(self._windows.hit(item, self._name, unit, cost=cost)):
+            window = await self._windows.get_window_stats(item, self._name, unit)
+            wait = window.reset_time - time.time()
+            await self._sleep(min(max(wait, _SHORTEST_WAIT_S), _LONGEST_WAIT_S))
+
+
+def _per_minute(amount: int | None) -> RateLimitItem | None:
+    return None if amount is None else RateLimitItemPerMinute(amount)
+
+
+class RedisSlots:
+    """The slots of one model, in a sorted set by the time they expire.
+
+    A slot is renewed while its request lasts, so those of a killed worker are free again after ``seconds``.
     """
 
     def __init__(
         self,
         redis: Redis,
         name: str,
-        most: int,
+        limit: int,
         *,
         seconds: float = 15.0,
         poll_seconds: float = 0.02,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._redis = redis
-        self._key = f"codeforge:leases:{name}"
-        self._most = most
+        self._key = f"codeforge:slots:{name}"
+        self._limit = limit
         self._seconds = seconds
         self._poll_seconds = poll_seconds
         self._sleep = sleep
         self._take = redis.register_script(_TAKE)
         self._renew = redis.register_script(_RENEW)
-        self._turn = asyncio.Lock()
+        self._first_in_queue = asyncio.Lock()
         self._held: set[str] = set()
         self._renewing: asyncio.Task[None] | None = None
         self._outage = Outage(f"the limit in flight of {name} is kept by each worker for itself")
 
     async def take(self) -> str | None:
-        """Wait for a slot; ``None`` where Redis is out of reach, and then each worker keeps the limit for itself."""
-        lease = uuid.uuid4().hex
+        """Wait for a slot; ``None`` if Redis cannot be reached, and then each worker keeps the limit for itself."""
+        slot = uuid.uuid4().hex
         try:
-            async with self._turn:  # only the first in this worker's queue asks Redis
+            async with self._first_in_queue:
                 if self._outage.lasts:
                     return None
-                arguments: list[str | int] = [lease, self._most, int(self._seconds * 1000)]
-                while not await heeding_cancel(self._take(keys=[self._key], args=arguments)):
+                arguments: list[str | int] = [slot, self._limit, int(self._seconds * 1000)]
+                while not await cancelable(self._take(keys=[self._key], args=arguments)):
                     await self._sleep(self._poll_seconds * random.uniform(0.5, 1.5))
         except RedisError as error:
             self._outage.begin(error)
             return None
         except BaseException:
-            await self.give_back(lease)  # it may have been granted in the moment of the cancelling
+            await self.give_back(slot)  # Redis may have granted it in the moment of the cancellation
             raise
-        self._held.add(lease)
+        self._held.add(slot)
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._keep_renewing())
-        return lease
+        return slot
 
-    async def give_back(self, lease: str) -> None:
-        """Free the slot; where Redis does not hear it, the lease runs out by itself."""
-        self._held.discard(lease)
+    async def give_back(self, slot: str) -> None:
+        """Free the slot. If Redis cannot be reached, the slot expires."""
+        self._held.discard(slot)
         with contextlib.suppress(RedisError):
-            await self._redis.zrem(self._key, lease)
+            await self._redis.zrem(self._key, slot)
 
     async def close(self) -> None:
         if self._renewing is not None:
@@ -102,11 +199,11 @@ class RedisLeases:
             if self._held:
                 with contextlib.suppress(RedisError):
                     arguments: list[str | int] = [int(self._seconds * 1000), *self._held]
-                    await heeding_cancel(self._renew(keys=[self._key], args=arguments))
+                    await cancelable(self._renew(keys=[self._key], args=arguments))
 
 
 class RedisPauses:
-    """The latest pause of one model. Asked at most every ``every_seconds``, whatever the number of requests."""
+    """The latest pause of one model. Redis is asked at most every ``every_seconds``."""
 
     def __init__(
         self, redis: Redis, name: str, *, every_seconds: float = 0.5, clock: Callable[[], float] = time.monotonic
@@ -115,29 +212,81 @@ class RedisPauses:
         self._key = f"codeforge:pause:{name}"
         self._every_seconds = every_seconds
         self._clock = clock
-        self._asked_at = float("-inf")
+        self._checked_at = float("-inf")
         self._known: bytes | None = None
 
     async def publish(self, seconds: float) -> None:
-        """Tell the other workers to wait for so long."""
+        """Make the other workers wait for ``seconds``."""
         self._known = uuid.uuid4().hex.encode()
         with contextlib.suppress(RedisError):
             await self._redis.set(self._key, self._known, px=max(1, int(seconds * 1000)))
 
     async def news(self) -> float:
-        """Seconds to wait by a pause that another worker published and that was not reported before; else 0."""
+        """Seconds to wait because of a pause that another worker published and that is new to this one; else 0."""
         now = self._clock()
-        if now - self._asked_at < self._every_seconds:
+        if now - self._checked_at < self._every_seconds:
             return 0.0
-        self._asked_at = now
+        self._checked_at = now
         try:
             async with self._redis.pipeline(transaction=True) as pipeline:
                 pipeline.get(self._key)
                 pipeline.pttl(self._key)
-                published, left_ms = await heeding_cancel(pipeline.execute())
+                published, left_ms = await cancelable(pipeline.execute())
         except RedisError:
             return 0.0
         if published is None or published == self._known:
             return 0.0
         self._known = published
         return float(max(0, left_ms)) / 1000
+
+
+class Gates:
+    """The gates of one worker, one for each model. Belongs to one event loop, and ends with ``close``.
+
+    Without ``redis_url`` every limit holds for this worker alone.
+    """
+
+    def __init__(self, redis_url: str | None = None) -> None:
+        self._redis: Redis | None = None
+        self._rate_storage: RateStorage = MemoryStorage()
+        self._gates: dict[str, Gate] = {}
+        self._slots: list[RedisSlots] = []
+        if redis_url:
+            # Every request waits for these calls, so they give up within seconds; one retry is for a connection
+            # that Redis closed while it was idle.
+            options: dict[str, Any] = {
+                "socket_timeout": _REDIS_TIMEOUT_S,
+                "socket_connect_timeout": _REDIS_TIMEOUT_S,
+                "retry": Retry(NoBackoff(), 1),
+            }
+            pool = BlockingConnectionPool.from_url(
+                redis_url, max_connections=_CONNECTIONS, timeout=_REDIS_TIMEOUT_S, **options
+            )
+            self._redis = Redis.from_pool(pool)
+            self._rate_storage = RedisStorage(
+                f"async+{redis_url}", wrap_exceptions=True, implementation="redispy", key_prefix="codeforge", **options
+            )
+
+    def of(self, provider: str, model: str, limits: Limits) -> Gate:
+        """The gate of a model. The limits of its first use hold as long as the worker lives."""
+        name = f"{provider}/{model}"
+        if name not in self._gates:
+            per_minute = limits.requests_per_minute is not None or limits.tokens_per_minute is not None
+            slots = None
+            if self._redis is not None and limits.max_in_flight is not None:
+                slots = RedisSlots(self._redis, name, limits.max_in_flight)
+                self._slots.append(slots)
+            self._gates[name] = Gate(
+                limits,
+                rates=WindowRates(name, limits, self._rate_storage) if per_minute else None,
+                slots=slots,
+                pauses=RedisPauses(self._redis, name) if self._redis is not None else None,
+            )
+        return self._gates[name]
+
+    async def close(self) -> None:
+        """End what runs for the gates. No request may be inside one."""
+        for slots in self._slots:
+            await slots.close()
+        if self._redis is not None:
+            await self._redis.aclose()

@@ -23,11 +23,10 @@ from benchmarks.engine.webhooks.delivery import signature
 from benchmarks.engine.webhooks.outbox import body_of
 from benchmarks.management.commands.benchmark import Command as BenchmarkCommand
 from benchmarks.models import ScheduledRun, ScoreDrop, WebhookDelivery
-from benchmarks.providers.base import ChatRequest, ProviderError
-from benchmarks.providers.timeouts import Timeouts
+from benchmarks.providers.base import ChatRequest, ProviderError, ProviderSpec
 from benchmarks.queries.schedules import LEVEL
 from benchmarks.services.schedules.control import save_schedule
-from codeforge.config import ProviderConfig, WebhookConfig, WebhookEvent
+from codeforge.config import WebhookConfig, WebhookEvent
 from tests.support.factories import make_dataset, make_run
 
 
@@ -127,7 +126,7 @@ async def test_the_provider_of_the_page_answers_and_tells_errors(plain_text_serv
     code = blocks(page("docs/how-to/own-provider.md"), "python")[0].text
     module: Any = ModuleType("plain_text")
     exec(compile(code, "plain_text.py", "exec"), module.__dict__)
-    provider = module.PlainTextProvider("plain", plain_text_service, Timeouts(), {})
+    provider = module.PlainTextProvider(ProviderSpec("plain", "plain_text", plain_text_service))
     try:
         reply = await provider.complete(ChatRequest("m", ({"role": "user", "content": "abc\x00"},)))
         assert reply.text == "␀cba"
@@ -137,12 +136,6 @@ async def test_the_provider_of_the_page_answers_and_tells_errors(plain_text_serv
         assert caught.value.retryable
     finally:
         await provider.close()
-
-
-def test_the_kinds_that_a_provider_may_have_are_where_the_page_says() -> None:
-    text = page("docs/how-to/own-provider.md")
-    assert re.search(r"`kind` of `ProviderConfig` in `codeforge/config.py`", text)
-    assert "kind" in ProviderConfig.model_fields
 
 
 def test_a_receiver_verifies_messages_as_the_page_says() -> None:

@@ -18,7 +18,7 @@ import aiohttp
 import orjson
 import uvloop
 
-from benchmarks.providers.base import ChatRequest
+from benchmarks.providers.base import ChatRequest, ProviderSpec
 from benchmarks.providers.gate import Gate, Limits
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 from benchmarks.providers.retrying import RetryPolicy, complete_with_retries
@@ -52,7 +52,7 @@ async def run_bare(url: str, total: int, in_flight: int) -> None:
 
 
 async def run_ours(url: str, total: int, in_flight: int) -> None:
-    provider = OpenAICompatibleProvider("loopback", url, api_key="none")
+    provider = OpenAICompatibleProvider(ProviderSpec("loopback", base_url=url, api_key="none"))
     try:
         await keep_in_flight(lambda number: provider.complete(question(number)), total, in_flight)
     finally:
@@ -61,7 +61,7 @@ async def run_ours(url: str, total: int, in_flight: int) -> None:
 
 async def run_gated(url: str, total: int, in_flight: int) -> None:
     """As the engine asks: through a gate, with retries at hand."""
-    provider = OpenAICompatibleProvider("loopback", url, api_key="none")
+    provider = OpenAICompatibleProvider(ProviderSpec("loopback", base_url=url, api_key="none"))
     gate, policy = Gate(Limits(max_in_flight=in_flight)), RetryPolicy()
     try:
         await keep_in_flight(

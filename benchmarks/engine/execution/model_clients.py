@@ -14,12 +14,11 @@ from functools import cache
 from django.conf import settings
 
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
-from benchmarks.providers.base import ChatReply, ChatRequest, Provider
+from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderSpec, Timeouts
 from benchmarks.providers.gate import Gate, Limits
-from benchmarks.providers.gates import Gates
-from benchmarks.providers.registered_providers import ProviderSpec, make_provider, split_model
+from benchmarks.providers.registered_providers import make_provider, split_model
 from benchmarks.providers.retrying import Attempt, RetryPolicy, complete_with_retries
-from benchmarks.providers.timeouts import Timeouts
+from benchmarks.providers.shared_limits import Gates
 
 
 @dataclass(frozen=True, slots=True)

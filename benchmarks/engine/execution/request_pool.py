@@ -21,8 +21,7 @@ from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJ
 from benchmarks.metrics.base import DeterministicMetric, JudgeAnswer, JudgedMetric, JudgeUsage, Metric, Score
 from benchmarks.metrics.judging import judge_error
 from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError, ToolCall, known_sum
-from benchmarks.providers.breaker import Breaker
-from benchmarks.providers.retrying import Attempt, GaveUp
+from benchmarks.providers.retrying import Attempt, Breaker, GaveUp
 from benchmarks.tracing import span
 
 logger = logging.getLogger(__name__)

@@ -5,18 +5,20 @@ from typing import Any
 
 import pytest
 
-from benchmarks.providers.base import BaselineContext, ChatReply, ChatRequest, ProviderError
+from benchmarks.providers import baseline
+from benchmarks.providers.base import BaselineContext, ChatReply, ChatRequest, ProviderError, ProviderSpec
 from benchmarks.providers.baseline import BASELINE_MODELS, BaselineProvider
 
 TOOLS = [{"name": "search", "args": {"q": "weather"}}, {"name": "now"}]
 
 
-async def ask(model: str, messages: Any = None, provider: BaselineProvider | None = None, **context: Any) -> ChatReply:
-    baseline = BaselineContext(
-        **{"expected_output": "four", "choices": ("four", "five"), "majority": "five", **context}
-    )
-    request = ChatRequest(model, messages or [{"role": "user", "content": "2+2?"}], baseline=baseline)
-    return await (provider or BaselineProvider()).complete(request)
+BASELINE = BaselineProvider(ProviderSpec("baseline", "baseline"))
+
+
+async def ask(model: str, messages: Any = None, **context: Any) -> ChatReply:
+    facts = BaselineContext(**{"expected_output": "four", "choices": ("four", "five"), "majority": "five", **context})
+    request = ChatRequest(model, messages or [{"role": "user", "content": "2+2?"}], baseline=facts)
+    return await BASELINE.complete(request)
 
 
 @pytest.mark.parametrize(("model", "text"), [("reference", "four"), ("majority", "five"), ("empty", "")])
@@ -52,36 +54,35 @@ async def test_random_answers_are_even_over_the_choices() -> None:
     assert chi_square < 16.27  # 99.9 % of the distribution with 3 degrees of freedom
 
 
-async def test_the_solver_gets_the_text_of_the_prompt_alone() -> None:
+async def test_the_solver_gets_only_the_text_of_the_last_user_message(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    provider = BaselineProvider(solver=lambda prompt: seen.append(prompt) or "solved")
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    monkeypatch.setattr(baseline, "solve", lambda prompt: seen.append(prompt) or "solved")
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     messages = [
         {"role": "system", "content": "Be brief"},
-        {"role": "user", "content": [{"type": "text", "text": "How many?"}, picture]},
+        {"role": "user", "content": [{"type": "text", "text": "How many?"}, image]},
     ]
-    assert (await ask("solver", messages, provider)).text == "solved"
+    assert (await ask("solver", messages)).text == "solved"
     assert seen == ["How many?"]
 
 
-async def test_what_cannot_be_solved_is_refused_and_not_guessed() -> None:
-    reply = await ask("solver", provider=BaselineProvider(solver=lambda prompt: None))
+async def test_the_solver_refuses_what_is_not_a_canvas_question_instead_of_guessing() -> None:
+    reply = await ask("solver", [{"role": "user", "content": "Tell a joke"}])
     assert reply.text == ""
     assert reply.refusal == "the prompt's text does not determine the answer"
 
 
-@pytest.mark.parametrize("model", ["nonsense", "solver", ""])
+@pytest.mark.parametrize("model", ["nonsense", ""])
 async def test_an_unknown_baseline_is_an_error_that_lists_the_known(model: str) -> None:
     with pytest.raises(ProviderError, match="baseline/reference") as raised:
         await ask(model)
     assert (raised.value.kind, raised.value.retryable, raised.value.systemic) == ("not_found", False, True)
-    assert "baseline/solver" not in raised.value.message
 
 
 @pytest.mark.parametrize("model", ["reference", "random", "majority"])
 async def test_a_request_without_its_context_is_refused(model: str) -> None:
     with pytest.raises(ProviderError, match="needs the request's baseline context"):
-        await BaselineProvider().complete(ChatRequest(model, []))
+        await BASELINE.complete(ChatRequest(model, []))
 
 
 async def test_random_without_choices_is_refused() -> None:
@@ -90,6 +91,5 @@ async def test_random_without_choices_is_refused() -> None:
 
 
 async def test_every_listed_model_answers() -> None:
-    provider = BaselineProvider(solver=lambda prompt: "solved")
     for model in BASELINE_MODELS:
-        assert (await ask(model, provider=provider)).model == model
+        assert (await ask(model)).model == model

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from benchmarks.providers.adaptive_limit import AdaptiveLimit
 from benchmarks.providers.base import ProviderError
-from benchmarks.providers.gate import Gate, Limits, Ticket
+from benchmarks.providers.gate import AdaptiveLimit, Gate, Limits, Ticket
 from benchmarks.providers.tests.stand_ins import FakeTime, bad_key, rate_limited, server_error
 
 
@@ -42,7 +41,7 @@ async def test_no_more_than_the_limit_are_inside() -> None:
         most = max(most, inside)
         await asyncio.sleep(0)
         inside -= 1
-        gate.heard(ticket, None)
+        gate.record(ticket, None)
         await gate.leave(ticket)
 
     await asyncio.gather(*(visit() for _ in range(50)))
@@ -100,7 +99,7 @@ async def test_a_429_halves_the_limit_and_pauses_everybody() -> None:
     time = FakeTime()
     gate = gate_with(8, time)
     tickets = await fill(gate, 8)
-    gate.heard(tickets[0], rate_limited(retry_after=5))
+    gate.record(tickets[0], rate_limited(retry_after=5))
     assert (gate.limit, gate.paused_for) == (4, 5)
     for ticket in tickets:
         await gate.leave(ticket)
@@ -110,7 +109,7 @@ async def test_a_429_halves_the_limit_and_pauses_everybody() -> None:
 
 async def test_a_429_that_says_no_time_pauses_for_a_second() -> None:
     gate = gate_with(8)
-    gate.heard((await fill(gate, 8))[0], rate_limited())
+    gate.record((await fill(gate, 8))[0], rate_limited())
     assert (gate.limit, gate.paused_for) == (4, 1)
 
 
@@ -120,7 +119,7 @@ async def test_the_429s_of_one_round_halve_once() -> None:
     tickets = await fill(gate, 8)
     time.now += 0.1
     for ticket in tickets:
-        gate.heard(ticket, rate_limited(retry_after=1))
+        gate.record(ticket, rate_limited(retry_after=1))
     assert gate.limit == 4
 
 
@@ -128,21 +127,21 @@ async def test_a_503_with_a_wait_slows_down_too_but_other_errors_do_not() -> Non
     gate = gate_with(8)
     tickets = await fill(gate, 8)
     for error in (server_error(), bad_key(), ProviderError("rate_limited", "no quota", systemic=True)):
-        gate.heard(tickets[0], error)
+        gate.record(tickets[0], error)
     assert (gate.limit, gate.paused_for) == (8, 0)
-    gate.heard(tickets[0], ProviderError("server", "busy", status=503, retry_after=2, retryable=True))
+    gate.record(tickets[0], ProviderError("server", "busy", status=503, retry_after=2, retryable=True))
     assert (gate.limit, gate.paused_for) == (4, 2)
 
 
 async def test_a_wait_of_a_day_is_cut_to_minutes() -> None:
     gate = gate_with(8)
-    gate.heard((await fill(gate, 1))[0], rate_limited(retry_after=86_400))
+    gate.record((await fill(gate, 1))[0], rate_limited(retry_after=86_400))
     assert gate.paused_for == 120
 
 
 async def test_an_unlimited_gate_finds_its_limit_from_what_was_in_flight() -> None:
     gate = gate_with(None)
-    gate.heard((await fill(gate, 100))[0], rate_limited())
+    gate.record((await fill(gate, 100))[0], rate_limited())
     assert gate.limit == 50
 
 
@@ -150,7 +149,7 @@ async def test_answers_raise_the_limit_again_up_to_its_ceiling() -> None:
     time = FakeTime()
     gate = gate_with(8, time)
     tickets = await fill(gate, 8)
-    gate.heard(tickets[0], rate_limited())
+    gate.record(tickets[0], rate_limited())
     for ticket in tickets:
         await gate.leave(ticket)
     limits = []
@@ -158,7 +157,7 @@ async def test_answers_raise_the_limit_again_up_to_its_ceiling() -> None:
         assert gate.limit is not None
         tickets = await fill(gate, gate.limit)
         for ticket in tickets:
-            gate.heard(ticket, None)
+            gate.record(ticket, None)
         for ticket in tickets:
             await gate.leave(ticket)
         limits.append(gate.limit)
@@ -169,7 +168,7 @@ async def test_answers_raise_the_limit_again_up_to_its_ceiling() -> None:
 async def test_a_lowered_limit_holds_back_until_enough_have_left() -> None:
     gate = gate_with(4)
     tickets = await fill(gate, 4)
-    gate.heard(tickets[0], rate_limited())
+    gate.record(tickets[0], rate_limited())
     waiting = asyncio.create_task(gate.enter())
     for left, entered in ((0, False), (1, False), (2, True)):
         await gate.leave(tickets[left])

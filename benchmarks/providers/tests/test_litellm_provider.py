@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError
+from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError, ProviderSpec, Timeouts
 from benchmarks.providers.litellm_provider import LiteLLMProvider
-from benchmarks.providers.timeouts import Timeouts
 from tests.loopback import serve
 
 KEY = "key-of-a-vendor-0123456789"
@@ -56,7 +55,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
 
 
 async def ask(provider: LiteLLMProvider | None = None, **fields: Any) -> ChatReply:
-    provider = provider or LiteLLMProvider("anthropic", api_key=KEY)
+    provider = provider or LiteLLMProvider(ProviderSpec("anthropic", api_key=KEY))
     return await provider.complete(ChatRequest("claude", [{"role": "user", "content": "2+2?"}], **fields))
 
 
@@ -68,7 +67,9 @@ async def test_an_answer_is_read_like_any_other(install: Callable[..., ModuleTyp
 
 async def test_the_request_names_vendor_and_key_and_forbids_retries(install: Callable[..., ModuleType]) -> None:
     module = install(answer())
-    provider = LiteLLMProvider("anthropic", api_key=KEY, headers={"X-Team": "bench"}, timeouts=Timeouts(whole=9))
+    provider = LiteLLMProvider(
+        ProviderSpec("anthropic", api_key=KEY, headers={"X-Team": "bench"}, timeouts=Timeouts(whole=9))
+    )
     await ask(provider, temperature=0.0, max_tokens=5)
     assert module.asked == [
         {
@@ -88,7 +89,7 @@ async def test_the_request_names_vendor_and_key_and_forbids_retries(install: Cal
 
 async def test_the_provider_called_litellm_takes_whole_model_names(install: Callable[..., ModuleType]) -> None:
     module = install(answer())
-    await LiteLLMProvider("litellm").complete(ChatRequest("bedrock/claude", []))
+    await LiteLLMProvider(ProviderSpec("litellm")).complete(ChatRequest("bedrock/claude", []))
     assert module.asked[0]["model"] == "bedrock/claude"
 
 
@@ -128,7 +129,7 @@ async def test_closing_closes_what_litellm_opened(install: Callable[..., ModuleT
         closed.append(True)
 
     install(answer()).close_litellm_async_clients = close_clients
-    provider = LiteLLMProvider("anthropic")
+    provider = LiteLLMProvider(ProviderSpec("anthropic"))
     await provider.close()
     assert closed == []
     await ask(provider)
@@ -156,13 +157,13 @@ async def test_a_key_in_an_exception_is_masked(install: Callable[..., ModuleType
     with pytest.raises(ProviderError, match="key hidden") as raised:
         await ask()
     assert KEY not in str(raised.value)
-    assert KEY not in repr(LiteLLMProvider("anthropic", api_key=KEY))
+    assert KEY not in repr(LiteLLMProvider(ProviderSpec("anthropic", api_key=KEY)))
 
 
 async def test_a_hanging_vendor_ends_at_the_limit(install: Callable[..., ModuleType]) -> None:
     install(lambda: asyncio.sleep(60))
-    with pytest.raises(ProviderError, match=r"no whole reply within 0\.02 s") as raised:
-        await ask(LiteLLMProvider("anthropic", timeouts=Timeouts(whole=0.02)))
+    with pytest.raises(ProviderError, match=r"No complete response within 0\.02 s") as raised:
+        await ask(LiteLLMProvider(ProviderSpec("anthropic", timeouts=Timeouts(whole=0.02))))
     assert (raised.value.kind, raised.value.retryable) == ("timeout", True)
 
 
@@ -176,11 +177,13 @@ async def test_without_litellm_the_error_says_what_to_install(monkeypatch: pytes
 @pytest.mark.skipif(not INSTALLED, reason="LiteLLM is not installed (requirements-litellm.txt)")
 async def test_the_real_litellm_reaches_an_endpoint() -> None:
     with serve({"2+2?": "4"}, models=["gpt-4o"], api_key=KEY) as server:
-        provider = LiteLLMProvider("openai", api_key=KEY, base_url=server.url)
+        provider = LiteLLMProvider(ProviderSpec("openai", api_key=KEY, base_url=server.url))
         request = ChatRequest("gpt-4o", [{"role": "user", "content": "2+2?"}])
         assert (await provider.complete(request)).text == "4"
         with pytest.raises(ProviderError) as raised:
-            await LiteLLMProvider("openai", api_key="wrong-key-123", base_url=server.url).complete(request)
+            await LiteLLMProvider(ProviderSpec("openai", api_key="wrong-key-123", base_url=server.url)).complete(
+                request
+            )
         assert (raised.value.kind, raised.value.systemic) == ("auth", True)
         assert "wrong-key-123" not in raised.value.message
         failing = ChatRequest("gpt-4o", [{"role": "user", "content": "[[fault:server_500]]"}])

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError, ToolCall
+from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError, ProviderSpec, Timeouts, ToolCall
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider, request_body
-from benchmarks.providers.timeouts import Timeouts
 from tests.loopback import FAULTS, LoopbackServer, Reply, serve
 from tests.loopback.faults import HUGE_ANSWER_CHARS
 
@@ -22,7 +21,7 @@ QUICK = Timeouts(connect=5, first_byte=0.05, whole=5)
 
 @asynccontextmanager
 async def provider_for(server: LoopbackServer, **options: Any) -> AsyncIterator[OpenAICompatibleProvider]:
-    provider = OpenAICompatibleProvider("loopback", server.url, **{"api_key": KEY, **options})
+    provider = OpenAICompatibleProvider(ProviderSpec("loopback", base_url=server.url, **{"api_key": KEY, **options}))
     try:
         yield provider
     finally:
@@ -56,26 +55,26 @@ ERRORS = [
     ("server_500", "server", 500, True, False, "The server had an error"),
     ("bad_gateway_502", "server", 502, True, False, "502 Bad Gateway"),
     ("overloaded_503", "server", 503, True, False, "503 Service Unavailable: Overloaded"),
-    ("reset_before_reply", "connection", None, True, False, "before a reply came"),
-    ("reset_mid_body", "connection", None, True, False, "in the middle of the reply"),
-    ("closed_mid_body", "connection", None, True, False, "in the middle of the reply"),
-    ("hang", "timeout", None, True, False, "no first byte within 0.05 s"),
-    ("hang_mid_body", "timeout", None, True, False, "silent for 0.05 s in the middle of the reply"),
+    ("reset_before_reply", "connection", None, True, False, "before a response arrived"),
+    ("reset_mid_body", "connection", None, True, False, "during the response"),
+    ("closed_mid_body", "connection", None, True, False, "during the response"),
+    ("hang", "timeout", None, True, False, "No response within 0.05 s"),
+    ("hang_mid_body", "timeout", None, True, False, "The response stalled for 0.05 s."),
     ("truncated_json", "bad_response", 200, True, False, "break off"),
     ("empty_body", "bad_response", 200, True, False, "empty"),
-    ("html_instead_of_json", "bad_response", 200, True, False, "a web page; is the base URL right?"),
+    ("html_instead_of_json", "bad_response", 200, True, False, "a web page. Check the `base_url`"),
     ("json_list", "bad_response", 200, True, False, "a JSON list, not an object"),
-    ("deep_json", "bad_response", 200, True, False, "is no JSON"),
+    ("deep_json", "bad_response", 200, True, False, "is not valid JSON"),
     ("error_in_200", "server", 502, True, False, "Upstream failed"),
     ("no_choices", "bad_response", 200, True, False, "has no choices"),
     ("no_message", "bad_response", 200, True, False, "a choice without a message"),
     ("number_content", "bad_response", 200, True, False, "content of type int"),
-    ("oversized_body", "too_large", 200, False, False, "larger than 16 MiB"),
-    ("gzip_bomb", "too_large", 200, False, False, "larger than 16 MiB"),
-    ("redirect", "not_found", 302, False, True, "set base_url to the final address"),
+    ("oversized_body", "too_large", 200, False, False, "exceeds 16 MiB"),
+    ("gzip_bomb", "too_large", 200, False, False, "exceeds 16 MiB"),
+    ("redirect", "not_found", 302, False, True, "Set `base_url` to the final address"),
     ("bad_request_400", "bad_request", 400, False, False, "messages: too few"),
     ("key_in_400", "bad_request", 400, False, False, "[key h"),
-    ("refused_parameter_400", "bad_request", 400, False, True, "Leave temperature unset"),
+    ("refused_parameter_400", "bad_request", 400, False, True, "Do not set temperature"),
     ("context_length_400", "too_large", 400, False, False, "Shorten the prompt"),
     ("unauthorized_401", "auth", 401, False, True, "Check the provider's API key"),
     ("no_credit_402", "auth", 402, False, True, "Add credit"),
@@ -102,7 +101,10 @@ ANSWERS = {
     },
     "hostile_text": {
         "text": "a␀b\ufffdc \ufffdd \U0001f600",
-        "notes": ("1 NUL character in the reply replaced by ␀", "2 lone surrogates in the reply replaced by \ufffd"),
+        "notes": (
+            "1 NUL character in the response replaced by ␀",
+            "2 lone surrogates in the response replaced by \ufffd",
+        ),
     },
     "invalid_utf8": {"text": "caf\ufffd"},
     "length": {"text": "The ans", "finish_reason": "length"},
@@ -141,7 +143,7 @@ async def test_an_answer_of_10_mb_is_read_whole() -> None:
 async def test_a_dripping_reply_ends_at_the_limit_for_the_whole() -> None:
     error = await error_for("slow_drip", timeouts=Timeouts(connect=5, first_byte=1, whole=0.04))
     assert (error.kind, error.retryable) == ("timeout", True)
-    assert "no whole reply within 0.04 s" in error.message
+    assert "No complete response within 0.04 s" in error.message
 
 
 async def test_broken_arguments_of_a_tool_call_are_kept_raw() -> None:
@@ -229,7 +231,7 @@ def test_the_limit_of_tokens_has_the_name_that_the_model_knows(model: str, name:
 
 @pytest.mark.parametrize("name", ["model", "messages", "stream", "n"])
 def test_extra_parameters_cannot_change_what_the_run_is_about(name: str) -> None:
-    with pytest.raises(ProviderError, match=f"may not set {name}") as raised:
+    with pytest.raises(ProviderError, match=f"must not set {name}") as raised:
         request_body(question(extra={name: 1}))
     assert raised.value.systemic
 
@@ -252,7 +254,9 @@ async def test_a_key_is_nowhere_to_be_read(caplog: pytest.LogCaptureFixture) -> 
     caplog.set_level(logging.DEBUG)
     error = await error_for("unauthorized_401")
     assert "[key hidden]" in error.message
-    provider = OpenAICompatibleProvider("p", "http://127.0.0.1:1/v1?api-version=secret-version", api_key=KEY)
+    provider = OpenAICompatibleProvider(
+        ProviderSpec("p", base_url="http://127.0.0.1:1/v1?api-version=secret-version", api_key=KEY)
+    )
     for text in (str(error), repr(error), repr(provider), caplog.text):
         assert KEY not in text
         assert "secret-version" not in text
@@ -261,8 +265,8 @@ async def test_a_key_is_nowhere_to_be_read(caplog: pytest.LogCaptureFixture) -> 
 async def test_a_closed_port_is_retryable_and_concerns_every_request() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: nobody else can answer there
-        provider = OpenAICompatibleProvider("p", f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
-        with pytest.raises(ProviderError, match="Is the endpoint running") as raised:
+        provider = OpenAICompatibleProvider(ProviderSpec("p", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
+        with pytest.raises(ProviderError, match="Check that the endpoint is running") as raised:
             await provider.complete(question())
         await provider.close()
     assert (raised.value.kind, raised.value.retryable, raised.value.systemic) == ("connection", True, True)
@@ -276,8 +280,8 @@ async def test_an_unknown_host_concerns_every_request(
         raise socket.gaierror(errno, "no such host")
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
-    provider = OpenAICompatibleProvider("p", "http://nowhere.invalid/v1")
-    with pytest.raises(ProviderError, match=r"host nowhere\.invalid is not found") as raised:
+    provider = OpenAICompatibleProvider(ProviderSpec("p", base_url="http://nowhere.invalid/v1"))
+    with pytest.raises(ProviderError, match=r"Host nowhere\.invalid not found") as raised:
         await provider.complete(question())
     await provider.close()
     assert (raised.value.kind, raised.value.retryable, raised.value.systemic) == ("connection", retryable, True)
@@ -285,8 +289,8 @@ async def test_an_unknown_host_concerns_every_request(
 
 async def test_a_server_without_tls_is_an_error_that_says_so() -> None:
     with serve() as server:
-        provider = OpenAICompatibleProvider("p", server.url.replace("http:", "https:"))
-        with pytest.raises(ProviderError, match="no trusted TLS connection") as raised:
+        provider = OpenAICompatibleProvider(ProviderSpec("p", base_url=server.url.replace("http:", "https:")))
+        with pytest.raises(ProviderError, match="Cannot open a trusted TLS connection") as raised:
             await provider.complete(question())
         await provider.close()
     assert (raised.value.kind, raised.value.systemic) == ("connection", True)
@@ -297,7 +301,7 @@ async def test_a_server_without_tls_is_an_error_that_says_so() -> None:
 )
 def test_an_address_that_cannot_work_is_refused_at_once(base_url: str) -> None:
     with pytest.raises(ValueError, match="provider p: base_url"):
-        OpenAICompatibleProvider("p", base_url)
+        OpenAICompatibleProvider(ProviderSpec("p", base_url=base_url))
 
 
 async def test_connections_are_kept_for_the_next_request() -> None:
@@ -324,7 +328,7 @@ def test_a_closed_provider_can_be_used_on_another_loop() -> None:
             await provider.close()
 
     with serve({"What is 2+2?": "4"}) as server:
-        provider = OpenAICompatibleProvider("p", server.url)
+        provider = OpenAICompatibleProvider(ProviderSpec("p", base_url=server.url))
         assert [asyncio.run(once(provider)) for _ in range(2)] == ["4", "4"]
 
 

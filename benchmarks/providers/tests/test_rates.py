@@ -6,8 +6,7 @@ import pytest
 from limits.aio.storage import MemoryStorage
 
 from benchmarks.providers.gate import Limits
-from benchmarks.providers.gates import Gates
-from benchmarks.providers.rates import WindowRates
+from benchmarks.providers.shared_limits import Gates, WindowRates
 from benchmarks.providers.tests.stand_ins import FakeTime
 
 

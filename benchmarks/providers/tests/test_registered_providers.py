@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.providers.base import BaselineContext, ChatRequest
+from benchmarks.providers.base import ProviderSpec
 from benchmarks.providers.baseline import BaselineProvider
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
-from benchmarks.providers.registered_providers import PROVIDER_KINDS, ProviderSpec, make_provider, split_model
+from benchmarks.providers.registered_providers import make_provider, split_model
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,10 @@ def test_a_spec_becomes_a_provider_of_its_kind(kind: str, expected: type) -> Non
     assert provider.name == "mine"
 
 
-def test_every_kind_can_be_made() -> None:
-    for kind in PROVIDER_KINDS:
-        assert make_provider(ProviderSpec("p", kind, base_url="http://127.0.0.1:1/v1")).name == "p"
-
-
 def test_an_unknown_kind_is_an_error_that_lists_the_known() -> None:
-    with pytest.raises(ValueError, match="no kind is named 'soap'; there are openai_compatible, litellm, baseline"):
+    with pytest.raises(
+        ValueError, match=r"kind 'soap' does not exist\. Use one of: openai_compatible, litellm, baseline"
+    ):
         make_provider(ProviderSpec("p", "soap"))
 
 
@@ -58,11 +55,5 @@ def test_a_model_is_split_at_its_first_slash(model: str, expected: tuple[str, st
 
 @pytest.mark.parametrize("model", ["", "gpt-4o", "/gpt-4o", "openai/", "openai//gpt-4o", " openai/gpt-4o", "/"])
 def test_a_model_without_provider_or_name_is_refused(model: str) -> None:
-    with pytest.raises(ValueError, match="write provider/model"):
+    with pytest.raises(ValueError, match="Use provider/model"):
         split_model(model)
-
-
-async def test_the_solver_refuses_a_prompt_that_is_no_canvas() -> None:
-    provider = make_provider(ProviderSpec("baseline", "baseline"))
-    request = ChatRequest("solver", [{"role": "user", "content": "Tell a joke"}], baseline=BaselineContext("none"))
-    assert (await provider.complete(request)).refusal

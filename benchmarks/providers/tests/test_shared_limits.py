@@ -13,8 +13,7 @@ import pytest
 from redis.asyncio import Redis
 
 from benchmarks.providers.gate import Gate, Limits
-from benchmarks.providers.gates import Gates
-from benchmarks.providers.shared_limits import RedisLeases, RedisPauses
+from benchmarks.providers.shared_limits import Gates, RedisPauses, RedisSlots
 from benchmarks.providers.tests.stand_ins import FakeTime, rate_limited
 
 URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/15")
@@ -91,10 +90,10 @@ async def test_two_workers_share_the_requests_of_a_minute(workers: tuple[Gates, 
 
 
 async def test_the_slots_of_a_killed_worker_come_back(redis: Redis, model: str) -> None:
-    killed = RedisLeases(redis, model, 2, seconds=0.05)
+    killed = RedisSlots(redis, model, 2, seconds=0.05)
     assert [await killed.take() for _ in range(2)]
     await killed.close()  # it renews no more, as if it were dead
-    other = RedisLeases(redis, model, 2, seconds=5, poll_seconds=0.005)
+    other = RedisSlots(redis, model, 2, seconds=5, poll_seconds=0.005)
     began = asyncio.get_running_loop().time()
     await asyncio.wait_for(other.take(), 2)
     assert asyncio.get_running_loop().time() - began >= 0.03
@@ -102,36 +101,36 @@ async def test_the_slots_of_a_killed_worker_come_back(redis: Redis, model: str) 
 
 
 async def test_a_lease_outlasts_a_long_request(redis: Redis, model: str) -> None:
-    leases = RedisLeases(redis, model, 1, seconds=0.06)
-    lease = await leases.take()
+    slots = RedisSlots(redis, model, 1, seconds=0.06)
+    slot = await slots.take()
     await asyncio.sleep(0.05)
     await asyncio.sleep(0.05)
-    other = RedisLeases(redis, model, 1, seconds=5, poll_seconds=0.005)
+    other = RedisSlots(redis, model, 1, seconds=5, poll_seconds=0.005)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(other.take(), 0.02)
-    assert lease is not None
-    await leases.give_back(lease)
+    assert slot is not None
+    await slots.give_back(slot)
     assert await asyncio.wait_for(other.take(), 2)
-    await leases.close()
+    await slots.close()
     await other.close()
 
 
 async def test_a_cancelled_wait_holds_no_lease(redis: Redis, model: str) -> None:
-    leases = RedisLeases(redis, model, 1, poll_seconds=0.005)
-    lease = await leases.take()
+    slots = RedisSlots(redis, model, 1, poll_seconds=0.005)
+    slot = await slots.take()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(leases.take(), 0.02)
-    assert lease is not None
-    await leases.give_back(lease)
-    assert await redis.zcard(f"codeforge:leases:{model}") == 0
-    await leases.close()
+        await asyncio.wait_for(slots.take(), 0.02)
+    assert slot is not None
+    await slots.give_back(slot)
+    assert await redis.zcard(f"codeforge:slots:{model}") == 0
+    await slots.close()
 
 
 async def test_a_429_at_one_worker_slows_the_other_down(workers: tuple[Gates, Gates], model: str) -> None:
     limits = Limits(max_in_flight=8)
     first, second = (worker.of("p", model, limits) for worker in workers)
     ticket = await first.enter()
-    first.heard(ticket, rate_limited(retry_after=0.05))
+    first.record(ticket, rate_limited(retry_after=0.05))
     await first.leave(ticket)
     began = asyncio.get_running_loop().time()
     await second.leave(await second.enter())

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from benchmarks.providers.heeding_cancel import heeding_cancel
+from benchmarks.providers.shared_limits import cancelable
 
 
-async def deaf_call() -> str:
+async def call_that_loses_its_cancellation() -> str:
     """A call that loses a cancellation, as a client may."""
     try:
         await asyncio.sleep(60)
@@ -16,8 +16,8 @@ async def deaf_call() -> str:
     return "never"
 
 
-async def test_a_lost_cancellation_is_found_again() -> None:
-    task = asyncio.create_task(heeding_cancel(deaf_call()))
+async def test_a_cancellation_that_the_client_loses_is_raised_again() -> None:
+    task = asyncio.create_task(cancelable(call_that_loses_its_cancellation()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -25,4 +25,4 @@ async def test_a_lost_cancellation_is_found_again() -> None:
 
 
 async def test_a_result_passes_through() -> None:
-    assert await heeding_cancel(asyncio.sleep(0, "reply")) == "reply"
+    assert await cancelable(asyncio.sleep(0, "reply")) == "reply"

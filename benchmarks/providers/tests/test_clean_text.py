@@ -3,23 +3,23 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.providers.base import ChatReply, ToolCall
-from benchmarks.providers.hiding import NOTE, keys_sent, without_keys
+from benchmarks.providers.clean_text import NOTE, keys_sent, without_keys
 
 KEY = "planted-key-0123456789"
 
 
 @pytest.mark.parametrize(
-    ("api_key", "headers", "found"),
+    ("api_key", "headers", "expected"),
     [
-        (KEY, None, {KEY}),
+        (KEY, {}, {KEY}),
         (None, {"X-Api-Key": KEY}, {KEY}),
         (None, {"Authorization": f"Token {KEY}"}, {KEY, f"Token {KEY}"}),
         ("not-needed", {"X-Title": "CodeForge Benchmarks here", "Cookie": "a=b"}, set()),
-        (None, None, set()),
+        (None, {}, set()),
     ],
 )
-def test_what_is_secret_of_what_is_sent(api_key: str | None, headers: dict[str, str] | None, found: set[str]) -> None:
-    assert set(keys_sent(api_key, headers)) == found
+def test_what_is_secret_of_what_is_sent(api_key: str | None, headers: dict[str, str], expected: set[str]) -> None:
+    assert set(keys_sent(api_key, headers)) == expected
 
 
 @pytest.mark.parametrize(
