@@ -15,8 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.presentation.texts import visible
 from frontend.chart_parts import Chart
-from frontend.formatting import visible
 
 Theme = Literal["light", "dark"]
 

@@ -1,4 +1,4 @@
-"""Filters and small components of the templates. What they format is in ``frontend.formatting``."""
+"""Filters and small components of the templates, on top of ``benchmarks.presentation``."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.models import Outcome
-from frontend import formatting
+from benchmarks.presentation import labels, numbers, texts
 from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
 
 register = template.Library()
 
 
-def _known(format_value: Callable[..., str]) -> Callable[..., str]:
-    """Templates hand over "" for what is not there, which is unknown."""
+def _none_if_empty(write: Callable[..., str]) -> Callable[..., str]:
+    """Django passes "" for a variable that does not exist, which is unknown."""
 
-    @wraps(format_value)
-    def formatted(value: Any, *arguments: Any) -> str:
-        return format_value(None if value == "" else value, *arguments)
+    @wraps(write)
+    def written(value: Any, *arguments: Any) -> str:
+        return write(None if value == "" else value, *arguments)
 
-    return formatted
+    return written
 
 
-for _format in (
-    formatting.number,
-    formatting.score,
-    formatting.money,
-    formatting.duration,
-    formatting.milliseconds,
-    formatting.p_value,
+for _write in (
+    *(numbers.number, numbers.score, numbers.money, numbers.duration, numbers.milliseconds, numbers.p_value),
+    *(numbers.percent, numbers.size, numbers.plural),
 ):
-    register.filter(_format.__name__, _known(_format))
-register.filter("words", formatting.words)
+    register.filter(_write.__name__, _none_if_empty(_write))
+for _label in (labels.words, labels.sentence_case, labels.metric_title):
+    register.filter(_label.__name__, _label)
 register.filter("drawable", drawable)
 
-# One outline for each state, so that none is told by its colour alone. Drawn in a 12 × 12 box.
+# One outline for each state, so that color is never the only difference. Drawn in a 12 × 12 box.
+_DISC = "M6 1a5 5 0 1 0 0 10A5 5 0 1 0 6 1z"
+_HALF_DISC = "M6 1a5 5 0 0 0 0 10z"
+_CROSS = "M2 2l8 8M10 2l-8 8"
 _SOLID = {
-    "correct": "M6 1a5 5 0 1 0 0 10A5 5 0 1 0 6 1z",
-    "partial": "M6 1a5 5 0 0 0 0 10z",
+    "correct": _DISC,
+    "partial": _HALF_DISC,
     "provider_error": "M6 1 11.5 11H.5z",
     "judge_error": "M6 1 11 6 6 11 1 6z",
     "cancelled": "M1 5h10v2H1z",
     "answered": "M1 3h10v6H1z",
-    "completed": "M6 1a5 5 0 1 0 0 10A5 5 0 1 0 6 1z",
-    "completed_with_errors": "M6 1a5 5 0 0 0 0 10z",
+    "completed": _DISC,
+    "completed_with_errors": _HALF_DISC,
     "paused": "M2 1h3v10H2zM7 1h3v10H7z",
     "running": "M2 1 11 6 2 11z",
     "truncated": "M1 1h6v2H1zM1 5h10v2H1zM1 9h3v2H1z",
 }
-_LINES = {
-    "wrong": "M2 2l8 8M10 2l-8 8",
-    "failed": "M2 2l8 8M10 2l-8 8",
+_STROKED = {
+    "wrong": _CROSS,
+    "failed": _CROSS,
     "unparsable": "M3.5 4a2.5 2.5 0 1 1 3.2 2.4c-.5.2-.7.5-.7 1.4M6 10.2v.6",
     "refused": "M6 1.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9zM3 9l6-6",
     "queued": "M6 1.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9zM6 3.5V6l2 1.5",
@@ -69,42 +69,55 @@ _LINES = {
 }
 
 
-def _shape(name: str) -> SafeString:
-    if name in _SOLID:
-        return format_html(
-            '<svg viewBox="0 0 12 12" aria-hidden="true"><path stroke="none" d="{}"/></svg>', _SOLID[name]
-        )
-    line = _LINES.get(name, _LINES["pending"])
+def _badge(state: str, label: str) -> SafeString:
+    """A state: its outline, its color and its label."""
+    style = 'stroke="none"' if state in _SOLID else 'fill="none" stroke-width="2"'
     return format_html(
-        '<svg viewBox="0 0 12 12" aria-hidden="true"><path fill="none" stroke-width="2" d="{}"/></svg>', line
+        '<span class="mark is-{}"><svg viewBox="0 0 12 12" aria-hidden="true"><path {} d="{}"/></svg>'
+        "<span>{}</span></span>",
+        state,
+        mark_safe(style),
+        _SOLID.get(state) or _STROKED.get(state, _STROKED["pending"]),
+        label,
     )
 
 
 @register.simple_tag
-def badge(state: str) -> SafeString:
-    """A state (of a run) or an outcome (of a result): its shape, its colour and its word."""
-    state = state or "pending"
-    return format_html(
-        '<span class="mark is-{}">{}<span>{}</span></span>', state, _shape(state), formatting.words(state)
-    )
+def run_badge(status: str, errors: int = 0) -> SafeString:
+    """The status of a run; with its number of errors: "Completed, 3 errors"."""
+    return _badge(status, labels.run_status(status, errors))
+
+
+@register.simple_tag
+def badge(outcome: str, state: str = "pending") -> SafeString:
+    """The outcome of a result; its state while it has none."""
+    return _badge(outcome or "pending", labels.result_label(state, outcome))
+
+
+@register.filter
+def outcome_label(outcome: str) -> str:
+    """The label of an outcome, or of ``pending`` for results that have none."""
+    return labels.result_label("pending", "" if outcome == "pending" else outcome)
+
+
+@register.filter
+def status_label(status: str) -> str:
+    return labels.run_status(status)
 
 
 @register.simple_tag
 def interval(mean: float | None, low: float | None, high: float | None) -> SafeString:
-    """A mean with its 95 % interval behind it."""
+    """A mean, followed by its 95% interval."""
     if mean is None or low is None or high is None:
-        return format_html("{}", formatting.score(mean))
+        return format_html("{}", numbers.score(mean))
     return format_html(
-        '{} <span class="interval" title="95 % interval">{} to {}</span>',
-        formatting.score(mean),
-        formatting.score(low),
-        formatting.score(high),
+        '{} <span class="interval" title="95% interval">{}</span>', numbers.score(mean), numbers.interval(low, high)
     )
 
 
 @register.simple_tag
 def interval_bar(mean: float | None, low: float | None, high: float | None) -> SafeString:
-    """The same mean and interval drawn on a line from 0 to 1; nothing where there is no mean in that range."""
+    """The same mean and interval drawn on a line from 0 to 1; empty without a mean in that range."""
     if mean is None or not 0 <= mean <= 1:
         return SafeString("")
     low, high = (mean if low is None else low), (mean if high is None else high)
@@ -119,7 +132,7 @@ def interval_bar(mean: float | None, low: float | None, high: float | None) -> S
 
 @register.simple_tag
 def stacked_outcomes(counts: Mapping[str, int]) -> SafeString:
-    """Outcomes as one bar, each part as wide as its share, in the fixed order of outcomes."""
+    """Outcomes as one bar in their fixed order, each part as wide as its share."""
     total = sum(counts.values())
     if not total:
         return SafeString("")
@@ -127,11 +140,11 @@ def stacked_outcomes(counts: Mapping[str, int]) -> SafeString:
     for outcome in Outcome.values:
         width = 1000 * counts.get(outcome, 0) / total
         if width:
-            parts.append((outcome, f"{left:.2f}", f"{width:.2f}", formatting.words(outcome), counts[outcome]))
+            parts.append((outcome, f"{left:.2f}", f"{width:.2f}", labels.OUTCOME[outcome], counts[outcome]))
         left += width
     return format_html(
         '<svg class="stacked" viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
-        ", ".join(f"{count} {word}" for _, _, _, word, count in parts),
+        ", ".join(f"{label}: {count}" for _, _, _, label, count in parts),
         format_html_join(
             "",
             '<rect class="fill-{}" x="{}" y="0" width="{}" height="16"><title>{}: {}</title></rect>',
@@ -142,62 +155,54 @@ def stacked_outcomes(counts: Mapping[str, int]) -> SafeString:
 
 @register.simple_tag
 def charts_script() -> str:
-    """The address of the script that draws charts; it changes with the script, so browsers may keep it."""
+    """The address of the chart script; it contains the version, so browsers may cache it forever."""
     return reverse("frontend:charts-script", args=(BUNDLE_VERSION,))
 
 
 @register.filter
 def cell(value: object) -> str:
-    """A cell of a chart's table: numbers short, texts with nothing unseen in them."""
+    """A cell of a chart's table."""
     if isinstance(value, int):
-        return formatting.number(value)
+        return numbers.number(value)
     if isinstance(value, float):
         return f"{value:.4g}"
-    return formatting.NOTHING if value is None else formatting.visible(str(value))
+    return numbers.MISSING if value is None else texts.visible(str(value))
 
 
 @register.simple_tag
 def when(moment: datetime | None) -> SafeString:
-    """A relative time with the exact one on hover and for machines."""
+    """A relative time, with the exact one in the title and for machines."""
     if moment is None:
-        return SafeString(formatting.NOTHING)
-    local = timezone.localtime(moment)
+        return SafeString(numbers.MISSING)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(timespec="seconds"),
-        local.strftime("%Y-%m-%d %H:%M:%S %Z"),
-        formatting.ago(moment, timezone.now()),
+        timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z"),
+        numbers.ago(moment, timezone.now()),
     )
 
 
 @register.filter
 def visible(text: object) -> str:
     """Untrusted text with its invisible characters made visible; the template still escapes it."""
-    return formatting.visible(str(text))
+    return texts.visible(str(text))
 
 
 @register.filter
 def as_json(value: Any) -> str:
     """Readable JSON of an untrusted value; the template still escapes it."""
-    return formatting.visible(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    return texts.visible(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
 @register.inclusion_tag("frontend/components/text.html")
 def long_text(text: str | Excerpt | None, whole_url: str = "") -> dict[str, object]:
-    """An untrusted text: escaped, whitespace kept, cut where it is long, with a link to the whole of it."""
-    shown = text if isinstance(text, Excerpt) else excerpt(text or "")
-    return {"excerpt": shown, "whole_url": whole_url}
+    """An untrusted text: escaped, whitespace kept, cut if long, with a link to the full text."""
+    return {"excerpt": text if isinstance(text, Excerpt) else excerpt(text or ""), "whole_url": whole_url}
 
 
 @register.simple_tag
 def diff_marks(segments: Sequence[tuple[str, str]]) -> SafeString:
     """Segments of a difference, ``(kind, text)`` with kind same, added or removed, as ``ins`` and ``del``."""
     tags = {"added": "ins", "removed": "del", "same": "span"}
-    return format_html_join(
-        "",
-        "{}{}{}",
-        (
-            (mark_safe(f"<{tags[kind]}>"), formatting.visible(text), mark_safe(f"</{tags[kind]}>"))
-            for kind, text in segments
-        ),
-    )
+    marks = ((tags[kind], texts.visible(text), tags[kind]) for kind, text in segments)
+    return format_html_join("", "<{}>{}</{}>", marks)

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from benchmarks.models import Run
+from benchmarks.presentation.numbers import duration
 from benchmarks.services.runs.estimate import plan_run
-from frontend.formatting import duration
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
 

@@ -14,10 +14,10 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
+from benchmarks.presentation.numbers import score
 from benchmarks.services.runs.sizing import size_for
 from benchmarks.services.runs.start import start_run
 from benchmarks.statistics.sentences import threshold_sentence
-from frontend.formatting import score
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
