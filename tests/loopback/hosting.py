@@ -1,4 +1,4 @@
-"""Running a loopback server: in a thread of a test, in a process of its own, or on the caller's event loop."""
+"""Run a loopback server: in a thread of a test, in its own process, or on the caller's event loop."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
-from tests.loopback.protocol import Connection
+from tests.loopback.endpoint import application
 from tests.loopback.server import LoopbackServer
 
 
 async def listen(server: LoopbackServer, port: int = 0) -> asyncio.Server:
     """Start on the running loop, on loopback only, and set ``server.url``; port 0 takes any free one."""
-    loop = asyncio.get_running_loop()
-    listener = await loop.create_server(lambda: Connection(server, loop), "127.0.0.1", port, backlog=1024)
+    server.http, server.loop = application(server), asyncio.get_running_loop()
+    listener = await server.loop.create_server(server.http, "127.0.0.1", port, backlog=1024)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
     return listener
 
@@ -37,16 +37,16 @@ def serve(*args: Any, **options: Any) -> Iterator[LoopbackServer]:
             yield server
         finally:
             loop.call_soon_threadsafe(listener.close)
-            loop.call_soon_threadsafe(server.drop_connections)
+            server.drop_connections()
     finally:
-        loop.call_soon_threadsafe(loop.call_soon, loop.stop)  # one turn later, after the connections are gone
+        loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=10)
         loop.close()
 
 
 @contextlib.contextmanager
 def spawn(*arguments: str) -> Iterator[str]:
-    """Run ``python -m tests.loopback`` with these arguments in a process of its own; yields the base URL."""
+    """Run ``python -m tests.loopback`` with these arguments in its own process; yields the base URL."""
     command = [sys.executable, "-m", "tests.loopback", "--port", "0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

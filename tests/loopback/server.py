@@ -1,4 +1,4 @@
-"""What the loopback endpoint decides and counts; ``protocol.py`` speaks HTTP for it, ``hosting.py`` runs it."""
+"""What the loopback endpoint decides and counts; ``endpoint.py`` speaks HTTP for it, ``hosting.py`` runs it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from aiohttp import web
 
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked, Reply, Script, completion, scripted
@@ -23,9 +24,9 @@ _KEY_MARKER = re.compile(r"\[\[key:([^\]]+)\]\]")
 
 @dataclass
 class Stats:
-    """What the server was asked. A question's key is its ``[[key:…]]`` marker, or else the prompt itself.
+    """Requests that the server received. A question's key is its ``[[key:…]]`` marker, or else the prompt itself.
 
-    In a conversation with tools the key carries the step, so each step of it counts as a question of its own.
+    In a conversation with tools the key has the step, so each step counts as a question of its own.
     """
 
     requests: int = 0
@@ -108,12 +109,14 @@ class LoopbackServer:
         self.drip_ms = drip_ms
         self.stats = Stats()
         self.url = ""
-        self.connections: set[asyncio.Transport] = set()
+        self.http: web.Server | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     def drop_connections(self) -> None:
-        """Close every connection at once, whatever waits on it."""
-        for connection in tuple(self.connections):
-            connection.abort()
+        """Close every connection at once, whatever waits on it. Called from any thread but the server's own."""
+        assert self.http is not None, "the server listens"
+        assert self.loop is not None, "the server listens"
+        asyncio.run_coroutine_threadsafe(self.http.shutdown(timeout=0), self.loop).result(timeout=10)
 
     def answer(self, body: dict[str, Any], headers: dict[str, str]) -> tuple[bytes, Fault | None]:
         """The ordinary reply's bytes, and the fault that spoils them, if any."""

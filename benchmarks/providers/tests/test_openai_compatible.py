@@ -309,7 +309,8 @@ async def test_connections_are_kept_for_the_next_request() -> None:
         async with provider_for(server) as provider:
             for i in range(5):
                 await provider.complete(question(f"{i}"))
-            assert len(server.connections) == 1
+            assert server.http is not None
+            assert len(server.http.connections) == 1
 
 
 async def test_many_requests_are_in_flight_at_once() -> None:
