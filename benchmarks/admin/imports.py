@@ -19,7 +19,7 @@ from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.problems import printable
 from benchmarks.imports.formats import FORMATS
 from benchmarks.imports.table_tasks import USES
-from benchmarks.metrics.external import TOOLS
+from benchmarks.metrics.imported import TOOLS
 from benchmarks.models import Dataset
 from benchmarks.services.access import Caller
 from benchmarks.services.datasets.tables import TableRequest, read_table

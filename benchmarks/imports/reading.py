@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.metrics.external import external_name
+from benchmarks.metrics.imported import imported_name
 from benchmarks.providers.clean_text import storable, storable_json
 
 MOST_JSON_BYTES = 256 * 2**20
@@ -126,7 +126,7 @@ def moment(value: Any, where: str) -> datetime | None:
 
 def metric_name(form: str, name: str, *, measurement: bool = False) -> str:
     """The name of a metric of another tool; control characters in it are escaped."""
-    return external_name(form, printable(re.sub(r"\s+", " ", storable(name, [])).strip() or "score"), measurement)
+    return imported_name(form, printable(re.sub(r"\s+", " ", storable(name, [])).strip() or "score"), measurement)
 
 
 def _seen(value: Any) -> str:

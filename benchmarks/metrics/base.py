@@ -1,7 +1,7 @@
-"""What a metric is: a named way to give one answer a score, or to say why it has none.
+"""What a metric is: a named way to give one answer a score, or a reason why it has none.
 
-A metric declares what it needs, whether a judge model is asked, its range and its direction; the API, the form, the
-admin and the documents read that declaration. Nothing here knows the database, the settings or Django.
+A metric declares what it needs, whether it calls a judge, its range and its direction. The API, the form, the admin and
+the documents read that declaration. Nothing here knows the database, the settings or Django.
 """
 
 from __future__ import annotations
@@ -12,30 +12,34 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
+from benchmarks.metrics.extraction import Extraction
 from benchmarks.providers.base import ToolCall
+
+MAX_RECORDED = 2_000
+"""Characters of an extraction that are stored with a score; the whole answer is stored with the result."""
 
 
 class ScoreStatus(StrEnum):
-    """How a metric ended. Only ``SCORED`` carries a value; no other is ever counted as a zero."""
+    """How a metric ended. Only ``SCORED`` carries a value; no other status ever counts as a zero."""
 
     SCORED = "scored"
     NOT_APPLICABLE = "not_applicable"
     UNPARSABLE = "unparsable"
     JUDGE_ERROR = "judge_error"
     METRIC_ERROR = "metric_error"
-    """The metric itself could not be taken: its sandbox failed, or a pattern of the dataset does not end."""
+    """The metric itself failed, for example, because of its sandbox or an unusable pattern in the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One answered task as a metric sees it. The optional hints come from the dataset's task."""
+    """One answered task as a metric sees it. Optional fields come from the dataset's task."""
 
     input: str
     expected_output: str
     actual_output: str
     expected_tools: Sequence[Mapping[str, Any]] = ()
     tools_offered: bool = False
-    """Whether the model could call tools at all, be it that none should be called."""
+    """Whether the model could call tools, even if the task expects no call."""
     tool_calls: Sequence[ToolCall] = ()
     context: Sequence[str] = ()
     tests: str | None = None
@@ -51,10 +55,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsage:
-    """What the judge was asked and what that took, over all its calls for one score.
+    """What the judge was sent for one score, and the usage over all of its calls.
 
-    Token counts are ``None`` where the endpoint did not report them for every reply. Calls that brought no reply count
-    as calls and take no tokens.
+    Token counts are ``None`` if the endpoint did not report them for every response. A call without a response counts
+    as a call and uses no tokens.
     """
 
     calls: int = 0
@@ -66,13 +70,16 @@ class JudgeUsage:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One metric's verdict: a ``value`` exactly when ``status`` is ``SCORED``, else a ``reason`` why there is none."""
+    """One metric's verdict: a ``value`` exactly when ``status`` is ``SCORED``, otherwise a ``reason`` for its absence.
+
+    Raises ``ValueError`` if value and status do not agree.
+    """
 
     status: ScoreStatus
     value: float | None = None
     reason: str = ""
     extracted: str | None = None
-    """The part of the answer that was compared, where extraction took place, so that a wrong extraction is seen."""
+    """The part of the answer that was compared, if the metric extracts one; a wrong extraction is thus visible."""
     usage: JudgeUsage | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,26 +88,62 @@ class Score:
             raise ValueError(f"a score has a value exactly when it is scored, not {self.status} with {self.value}")
 
 
-class Judge(Protocol):
-    """The model behind judged metrics, reached through the engine: its limits, retries, cache and cost apply."""
+def scored(value: float, reason: str = "", extraction: Extraction | None = None, **detail: Any) -> Score:
+    """A score with a value; ``True`` and ``False`` mean 1 and 0."""
+    return _score(ScoreStatus.SCORED, float(value), reason, extraction, detail)
 
-    model: str
 
-    async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
-        """Send one prompt; ``schema`` asks for JSON of that form. Raises ``ProviderError`` after the last retry."""
+def unparsable(reason: str, extraction: Extraction | None = None) -> Score:
+    return _score(ScoreStatus.UNPARSABLE, None, reason, extraction, {})
+
+
+def not_applicable(reason: str) -> Score:
+    return Score(ScoreStatus.NOT_APPLICABLE, None, reason)
+
+
+def metric_error(reason: str, extraction: Extraction | None = None) -> Score:
+    """The metric failed through no fault of the answer: a sandbox that broke, a pattern that cannot be used."""
+    return _score(ScoreStatus.METRIC_ERROR, None, reason, extraction, {})
+
+
+def judge_error(reason: str, **detail: Any) -> Score:
+    return Score(ScoreStatus.JUDGE_ERROR, None, reason, detail=detail)
+
+
+def _score(
+    status: ScoreStatus, value: float | None, reason: str, extraction: Extraction | None, detail: dict[str, Any]
+) -> Score:
+    if extraction is None:
+        return Score(status, value, reason, detail=detail)
+    extracted = shortened(extraction.text, MAX_RECORDED)
+    return Score(status, value, reason, extracted, detail={"extraction": extraction.how, **detail})
+
+
+def shortened(text: str, limit: int = 80) -> str:
+    """``text`` cut to ``limit`` characters, with an ellipsis if something was left out."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
-    """A judge's reply. Token counts are ``None`` where the endpoint reports none; a kept reply took none."""
+    """A judge's response. Token counts are ``None`` if the endpoint reports none, and 0 for a cached response."""
 
     text: str
     tokens_in: int | None
     tokens_out: int | None
 
 
+class Judge(Protocol):
+    """The model behind judged metrics, called through the engine: its limits, retries, cache and cost apply."""
+
+    model: str
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
+        """Send one prompt; ``schema`` requests JSON of that form. Raises ``ProviderError`` after the last retry."""
+
+
 class Metric(ABC):
-    """Base of all metrics. ``name`` is the registry key, ``needs`` names the ``Item`` fields that must be there."""
+    """Base of all metrics. ``name`` is the registry key, ``needs`` names the ``Item`` fields that must be present."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -112,26 +155,26 @@ class Metric(ABC):
     unit: ClassVar[str] = ""
     higher_is_better: ClassVar[bool] = True
     passes_at: ClassVar[float] = 1.0
-    """From this value on an answer counts as correct, from ``fails_at`` down as wrong, between them as partial."""
+    """An answer is correct at this value or more, wrong at ``fails_at`` or less, and partial between them."""
     fails_at: ClassVar[float] = 0.0
     decides_outcome: ClassVar[bool] = True
-    """False for measurements such as latency, which say nothing about right and wrong."""
+    """False for measurements such as latency, which do not say whether an answer is correct."""
     blocking: ClassVar[bool] = False
-    """True where ``score`` waits for a process: call it in a thread, not on the event loop."""
+    """True if ``score`` waits for a process: call it in a thread, not on the event loop."""
 
     def applies_to(self, item: Item) -> bool:
-        """Whether the item carries all that this metric needs."""
+        """Whether the item has everything this metric needs."""
         return all(bool(getattr(item, name)) for name in self.needs)
 
     def unavailable(self) -> str | None:
-        """Why this metric cannot be taken on this machine as configured, or ``None``. Asked when a run is created."""
+        """Why this metric cannot run on this machine as configured, or ``None``. Checked when a run is created."""
         return None
 
 
 class DeterministicMetric(Metric):
     @abstractmethod
     def score(self, item: Item) -> Score:
-        """Score without any model. Raises nothing for any text whatsoever."""
+        """Score without any model. Raises nothing, whatever the text."""
 
 
 class JudgedMetric(Metric):
@@ -140,10 +183,10 @@ class JudgedMetric(Metric):
     fails_at = 0.3
 
     def decided_without_judge(self, item: Item) -> Score | None:
-        """The score where the item alone settles it (identical text), asked only by runs that chose to skip the judge
-        there; ``None`` where the judge is needed."""
+        """The score if the item alone settles it (identical text), otherwise ``None``. Only runs that skip the judge
+        on identical answers call this."""
         return None
 
     @abstractmethod
     async def judge(self, item: Item, judge: Judge) -> Score:
-        """Ask the judge. A judge that fails or answers nonsense gives ``JUDGE_ERROR`` with a reason, never a zero."""
+        """Score by calling the judge. A judge that fails or returns nonsense gives ``JUDGE_ERROR``, never a zero."""

@@ -1,29 +1,28 @@
 from __future__ import annotations
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
-from benchmarks.metrics.extraction import Extraction, answer_body, same_spacing
-from benchmarks.metrics.verdicts import passed_or_not, shortened
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
+from benchmarks.metrics.extraction import same_spacing, whole_answer
 
 
 class Contains(DeterministicMetric):
-    """1 where the expected text occurs in the answer as whole words, letter case and spacing aside.
+    """1 if the expected text occurs in the answer as whole words, ignoring case and spacing.
 
-    Whole words: ``4`` is not in ``42`` and ``no`` is not in ``know``. Thinking blocks are no part of the answer.
+    Whole words: ``4`` is not in ``42`` and ``no`` is not in ``know``. Thinking blocks are not part of the answer.
     """
 
     name = "contains"
     title = "Contains"
-    description = "The expected text occurs in the answer as whole words, in any letter case"
+    description = "The answer contains the expected text as whole words, ignoring case"
     needs = frozenset({"expected_output"})
 
     def score(self, item: Item) -> Score:
-        whole = Extraction(answer_body(item.actual_output), "whole answer")
+        answer = whole_answer(item.actual_output)
         expected = same_spacing(item.expected_output)
-        if contains_words(same_spacing(whole.text), expected):
-            return passed_or_not(True, f"The answer contains “{shortened(expected)}”.", whole)
-        if not whole.text:
-            return passed_or_not(False, "The answer is empty.", whole)
-        return passed_or_not(False, f"The answer does not contain “{shortened(expected)}” as whole words.", whole)
+        if contains_words(same_spacing(answer.text), expected):
+            return scored(True, f"The answer contains “{shortened(expected)}”.", answer)
+        if not answer.text:
+            return scored(False, "The answer is empty.", answer)
+        return scored(False, f"The answer does not contain “{shortened(expected)}” as whole words.", answer)
 
 
 def contains_words(text: str, words: str) -> bool:
@@ -34,14 +33,14 @@ def contains_words(text: str, words: str) -> bool:
     start = text.find(words)
     while start >= 0:
         end = start + len(words)
-        if not _joined(text, start) and not _joined(text, end):
+        if not _is_inside_word(text, start) and not _is_inside_word(text, end):
             return True
         start = text.find(words, start + 1)
     return False
 
 
-def _joined(text: str, position: int) -> bool:
-    """Whether a word or a number runs across ``position`` (``3.5`` is one number, ``5.`` is not)."""
+def _is_inside_word(text: str, position: int) -> bool:
+    """Whether a word or a number continues across ``position`` (``3.5`` is one number, ``5.`` is not)."""
     if position <= 0 or position >= len(text):
         return False
     before, after = text[position - 1], text[position]
@@ -49,4 +48,4 @@ def _joined(text: str, position: int) -> bool:
         return True
     if after in ".," and before.isdigit():
         return text[position + 1 : position + 2].isdigit()
-    return before in ".," and after.isdigit() and text[max(position - 2, 0)].isdigit() and position >= 2
+    return before in ".," and after.isdigit() and position >= 2 and text[position - 2].isdigit()

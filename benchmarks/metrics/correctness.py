@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-from benchmarks.metrics.base import Item, Score
+from benchmarks.metrics.base import Item, Score, scored
 from benchmarks.metrics.extraction import answer_body, same_spacing
-from benchmarks.metrics.g_eval import GEvalMetric
-from benchmarks.metrics.judging import as_data, shown_answer
-from benchmarks.metrics.verdicts import scored
+from benchmarks.metrics.judging import GEvalMetric, as_data, shown_answer
 
 
 class Correctness(GEvalMetric):
-    """Whether the answer says the same as the reference, as far as the task asks. One judge call."""
+    """Whether the answer agrees with the reference in everything the task asks for. One judge call."""
 
     name = "correctness"
     title = "Correctness"
-    description = "G-Eval: factual match of the actual and the expected output, with the input shown"
+    description = "A judge compares the facts in the answer with the expected answer (G-Eval)"
     needs = frozenset({"expected_output"})
     steps = (
         "Read the task in Input, and take Expected Output as a right answer to it, even where you would disagree.",
@@ -37,5 +35,5 @@ class Correctness(GEvalMetric):
 
     def decided_without_judge(self, item: Item) -> Score | None:
         if same_spacing(answer_body(item.actual_output)) == same_spacing(item.expected_output):
-            return scored(1.0, "The answer is the expected text, letter for letter; the judge was not asked.")
+            return scored(1.0, "The answer is identical to the expected text, so the judge was not called.")
         return None

@@ -1,16 +1,15 @@
-"""The one step that finds the answer inside what a model wrote. All deterministic metrics read answers through it.
+"""Extraction of the answer from a model's output. All deterministic metrics read answers through this module.
 
-Every function first takes ``answer_body``: thinking blocks out, invisible characters out, line ends made one. Then
+Every function starts from ``answer_body``: thinking blocks and invisible characters removed, line ends unified. Then
 
-- ``extract_text`` takes the first that is there: the last "Answer:" line, the last ``\\boxed{}``, the only fenced block
-  of an answer that is nothing else, the final line of several, the whole answer;
-- ``extract_json`` takes the last fenced block that holds JSON, the whole answer, or the longest JSON inside it: an
+- ``extract_text`` returns the first of: the last "Answer:" line, the last ``\\boxed{}``, the fenced block of an answer
+  that is nothing else, the final line of several, the whole answer;
+- ``extract_json`` returns the last fenced block that contains JSON, the whole answer, or the longest JSON inside it: an
   object anywhere or a list at the start of a line (``[1]`` in a sentence is a reference, ``[]`` in code an expression);
-- ``extract_code`` takes the longest fenced block marked as Python, the longest unmarked one, or the whole answer.
+- ``extract_code`` returns the longest fenced block marked as Python, the longest unmarked one, or the whole answer.
 
-What was taken, and how, is recorded with the score (``Score.extracted``, ``Score.detail["extraction"]``), so that a
-wrong extraction is seen and is not mistaken for a wrong answer. All of it takes time linear in the length of the text,
-whatever the text is.
+The extracted text and the rule are stored with the score (``Score.extracted``, ``Score.detail["extraction"]``), so that
+a wrong extraction is not mistaken for a wrong answer. Everything takes time linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -19,12 +18,11 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Any, Literal
-
-How = Literal["answer line", "boxed", "fenced block", "final line", "whole answer", "embedded JSON"]
+from enum import StrEnum
+from typing import Any
 
 MAX_JSON_ATTEMPTS = 20
-"""How many places of an answer are tried as the start of a JSON value; each try is linear."""
+"""How many places of an answer are tried as the start of a JSON value. Each attempt is linear."""
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
@@ -38,9 +36,20 @@ _EMBEDDED_START = re.compile(r"\{|(?m:^)\[")
 _PYTHON_NAMES = frozenset({"python", "py", "python3"})
 
 
+class How(StrEnum):
+    """The rule that found the answer. The values are shown to readers, the members are what code compares."""
+
+    ANSWER_LINE = "answer line"
+    BOXED = "boxed"
+    FENCED_BLOCK = "fenced block"
+    FINAL_LINE = "final line"
+    WHOLE_ANSWER = "whole answer"
+    EMBEDDED_JSON = "embedded JSON"
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The compared part of an answer, and which rule found it."""
+    """The compared part of an answer, and the rule that found it."""
 
     text: str
     how: How
@@ -48,7 +57,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class FencedBlock:
-    """One fenced code block; ``language`` is lower case and empty where none is given."""
+    """One fenced code block; ``language`` is lower case, and empty if none is given."""
 
     language: str
     text: str
@@ -61,7 +70,8 @@ def answer_body(output: str) -> str:
 
 
 def without_thinking(output: str) -> str:
-    """Drop ``<think>`` blocks. An unclosed one reaches to the end; a close without an open drops all before it."""
+    """Drop ``<think>`` blocks. An unclosed one extends to the end; a closing tag without an opening one drops
+    everything before it."""
     kept: list[str] = []
     position = depth = 0
     for tag in _THINKING_TAG.finditer(output):
@@ -79,33 +89,38 @@ def without_thinking(output: str) -> str:
     return "".join(kept)
 
 
+def whole_answer(output: str) -> Extraction:
+    return Extraction(answer_body(output), How.WHOLE_ANSWER)
+
+
 def extract_text(output: str) -> Extraction:
-    """The short answer of a text; see the head of this module for the order of the rules."""
+    """The short answer of a text. The module docstring lists the rules in order."""
     body = answer_body(output)
     marked = _after_answer_mark(body)
     if marked is not None:
-        return Extraction(marked, "answer line")
+        return Extraction(marked, How.ANSWER_LINE)
     boxed = _last_boxed(body)
     if boxed is not None:
-        return Extraction(boxed, "boxed")
+        return Extraction(boxed, How.BOXED)
     blocks = fenced_blocks(body)
     if len(blocks) == 1 and body.startswith(("```", "~~~")) and body.endswith(("```", "~~~")):
-        return Extraction(blocks[0].text.strip(), "fenced block")
+        return Extraction(blocks[0].text.strip(), How.FENCED_BLOCK)
     if "\n" not in body:
-        return Extraction(_final_answer_of(body), "whole answer")
-    return Extraction(_final_answer_of(_final_line(body)), "final line")
+        return Extraction(_answer_of_line(body), How.WHOLE_ANSWER)
+    final_line = next((line.strip() for line in reversed(body.split("\n")) if line.strip(" \t`~-=*_")), body)
+    return Extraction(_answer_of_line(final_line), How.FINAL_LINE)
 
 
 def extract_json(output: str) -> Extraction:
-    """The JSON text of an answer. It need not be valid: an answer without any JSON comes back whole."""
+    """The JSON text of an answer. It need not be valid; an answer without any JSON is returned whole."""
     body = answer_body(output)
     for block in reversed(fenced_blocks(body)):
         if block.language in {"json", "json5", "jsonc"} or block.text.lstrip().startswith(("{", "[")):
-            return Extraction(block.text.strip(), "fenced block")
-    if body.startswith(("{", "[", '"')) and _is_json(body):
-        return Extraction(body, "whole answer")
+            return Extraction(block.text.strip(), How.FENCED_BLOCK)
+    if body.startswith(("{", "[", '"')) and is_json(body):
+        return Extraction(body, How.WHOLE_ANSWER)
     embedded = _longest_json(body)
-    return Extraction(body, "whole answer") if embedded is None else Extraction(embedded, "embedded JSON")
+    return Extraction(embedded, How.EMBEDDED_JSON) if embedded else Extraction(body, How.WHOLE_ANSWER)
 
 
 def extract_code(output: str) -> Extraction:
@@ -115,8 +130,8 @@ def extract_code(output: str) -> Extraction:
     for languages in (_PYTHON_NAMES, frozenset({""})):
         matching = [block.text for block in blocks if block.language in languages]
         if matching:
-            return Extraction(max(matching, key=len), "fenced block")
-    return Extraction(body, "whole answer")
+            return Extraction(max(matching, key=len), How.FENCED_BLOCK)
+    return Extraction(body, How.WHOLE_ANSWER)
 
 
 def parse_json(text: str) -> Any:
@@ -124,11 +139,19 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except RecursionError:
-        raise ValueError("nested too deeply to be read") from None
+        raise ValueError("nested too deeply") from None
+
+
+def is_json(text: str) -> bool:
+    try:
+        parse_json(text)
+    except ValueError:
+        return False
+    return True
 
 
 def unwrap(text: str) -> str:
-    """Take off surrounding white space, emphasis, quotes and mathematics marks."""
+    """Remove surrounding white space, emphasis, quotes and math delimiters."""
     text = text.strip()
     for opening, closing in _WRAPPERS:
         if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
@@ -139,12 +162,12 @@ def unwrap(text: str) -> str:
 
 
 def same_spacing(text: str) -> str:
-    """``text`` in NFC with each run of white space made one space, for comparing."""
+    """``text`` in NFC with each run of white space replaced by one space, for comparing."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def fenced_blocks(body: str) -> list[FencedBlock]:
-    """All fenced code blocks in order. A block that is never closed reaches to the end of the text."""
+    """All fenced code blocks in order. A block that is never closed extends to the end of the text."""
     blocks: list[FencedBlock] = []
     fence, language, lines = "", "", list[str]()
     for line in body.split("\n"):
@@ -163,16 +186,16 @@ def fenced_blocks(body: str) -> list[FencedBlock]:
 
 
 def _after_answer_mark(body: str) -> str | None:
-    """What follows the last "Answer:" on its line, or on the next line that is not blank."""
+    """The text after the last "Answer:" on its line, or on the next line that is not blank."""
     end = -1
     for mark in _ANSWER_MARK.finditer(body):
         end = mark.end()
     if end < 0:
         return None
     rest = body[end:].lstrip(" \t*_`").lstrip("\n")
-    line = rest.split("\n", 1)[0] if rest else ""
-    found = _without_boxed(unwrap(line.strip().rstrip("*_`")))
-    return _without_full_stop(found) or None
+    text = unwrap(rest.split("\n", 1)[0].strip().rstrip("*_`"))
+    boxed = _last_boxed(text)
+    return _without_full_stop(text if boxed is None else boxed) or None
 
 
 def _last_boxed(body: str) -> str | None:
@@ -188,11 +211,6 @@ def _last_boxed(body: str) -> str | None:
     return None
 
 
-def _without_boxed(text: str) -> str:
-    boxed = _last_boxed(text)
-    return text if boxed is None else boxed
-
-
 def _without_latex_text(text: str) -> str:
     for command in ("\\text{", "\\mathrm{", "\\textbf{"):
         if text.startswith(command) and text.endswith("}"):
@@ -200,15 +218,8 @@ def _without_latex_text(text: str) -> str:
     return text
 
 
-def _final_line(body: str) -> str:
-    for line in reversed(body.split("\n")):
-        if line.strip(" \t`~-=*_"):
-            return line.strip()
-    return body
-
-
-def _final_answer_of(line: str) -> str:
-    """A line's answer: what follows "the answer is" where that is said, otherwise the line without its emphasis."""
+def _answer_of_line(line: str) -> str:
+    """The text after "the answer is" if the line has it, otherwise the line without its emphasis."""
     end = -1
     for mark in _ANSWER_SENTENCE.finditer(line):
         end = mark.end()
@@ -218,14 +229,14 @@ def _final_answer_of(line: str) -> str:
 
 
 def _without_full_stop(text: str) -> str:
-    """``Paris.`` is ``Paris``; ``U.S.`` and ``...`` keep their dots."""
+    """``Paris.`` becomes ``Paris``; ``U.S.`` and ``...`` keep their dots."""
     if text.endswith(".") and "." not in text[:-1]:
         return unwrap(text[:-1])
     return text
 
 
-def _longest_json(body: str) -> str | None:
-    """The longest JSON value inside ``body``, looking at a bounded number of starts."""
+def _longest_json(body: str) -> str:
+    """The longest JSON value inside ``body``, empty if there is none, from a bounded number of starts."""
     decoder = json.JSONDecoder(parse_constant=_reject_constant)
     longest, position = "", 0
     for _ in range(MAX_JSON_ATTEMPTS):
@@ -239,15 +250,7 @@ def _longest_json(body: str) -> str | None:
             continue
         longest = max(longest, body[start.start() : end], key=len)
         position = end
-    return longest or None
-
-
-def _is_json(text: str) -> bool:
-    try:
-        parse_json(text)
-    except ValueError:
-        return False
-    return True
+    return longest
 
 
 def _reject_constant(name: str) -> Any:

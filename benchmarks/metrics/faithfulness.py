@@ -2,24 +2,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.metrics.base import Item, Score
+from benchmarks.metrics.base import Item, Score, scored
 from benchmarks.metrics.extraction import answer_body
-from benchmarks.metrics.judge_replies import JudgeReplyError
-from benchmarks.metrics.judging import DeepEval, DeepEvalMetric, as_data, shown_answer
-from benchmarks.metrics.verdict_lists import verdict_detail, verdict_reason
-from benchmarks.metrics.verdicts import scored
+from benchmarks.metrics.judge_responses import JudgeResponseError
+from benchmarks.metrics.judging import DeepEval, DeepEvalMetric, as_data, scored_by_verdicts, shown_answer
 
 
 class Faithfulness(DeepEvalMetric):
     """Share of the answer's factual claims that the context does not contradict (DeepEval's ``FaithfulnessMetric``).
 
-    Three judge calls: the facts of the context, the claims of the answer, a verdict for each claim. A borderline claim
-    passes. An answer that claims nothing, such as "I do not know", is faithful; an empty answer scores 0 unasked.
+    Three judge calls: the facts of the context, the claims of the answer, then a verdict on each claim. A borderline
+    claim passes. An answer without claims, such as "I do not know", is faithful; an empty answer scores 0 without a
+    call.
     """
 
     name = "faithfulness"
     title = "Faithfulness"
-    description = "Share of the answer's claims that agree with the context given"
+    description = "Share of claims in the answer that agree with the context, according to a judge"
     needs = frozenset({"context"})
     passes_at = 0.9
     fails_at = 0.5
@@ -37,10 +36,7 @@ class Faithfulness(DeepEvalMetric):
         )
         value = await metric.a_measure(case, _show_indicator=False)
         if not metric.truths:
-            raise JudgeReplyError("it found no fact in the context, so no claim could be compared with any")
+            raise JudgeResponseError("it returned no facts for the context, so the claims could not be checked")
         if not metric.claims:
-            return scored(1.0, "The answer makes no claim, so none contradicts the context.")
-        if len(metric.verdicts) != len(metric.claims):
-            raise JudgeReplyError(f"it gave {len(metric.verdicts)} verdicts on {len(metric.claims)} claims")
-        reason = verdict_reason("claims agree with the context", metric.claims, metric.verdicts)
-        return scored(value, reason, **verdict_detail(metric.claims, metric.verdicts))
+            return scored(1.0, "The answer makes no claims, so none contradicts the context.")
+        return scored_by_verdicts(value, "claims", "agree with the context", metric.claims, metric.verdicts)

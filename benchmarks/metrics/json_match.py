@@ -1,49 +1,95 @@
 from __future__ import annotations
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
-from benchmarks.metrics.extraction import extract_json, parse_json
-from benchmarks.metrics.json_values import leaves
-from benchmarks.metrics.verdicts import not_applicable, scored, unparsable
+import unicodedata
+from typing import Any
+
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
+from benchmarks.metrics.extraction import extract_json, is_json, parse_json
 
 MAX_NAMED = 5
 """Differing fields that the reason names."""
+MAX_FIELDS = 20_000
+MAX_DEPTH = 100
+
+Leaf = tuple[str, Any]
 
 
 class JsonMatch(DeterministicMetric):
-    """The share of fields that agree between the answer's JSON and the expected JSON.
+    """The share of fields that are equal in the answer's JSON and the expected JSON.
 
     Fields are the leaves of both values together, so that a missing and an invented field both cost. List entries are
-    compared by position, numbers by value, text letter for letter.
+    compared by position, numbers by value, text character by character.
     """
 
     name = "json_match"
     title = "JSON match"
-    description = "Share of fields that agree between the answer's JSON and the expected JSON"
+    description = "Share of fields that are equal in the answer's JSON and the expected JSON"
     needs = frozenset({"expected_output"})
 
     def applies_to(self, item: Item) -> bool:
-        try:
-            parse_json(item.expected_output)
-        except ValueError:
-            return False
-        return True
+        return is_json(item.expected_output)
 
     def score(self, item: Item) -> Score:
         try:
             expected = leaves(parse_json(item.expected_output))
         except ValueError as error:
-            return not_applicable(f"The expected output is no JSON to compare with: {error}.")
+            return not_applicable(f"The expected answer contains no JSON to compare: {error}.")
         extraction = extract_json(item.actual_output)
         try:
-            found = leaves(parse_json(extraction.text))
+            answer = leaves(parse_json(extraction.text))
         except ValueError as error:
-            return unparsable(f"The answer holds no JSON to compare: {error}.", extraction)
-        fields = expected.keys() | found.keys()
-        differing = sorted(field for field in fields if expected.get(field) != found.get(field))
-        agreeing = len(fields) - len(differing)
-        reason = f"{agreeing} of {len(fields)} fields agree."
-        if differing:
-            names = ", ".join(field or "the value itself" for field in differing[:MAX_NAMED])
-            more = f" and {len(differing) - MAX_NAMED} more" if len(differing) > MAX_NAMED else ""
-            reason += f" Not: {names}{more}."
-        return scored(agreeing / len(fields), reason, extraction)
+            return unparsable(f"The answer contains no JSON to compare: {error}.", extraction)
+        fields = expected.keys() | answer.keys()
+        different = sorted(field for field in fields if expected.get(field) != answer.get(field))
+        equal = len(fields) - len(different)
+        reason = f"{equal} of {len(fields)} fields are equal."
+        if different:
+            names = ", ".join(field or "the value itself" for field in different[:MAX_NAMED])
+            more = f" and {len(different) - MAX_NAMED} more" if len(different) > MAX_NAMED else ""
+            reason += f" Different: {names}{more}."
+        return scored(equal / len(fields), reason, extraction)
+
+
+def leaves(value: Any) -> dict[str, Leaf]:
+    """Every field of a JSON value: its path (``items[0].price``) and its typed content.
+
+    ``1`` and ``1.0`` are equal, ``1`` and ``true`` are not; text is compared in NFC. An empty object or list is a field
+    of its own. Raises ``ValueError`` beyond ``MAX_FIELDS`` fields or ``MAX_DEPTH`` levels.
+    """
+    fields: dict[str, Leaf] = {}
+    pending: list[tuple[str, Any, int]] = [("", value, 0)]
+    while pending:
+        path, node, depth = pending.pop()
+        if depth > MAX_DEPTH or len(fields) + len(pending) > MAX_FIELDS:
+            raise ValueError(f"exceeds {MAX_FIELDS:,} fields or {MAX_DEPTH} levels")
+        if isinstance(node, dict) and node:
+            pending.extend((f"{path}.{key}" if path else str(key), child, depth + 1) for key, child in node.items())
+        elif isinstance(node, list) and node:
+            pending.extend((f"{path}[{index}]", child, depth + 1) for index, child in enumerate(node))
+        else:
+            fields[path] = _leaf(node)
+    return fields
+
+
+def same_json(first: Any, second: Any) -> bool:
+    """Whether two JSON values are equal as ``leaves`` compares them; values too large to compare are not."""
+    try:
+        return leaves(first) == leaves(second)
+    except ValueError:
+        return False
+
+
+def _leaf(node: Any) -> Leaf:
+    match node:
+        case bool():  # before int, of which bool is a subclass
+            return ("boolean", node)
+        case int() | float():
+            return ("number", node)
+        case str():
+            return ("text", unicodedata.normalize("NFC", node))
+        case dict():
+            return ("object", None)
+        case list():
+            return ("list", None)
+        case _:
+            return ("null", None)

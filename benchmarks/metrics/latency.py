@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
-from benchmarks.metrics.verdicts import not_applicable, scored
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored
 
 
 class Latency(DeterministicMetric):
-    """Milliseconds from sending the request to the whole answer, without waiting for limits and retries."""
+    """Milliseconds from sending the request to the complete answer, without waits for limits and retries."""
 
     name = "latency"
     title = "Latency"
-    description = "Time from the request to the whole answer"
+    description = "Time from sending the request to the complete answer"
     needs = frozenset({"duration_ms"})
     range = (0.0, None)
     unit = "ms"
@@ -17,10 +16,10 @@ class Latency(DeterministicMetric):
     decides_outcome = False
 
     def applies_to(self, item: Item) -> bool:
-        """Every answer takes time, so it applies before there is one; an answer without a time has no score."""
+        """Always: before a run no answer has a time yet. An answer without one is not applicable in ``score``."""
         return True
 
     def score(self, item: Item) -> Score:
         if item.duration_ms is None:
-            return not_applicable("The time of this answer was not measured.")
+            return not_applicable("The latency of this answer was not measured.")
         return scored(item.duration_ms)

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored
 from benchmarks.metrics.extraction import answer_body
-from benchmarks.metrics.verdicts import scored
 
 
 class Length(DeterministicMetric):
-    """Characters of the answer, thinking blocks left out. Shorter is shown as better, being cheaper to read."""
+    """Characters of the answer without thinking blocks. Shorter counts as better, because it is cheaper to read."""
 
     name = "length"
     title = "Length"
-    description = "Length of the answer without its thinking"
+    description = "Number of characters in the answer, excluding its reasoning"
     range = (0.0, None)
     unit = "characters"
     higher_is_better = False

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from rapidfuzz.distance import Levenshtein as Distance
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
-from benchmarks.metrics.extraction import Extraction, answer_body
-from benchmarks.metrics.verdicts import metric_error, scored
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_error, scored
+from benchmarks.metrics.extraction import whole_answer
 
 MAX_CELLS = 4_000_000_000
-"""Length of the one text times length of the other: about a second of work."""
+"""Product of the two lengths: about a second of work."""
 
 
 class Levenshtein(DeterministicMetric):
@@ -15,16 +14,16 @@ class Levenshtein(DeterministicMetric):
 
     name = "levenshtein"
     title = "Edit similarity"
-    description = "Normalised Levenshtein similarity of the answer and the expected text, in characters"
+    description = "Normalized Levenshtein similarity of answer and expected text, by character"
     needs = frozenset({"expected_output"})
     passes_at = 0.9
     fails_at = 0.3
 
     def score(self, item: Item) -> Score:
-        whole = Extraction(answer_body(item.actual_output), "whole answer")
+        answer = whole_answer(item.actual_output)
         expected = item.expected_output.strip()
-        if len(expected) * len(whole.text) > MAX_CELLS:
-            return metric_error(f"Too long to compare: {len(expected):,} with {len(whole.text):,} characters.", whole)
-        distance = Distance.distance(expected, whole.text)
-        longer = max(len(expected), len(whole.text), 1)
-        return scored(1 - distance / longer, f"{distance:,} edits over {longer:,} characters.", whole)
+        if len(expected) * len(answer.text) > MAX_CELLS:
+            return metric_error(f"Too long to compare: {len(expected):,} and {len(answer.text):,} characters.", answer)
+        distance = Distance.distance(expected, answer.text)
+        longer = max(len(expected), len(answer.text), 1)
+        return scored(1 - distance / longer, f"{distance:,} edits in {longer:,} characters.", answer)

@@ -1,7 +1,7 @@
-"""Patterns of datasets, matched by RE2: linear time and bounded memory whatever the pattern and the text are, and a
-refusal where even a linear search would take seconds.
+"""Regular expressions from datasets, matched by RE2: linear time and bounded memory for any pattern and text, and an
+error if even a linear search would take seconds.
 
-The price is that look-around and back-references do not exist. Inline flags such as ``(?i)`` and ``(?m)`` work.
+In return, look-around and back-references are not available. Inline flags such as ``(?i)`` and ``(?m)`` work.
 """
 
 from __future__ import annotations
@@ -12,24 +12,22 @@ from typing import Any
 import re2  # type: ignore[import-untyped]  # google-re2 ships no types
 
 MAX_MEMORY = 8 << 20
-"""Bytes that one compiled pattern may take, its search included."""
-
-
+"""Bytes for one compiled pattern, including its search."""
 MAX_WORK = 200_000_000
 """Size of the compiled pattern times characters of the text: one to two seconds."""
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be used, or not on a text so long; the message says why."""
+    """A pattern that cannot be used, or not on a text this long; the message says why."""
 
 
 def find(pattern: str, text: str) -> str | None:
     """The first text in ``text`` that ``pattern`` matches, or ``None``. Raises ``PatternError``."""
     compiled = _compiled(pattern)
     if compiled.programsize * len(text) > MAX_WORK:
-        raise PatternError(f"it is too large for a text of {len(text):,} characters")
-    found = compiled.search(_encodable(text))
-    return None if found is None else str(found.group())
+        raise PatternError(f"the pattern is too large for a text of {len(text):,} characters")
+    match = compiled.search(_encodable(text))
+    return None if match is None else str(match.group())
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -52,9 +50,9 @@ def _compiled(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else "unknown"
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise PatternError(f"RE2 says {text}") from None
+        raise PatternError(f"RE2 reports: {text}") from None
 
 
 def _encodable(text: str) -> str:
-    """Lone surrogates have no UTF-8; they become question marks, which no pattern is about."""
+    """Lone surrogates have no UTF-8 form; they become question marks."""
     return text.encode("utf-8", "replace").decode()

@@ -1,26 +1,25 @@
 from __future__ import annotations
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
-from benchmarks.metrics.extraction import Extraction, answer_body
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_error, scored, shortened
+from benchmarks.metrics.extraction import whole_answer
 from benchmarks.metrics.patterns import PatternError, find
-from benchmarks.metrics.verdicts import metric_error, passed_or_not, shortened
 
 
 class Regex(DeterministicMetric):
-    """1 where the task's ``pattern`` is found anywhere in the answer (anchor it with ``^`` and ``$`` to bind it)."""
+    """1 if the task's ``pattern`` matches anywhere in the answer (``^`` and ``$`` anchor it)."""
 
     name = "regex"
     title = "Regular expression"
-    description = "The task's pattern (RE2 syntax) is found in the answer"
+    description = "The task's pattern (RE2 syntax) matches the answer"
     needs = frozenset({"pattern"})
 
     def score(self, item: Item) -> Score:
-        whole = Extraction(answer_body(item.actual_output), "whole answer")
+        answer = whole_answer(item.actual_output)
         pattern = item.pattern or ""
         try:
-            found = find(pattern, whole.text)
+            match = find(pattern, answer.text)
         except PatternError as error:
-            return metric_error(f"The task's pattern {shortened(pattern)} cannot be used: {error}.", whole)
-        if found is None:
-            return passed_or_not(False, f"The pattern {shortened(pattern)} is not found in the answer.", whole)
-        return passed_or_not(True, f"The pattern is found: “{shortened(found)}”.", whole)
+            return metric_error(f"The task's pattern {shortened(pattern)} is not usable: {error}.", answer)
+        if match is None:
+            return scored(False, f"The pattern {shortened(pattern)} does not match the answer.", answer)
+        return scored(True, f"The pattern matches “{shortened(match)}”.", answer)

@@ -1,4 +1,4 @@
-"""The registry: a metric is its file, a line here and its test. Order is the order shown."""
+"""The registry of metrics, in the order in which pages show them. A new metric is a file, a line here and a test."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from benchmarks.metrics.contains import Contains
 from benchmarks.metrics.contextual_precision import ContextualPrecision
 from benchmarks.metrics.correctness import Correctness
 from benchmarks.metrics.exact_match import ExactMatch
-from benchmarks.metrics.external import external_metric
 from benchmarks.metrics.faithfulness import Faithfulness
+from benchmarks.metrics.imported import imported_metric
 from benchmarks.metrics.json_match import JsonMatch
 from benchmarks.metrics.json_schema import JsonSchema
 from benchmarks.metrics.json_valid import JsonValid
@@ -54,32 +54,30 @@ REGISTERED_METRICS: dict[str, Metric] = {metric.name: metric for metric in _METR
 
 
 def metric_named(name: str) -> Metric | None:
-    """A metric that runs may have: a registered one, or one of another tool. ``None`` where it no longer is either."""
-    return REGISTERED_METRICS.get(name) or external_metric(name)
+    """The metric of a run: a registered one or one of another tool. ``None`` if the name no longer exists."""
+    return REGISTERED_METRICS.get(name) or imported_metric(name)
 
 
 def is_score(name: str) -> bool:
-    """Whether the metric is known and scores from 0 to 1."""
+    """Whether the metric exists and scores from 0 to 1."""
     metric = metric_named(name)
     return metric is not None and metric.range == (0.0, 1.0)
 
 
 def metrics_with(sandbox: Sandbox | None) -> dict[str, Metric]:
-    """The registry as a worker uses it: with ``code_tests`` switched on where there is a sandbox to run them in."""
+    """The registry as a worker uses it: ``code_tests`` is turned on if there is a sandbox."""
     return {**REGISTERED_METRICS, CodeTests.name: CodeTests(sandbox)}
 
 
 def metric_table() -> str:
     """All metrics as a Markdown table."""
-    head = ["| metric | what it says | needs | range | better | judge |", "|---|---|---|---|---|---|"]
-    return "\n".join(head + [_row(metric) for metric in REGISTERED_METRICS.values()])
-
-
-def _row(metric: Metric) -> str:
-    low, high = metric.range
-    span = f"{low:g} to {high:g}" if high is not None else f"{low:g} and up"
-    needs = ", ".join(f"`{name}`" for name in sorted(metric.needs)) or "–"
-    return (
-        f"| `{metric.name}` | {metric.description} | {needs} | {f'{span} {metric.unit}'.strip()} "
-        f"| {'higher' if metric.higher_is_better else 'lower'} | {'yes' if metric.judged else 'no'} |"
-    )
+    rows = ["| metric | description | needs | range | better | judge |", "|---|---|---|---|---|---|"]
+    for metric in REGISTERED_METRICS.values():
+        low, high = metric.range
+        span = f"{low:g} to {high:g}" if high is not None else f"{low:g} or more"
+        needs = ", ".join(f"`{name}`" for name in sorted(metric.needs)) or "–"
+        rows.append(
+            f"| `{metric.name}` | {metric.description} | {needs} | {f'{span} {metric.unit}'.strip()} "
+            f"| {'higher' if metric.higher_is_better else 'lower'} | {'yes' if metric.judged else 'no'} |"
+        )
+    return "\n".join(rows)

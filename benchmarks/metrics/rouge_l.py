@@ -4,9 +4,8 @@ import re
 
 from rapidfuzz.distance import LCSseq
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
-from benchmarks.metrics.extraction import Extraction, answer_body
-from benchmarks.metrics.verdicts import not_applicable, scored
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored
+from benchmarks.metrics.extraction import whole_answer
 
 MAX_TOKENS = 50_000
 
@@ -16,31 +15,31 @@ _NO_TOKEN = re.compile(r"[^a-z0-9]+")
 class RougeL(DeterministicMetric):
     """ROUGE-L F1 (Lin 2004): twice the longest common subsequence of words over the words of both texts.
 
-    Words are runs of a-z and 0-9 in lower case, without stemming, as in Google's ``rouge-score``; other scripts have
-    no words there, and a task whose expected output has none is left out.
+    Words are runs of a-z and 0-9 in lower case, without stemming, as in Google's ``rouge-score``. Other scripts have
+    no words there, so a task whose expected answer has none is not applicable.
     """
 
     name = "rouge_l"
     title = "ROUGE-L"
-    description = "Overlap with the expected text: F1 of the longest common subsequence of words"
+    description = "F1 of the longest common subsequence of words in answer and expected text"
     needs = frozenset({"expected_output"})
     passes_at = 0.7
     fails_at = 0.3
 
     def applies_to(self, item: Item) -> bool:
-        return bool(rouge_tokens(item.expected_output))
+        return bool(_tokens(item.expected_output))
 
     def score(self, item: Item) -> Score:
-        expected = rouge_tokens(item.expected_output)
+        expected = _tokens(item.expected_output)
         if not expected:
-            return not_applicable("The expected output has no words of a-z and 0-9.")
-        whole = Extraction(answer_body(item.actual_output), "whole answer")
-        answer = rouge_tokens(whole.text)[:MAX_TOKENS]
+            return not_applicable("The expected answer contains no words of a-z and 0-9.")
+        whole = whole_answer(item.actual_output)
+        answer = _tokens(whole.text)[:MAX_TOKENS]
         common = LCSseq.similarity(expected[:MAX_TOKENS], answer)
         value = 2 * common / (len(expected[:MAX_TOKENS]) + len(answer))
-        reason = f"{common} words in common, of {len(expected)} expected and {len(answer)} answered."
+        reason = f"{common} words in common ({len(expected)} expected, {len(answer)} answered)."
         return scored(value, reason, whole)
 
 
-def rouge_tokens(text: str) -> list[str]:
+def _tokens(text: str) -> list[str]:
     return _NO_TOKEN.sub(" ", text.lower()).split()

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score, ScoreStatus
-from benchmarks.metrics.verdicts import MAX_RECORDED, metric_error, not_applicable, shortened
+from benchmarks.metrics.base import (
+    MAX_RECORDED,
+    DeterministicMetric,
+    Item,
+    Score,
+    ScoreStatus,
+    metric_error,
+    not_applicable,
+    shortened,
+)
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 
 class TaskScore(DeterministicMetric):
-    """A canvas answer as its own task class scores it: the class's ``score`` if it brings one, else its rules."""
+    """The score of a canvas answer by its own task class: the class's ``score`` if it has one, otherwise its rules."""
 
     name = "task_score"
     title = "Task score"
-    description = "The canvas task class's own score of the answer"
+    description = "Score defined by the canvas task class"
     needs = frozenset({"group", "expected_output"})
 
     def applies_to(self, item: Item) -> bool:
@@ -19,10 +27,10 @@ class TaskScore(DeterministicMetric):
     def score(self, item: Item) -> Score:
         task_class = REGISTERED_TASKS.get(item.group)
         if task_class is None:
-            return not_applicable(f"There is no task class {item.group!r}.")
+            return not_applicable(f"The task class {item.group!r} does not exist.")
         try:
             verdict = task_class.verdict(item.expected_output, item.actual_output)
-        except Exception as error:  # a plug-in may raise anything, and that is no wrong answer
+        except Exception as error:  # a plug-in may raise anything, and that is not a wrong answer
             return metric_error(f"{task_class.__name__}.score failed: {type(error).__name__}: {error}")
         extracted = None if verdict.extracted is None else shortened(verdict.extracted, MAX_RECORDED)
         if verdict.value is None:

@@ -4,44 +4,49 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score
-from benchmarks.metrics.json_values import same_json
-from benchmarks.metrics.verdicts import scored, shortened
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
+from benchmarks.metrics.json_match import same_json
 from benchmarks.providers.base import ToolCall
 
 MAX_COMPARED = 200
-"""Calls of an answer that are compared; any beyond count as extra calls."""
+"""Calls of an answer that are compared; further ones count as extra calls."""
+MAX_STORED = 20
 
 Pairs = list[tuple[int, int]]
 """(expected, actual) positions, every position at most once."""
 
 
 class _ToolCallsMetric(DeterministicMetric):
-    """Credits are summed over the pairing that gives most, and divided by the larger number of calls, so that a
+    """The credits of the best pairing of expected and actual calls, divided by the larger number of calls, so that a
     missing and an extra call both cost.
 
-    A pair earns half for the name and half for the share of arguments that are equal, over the arguments of both; a
-    wrong name, or arguments that are no JSON object, earn nothing for the arguments.
+    A pair earns one half for the name, and one half times the share of equal arguments among the arguments of both. A
+    wrong name earns nothing; arguments that are not a JSON object earn nothing beyond the name.
     """
 
     needs = frozenset({"expected_tools"})
 
     def applies_to(self, item: Item) -> bool:
-        """Also where tools are offered and none should be called: a stray call is a mistake like a missing one."""
+        """Also if tools are offered and none should be called: an extra call is an error like a missing one."""
         return bool(item.expected_tools) or item.tools_offered
 
     def score(self, item: Item) -> Score:
         expected, actual = item.expected_tools, item.tool_calls
         if not expected and not actual:
-            return scored(1.0, "No tool was to be called, and none was.", calls=[])
+            return scored(1.0, "No tool call expected, none made.", calls=[])
         credits = [[call_credit(wanted, made) for made in actual[:MAX_COMPARED]] for wanted in expected]
         pairs = [(e, a) for e, a in self.pairing(credits) if credits[e][a] > 0]
         total = sum(credits[e][a] for e, a in pairs)
+        stored = [
+            {
+                "name": shortened(call.name, 100),
+                "arguments": shortened(call.raw_arguments, 500),
+                "malformed": call.arguments is None,
+            }
+            for call in actual[:MAX_STORED]
+        ]
         value = total / max(len(expected), len(actual))
-        reason = _reason(expected, actual, pairs, credits)
-        return scored(
-            value, reason, calls=[_shown(call.name, call.arguments, call.raw_arguments) for call in actual[:20]]
-        )
+        return scored(value, _reason(expected, actual, pairs, credits), calls=stored)
 
     @abstractmethod
     def pairing(self, credits: Sequence[Sequence[float]]) -> Pairs:
@@ -51,7 +56,7 @@ class _ToolCallsMetric(DeterministicMetric):
 class ToolCalls(_ToolCallsMetric):
     name = "tool_calls"
     title = "Tool calls"
-    description = "The expected tools with the expected arguments, in order; partial credit for parts"
+    description = "Expected tools called with the expected arguments, in order; partial credit"
 
     def pairing(self, credits: Sequence[Sequence[float]]) -> Pairs:
         return best_in_order(credits)
@@ -60,27 +65,23 @@ class ToolCalls(_ToolCallsMetric):
 class ToolCallsAnyOrder(_ToolCallsMetric):
     name = "tool_calls_any_order"
     title = "Tool calls, any order"
-    description = "The expected tools with the expected arguments, in any order; partial credit for parts"
+    description = "Expected tools called with the expected arguments, in any order; partial credit"
 
     def pairing(self, credits: Sequence[Sequence[float]]) -> Pairs:
         return best_in_any_order(credits)
 
 
 def call_credit(expected: Mapping[str, Any], actual: ToolCall) -> float:
-    """0 for another tool, otherwise 0.5 and up to 0.5 more for the arguments."""
+    """0 for a different tool, otherwise 0.5 plus up to 0.5 for the arguments."""
     if expected["name"] != actual.name:
         return 0.0
     if actual.arguments is None:
         return 0.5
-    wanted = expected.get("args") or {}
-    names = wanted.keys() | actual.arguments.keys()
+    wanted, given = expected.get("args") or {}, actual.arguments
+    names = wanted.keys() | given.keys()
     if not names:
         return 1.0
-    missing = object()
-    equal = sum(
-        name in wanted and name in actual.arguments and same_json(wanted[name], actual.arguments.get(name, missing))
-        for name in names
-    )
+    equal = sum(same_json(wanted[name], given[name]) for name in wanted.keys() & given.keys())
     return 0.5 + 0.5 * equal / len(names)
 
 
@@ -117,23 +118,17 @@ def best_in_any_order(credits: Sequence[Sequence[float]]) -> Pairs:
 def _reason(
     expected: Sequence[Mapping[str, Any]], actual: Sequence[ToolCall], pairs: Pairs, credits: Sequence[Sequence[float]]
 ) -> str:
-    right = sum(credits[e][a] == 1.0 for e, a in pairs)
-    parts = [f"{right} of {len(expected)} expected calls made as expected."]
+    correct = sum(credits[e][a] == 1.0 for e, a in pairs)
+    parts = [f"{correct} of {len(expected)} expected calls are correct."]
     for e, a in pairs:
         if credits[e][a] < 1.0:
-            part = f"{credits[e][a]:.0%} for {actual[a].name}: "
-            parts.append(
-                part + ("its arguments are no JSON object." if actual[a].malformed else "its arguments differ.")
-            )
+            problem = "the arguments are not a JSON object" if actual[a].malformed else "the arguments differ"
+            parts.append(f"{credits[e][a]:.0%} for {actual[a].name}: {problem}.")
     paired_expected, paired_actual = {e for e, _ in pairs}, {a for _, a in pairs}
     missing = [str(call["name"]) for e, call in enumerate(expected) if e not in paired_expected]
     extra = [call.name for a, call in enumerate(actual[:MAX_COMPARED]) if a not in paired_actual]
     if missing:
-        parts.append(f"Missing, or out of order: {shortened(', '.join(missing), 200)}.")
+        parts.append(f"Missing or out of order: {shortened(', '.join(missing), 200)}.")
     if extra:
-        parts.append(f"Not expected there: {shortened(', '.join(extra), 200)}.")
+        parts.append(f"Unexpected: {shortened(', '.join(extra), 200)}.")
     return shortened(" ".join(parts), 1_000)
-
-
-def _shown(name: str, arguments: Mapping[str, Any] | None, raw: str) -> dict[str, Any]:
-    return {"name": shortened(name, 100), "arguments": shortened(raw, 500), "malformed": arguments is None}

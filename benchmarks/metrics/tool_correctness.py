@@ -1,27 +1,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.metrics.base import Item, Score
-from benchmarks.metrics.g_eval import GEvalMetric
-from benchmarks.metrics.judging import as_data
+from benchmarks.metrics.base import Item, Score, scored, shortened
+from benchmarks.metrics.judging import GEvalMetric, as_data
 from benchmarks.metrics.tool_calls import call_credit
-from benchmarks.metrics.verdicts import scored, shortened
 from benchmarks.providers.base import ToolCall
 
 NO_CALLS = "(The model made no tool call at all.)"
 MAX_SHOWN = 100
-"""Calls that the judge is shown."""
+"""Calls that the judge sees."""
 
 
 class ToolCorrectness(GEvalMetric):
-    """Whether the model made the right tool calls; the judge sees the expected and the actual ones. One judge call."""
+    """Whether the model made the correct tool calls, which the judge sees beside the expected ones. One judge call."""
 
     name = "tool_correctness"
     title = "Tool correctness"
-    description = "G-Eval: the right tool calls, arguments and order, with the expected and the actual calls shown"
+    description = "A judge compares tools, arguments and order with the expected calls (G-Eval)"
     needs = frozenset({"expected_tools"})
     steps = (
         "Read the task in Input. Expected Output lists the tool calls that solve it, Actual Output those that the "
@@ -43,7 +40,7 @@ class ToolCorrectness(GEvalMetric):
 
     def shown(self, item: Item) -> tuple[str, str, str]:
         expected = [{"name": call["name"], "arguments": call.get("args") or {}} for call in item.expected_tools]
-        actual = [_made(call) for call in item.tool_calls[:MAX_SHOWN]]
+        actual = [_shown_call(call) for call in item.tool_calls[:MAX_SHOWN]]
         return (
             as_data("TASK", item.input),
             as_data("ACTUAL CALLS", _numbered(actual)) if actual else NO_CALLS,
@@ -51,24 +48,20 @@ class ToolCorrectness(GEvalMetric):
         )
 
     def decided_without_judge(self, item: Item) -> Score | None:
-        pairs = zip(item.expected_tools, item.tool_calls, strict=False)
-        same = len(item.expected_tools) == len(item.tool_calls) and all(call_credit(e, a) == 1.0 for e, a in pairs)
-        return (
-            scored(1.0, "The calls are the expected ones, argument for argument; the judge was not asked.")
-            if same
-            else None
-        )
+        if len(item.expected_tools) == len(item.tool_calls) and all(
+            call_credit(expected, call) == 1.0
+            for expected, call in zip(item.expected_tools, item.tool_calls, strict=True)
+        ):
+            return scored(1.0, "The calls are identical to the expected calls, so the judge was not called.")
+        return None
 
 
-def _made(call: ToolCall) -> dict[str, Any]:
+def _shown_call(call: ToolCall) -> dict[str, Any]:
     if call.arguments is None:
         return {"name": call.name, "malformed_arguments": shortened(call.raw_arguments, 2_000)}
     return {"name": call.name, "arguments": call.arguments}
 
 
 def _numbered(calls: list[dict[str, Any]]) -> str:
-    return "\n".join(f"{number}. {_json(call)}" for number, call in enumerate(calls, 1))
-
-
-def _json(call: Mapping[str, Any]) -> str:
-    return shortened(json.dumps(call, ensure_ascii=False, default=str), 4_000)
+    texts = (shortened(json.dumps(call, ensure_ascii=False, default=str), 4_000) for call in calls)
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))

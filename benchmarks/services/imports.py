@@ -26,7 +26,7 @@ from benchmarks.imports.archive import MOST_ZIP_BYTES
 from benchmarks.imports.formats import read_runs
 from benchmarks.imports.runs import ExternalResult, ExternalRun, ExternalTask, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
-from benchmarks.metrics.external import TOOLS
+from benchmarks.metrics.imported import TOOLS
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import Dataset, DatasetVersion, Outcome, Result, ResultState, Run, RunStatus, Task, Transcript
 from benchmarks.models import Score as StoredScore

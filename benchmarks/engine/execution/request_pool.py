@@ -18,8 +18,15 @@ import orjson
 from benchmarks.engine.execution.model_clients import Line, Model
 from benchmarks.engine.execution.outcomes import Unforeseen, broken_metric, score_of
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJudge
-from benchmarks.metrics.base import DeterministicMetric, JudgeAnswer, JudgedMetric, JudgeUsage, Metric, Score
-from benchmarks.metrics.judging import judge_error
+from benchmarks.metrics.base import (
+    DeterministicMetric,
+    JudgeAnswer,
+    JudgedMetric,
+    JudgeUsage,
+    Metric,
+    Score,
+    judge_error,
+)
 from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError, ToolCall, known_sum
 from benchmarks.providers.retrying import Attempt, Breaker, GaveUp
 from benchmarks.tracing import span

@@ -1,4 +1,4 @@
-"""Items with defaults, and a judge that answers from a script."""
+"""Items with defaults, and a judge with scripted responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.metrics.base import Item, JudgeAnswer
 from benchmarks.providers.base import ProviderError, ToolCall
 
-Reply = str | ProviderError | Mapping[str, Any]
+Response = str | ProviderError | Mapping[str, Any]
 
 
 def item(actual: str = "", expected: str = "", **fields: Any) -> Item:
@@ -18,7 +18,7 @@ def item(actual: str = "", expected: str = "", **fields: Any) -> Item:
 
 
 def tool_call(name: str, arguments: dict[str, Any] | None = None, raw: str | None = None) -> ToolCall:
-    """A call with ``arguments``, or a malformed one where ``raw`` is given."""
+    """A call with ``arguments``, or a malformed one if ``raw`` is given."""
     if raw is not None:
         return ToolCall(id="call_1", name=name, arguments=None, raw_arguments=raw)
     return ToolCall(id="call_1", name=name, arguments=arguments or {}, raw_arguments=json.dumps(arguments or {}))
@@ -26,9 +26,9 @@ def tool_call(name: str, arguments: dict[str, Any] | None = None, raw: str | Non
 
 @dataclass
 class ScriptedJudge:
-    """Gives the scripted replies in turn, or what ``script`` makes of the prompt; keeps every prompt."""
+    """Returns the scripted responses in turn, or what ``script`` makes of the prompt; keeps every prompt."""
 
-    script: Sequence[Reply] | Callable[[str], Reply]
+    script: Sequence[Response] | Callable[[str], Response]
     model: str = "scripted/judge"
     prompts: list[str] = field(default_factory=list)
     schemas: list[Mapping[str, Any] | None] = field(default_factory=list)
@@ -36,8 +36,8 @@ class ScriptedJudge:
     async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
         self.prompts.append(prompt)
         self.schemas.append(schema)
-        reply = self.script(prompt) if callable(self.script) else self.script[len(self.prompts) - 1]
-        if isinstance(reply, ProviderError):
-            raise reply
-        text = reply if isinstance(reply, str) else json.dumps(reply)
+        response = self.script(prompt) if callable(self.script) else self.script[len(self.prompts) - 1]
+        if isinstance(response, ProviderError):
+            raise response
+        text = response if isinstance(response, str) else json.dumps(response)
         return JudgeAnswer(text, tokens_in=100, tokens_out=10)

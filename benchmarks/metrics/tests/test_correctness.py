@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from benchmarks.metrics.base import JudgeAnswer, ScoreStatus
 from benchmarks.metrics.correctness import Correctness
 from benchmarks.metrics.judging import EMPTY_ANSWER
@@ -13,29 +11,8 @@ from benchmarks.providers.base import ProviderError
 RIGHT = {"reason": "Both name Paris.", "score": 10}
 WRONG = {"reason": "Lyon is not the capital.", "score": 0}
 
-BROKEN = {
-    "no JSON": "The answer is right, I would say eight of ten.",
-    "wrong keys": '{"rating": 9, "why": "fine"}',
-    "score above the range": '{"reason": "great", "score": 85}',
-    "score below the range": '{"reason": "bad", "score": -1}',
-    "score as text": '{"reason": "great", "score": "nine"}',
-    "score as a boolean": '{"reason": "great", "score": true}',
-    "NaN": '{"reason": "hm", "score": NaN}',
-    "infinite": '{"reason": "hm", "score": 1e999}',
-    "empty": "",
-    "blank": " \n ",
-    "truncated": '{"reason": "The answer names the right capital but',
-    "truncated in a fence": '```json\n{"reason": "The answer names',
-    "refusal": "I'm sorry, but I can't help with judging this.",
-    "HTML": "<html><body><h1>502 Bad Gateway</h1></body></html>",
-    "huge": '{"reason": "' + "a" * 300_000 + '", "score": 9}',
-    "a list": '[{"reason": "fine", "score": 9}]',
-    "no score": '{"reason": "fine", "score": null}',
-    "nested without end": '{"a":' * 100_000,
-}
 
-
-async def test_a_right_answer_scores_high_and_keeps_reason_reply_and_prompt():
+async def test_a_correct_answer_scores_high_and_keeps_reason_response_and_prompt():
     judge = ScriptedJudge([RIGHT])
 
     score = await Correctness().judge(item("It is Paris.", "Paris", input="The capital of France?"), judge)
@@ -53,7 +30,7 @@ async def test_a_wrong_answer_scores_low():
     assert score.value == 0.0
 
 
-async def test_the_judge_is_shown_input_expected_and_actual_output():
+async def test_the_judge_sees_input_expected_and_actual_output():
     judge = ScriptedJudge([RIGHT])
 
     await Correctness().judge(item("actual-text", "expected-text", input="input-text"), judge)
@@ -64,7 +41,7 @@ async def test_the_judge_is_shown_input_expected_and_actual_output():
     assert judge.schemas[0]["additionalProperties"] is False
 
 
-async def test_one_call_is_enough_because_the_steps_are_ours():
+async def test_one_call_is_enough_because_the_steps_are_fixed():
     judge = ScriptedJudge([RIGHT])
 
     await Correctness().judge(item("a", "b"), judge)
@@ -73,47 +50,27 @@ async def test_one_call_is_enough_because_the_steps_are_ours():
     assert all(step in judge.prompts[0] for step in Correctness.steps)
 
 
-@pytest.mark.parametrize("empty", ["", "  \n ", "<think>Paris, surely</think>", "<think>cut off while thinking"])
-async def test_an_empty_answer_is_judged_as_an_empty_answer(empty):
-    judge = ScriptedJudge([WRONG])
-
-    score = await Correctness().judge(item(empty, "Paris"), judge)
-
-    assert score.value == 0.0
-    assert EMPTY_ANSWER in judge.prompts[0]
-    assert "surely" not in judge.prompts[0]
+async def test_an_empty_answer_is_judged_as_an_empty_answer():
+    for empty in ("", "  \n ", "<think>Paris, surely</think>", "<think>cut off while thinking"):
+        judge = ScriptedJudge([WRONG])
+        score = await Correctness().judge(item(empty, "Paris"), judge)
+        assert score.value == 0.0, empty
+        assert EMPTY_ANSWER in judge.prompts[0], empty
+        assert "surely" not in judge.prompts[0], empty
 
 
-@pytest.mark.parametrize("reply", BROKEN.values(), ids=BROKEN.keys())
-async def test_a_broken_judge_reply_is_an_error_with_a_reason_and_never_a_zero(reply):
-    judge = ScriptedJudge([reply, reply])
-
-    score = await Correctness().judge(item("Paris", "Paris"), judge)
-
-    assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None)
-    assert "scripted/judge gave no verdict" in score.reason
-    assert len(score.reason) < 400
-    assert score.usage.calls == 2
-    assert score.usage.raw_reply[:100_000]
-    assert len(score.usage.raw_reply) <= 100_000
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
+async def test_a_verdict_inside_other_text_is_read():
+    for response in (
         '```json\n{"reason": "fine", "score": 8}\n```',
         'Here is my verdict:\n{"reason": "fine", "score": 8}\nThank you.',
         '<think>{"score": 1}</think>{"reason": "fine", "score": 8.0}',
         '{"score": 8, "reason": "fine", "confidence": "high"}',
-    ],
-)
-async def test_a_verdict_that_is_only_wrapped_is_read(reply):
-    score = await Correctness().judge(item("a", "b"), ScriptedJudge([reply]))
-
-    assert score.value == 0.8
+    ):
+        score = await Correctness().judge(item("a", "b"), ScriptedJudge([response]))
+        assert score.value == 0.8, response
 
 
-async def test_a_judge_is_told_once_what_was_wrong_with_its_reply():
+async def test_a_judge_is_asked_again_once_with_the_error_in_its_response():
     judge = ScriptedJudge(['{"score": "nine"}', RIGHT])
 
     score = await Correctness().judge(item("a", "b"), judge)
@@ -124,7 +81,7 @@ async def test_a_judge_is_told_once_what_was_wrong_with_its_reply():
     assert "── call 2 ──" in score.usage.raw_reply
 
 
-async def test_a_judge_that_cannot_be_reached_is_a_judge_error_that_says_whether_to_retry():
+async def test_a_judge_that_fails_is_a_judge_error_that_says_whether_to_retry():
     down = ProviderError("rate_limited", "429 from the endpoint", retryable=True)
 
     score = await Correctness().judge(item("a", "b"), ScriptedJudge([down]))
@@ -134,7 +91,7 @@ async def test_a_judge_that_cannot_be_reached_is_a_judge_error_that_says_whether
     assert score.detail == {"kind": "rate_limited", "retryable": True, "systemic": False}
 
 
-async def test_a_judge_that_never_answers_runs_into_the_timeout():
+async def test_a_judge_that_never_responds_runs_into_the_timeout():
     class SilentJudge:
         model = "silent/judge"
 
@@ -183,11 +140,8 @@ async def test_many_results_are_judged_at_once_without_mixing():
     assert [score.value for score in scores] == [n / 10 for n in range(10)]
 
 
-@pytest.mark.parametrize(
-    ("actual", "skips"), [(" Paris\n", True), ("paris", False), ("It is Paris.", False), ("", False)]
-)
-def test_identical_text_alone_can_do_without_the_judge(actual, skips):
-    score = Correctness().decided_without_judge(item(actual, "Paris"))
-
-    assert (score is not None) is skips
-    assert score is None or (score.value == 1.0 and score.usage is None)
+def test_only_identical_text_needs_no_judge():
+    for actual, skips in ((" Paris\n", True), ("paris", False), ("It is Paris.", False), ("", False)):
+        score = Correctness().decided_without_judge(item(actual, "Paris"))
+        assert (score is not None) is skips, actual
+        assert score is None or (score.value == 1.0 and score.usage is None), actual

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,11 +15,11 @@ from benchmarks.metrics.extraction import (
 )
 
 MEGABYTE = 1_000_000
+EXTRACTIONS = (extract_text, extract_json, extract_code)
 
 
-@pytest.mark.parametrize(
-    ("output", "body"),
-    [
+def test_thinking_is_not_part_of_the_answer():
+    for output, body in (
         ("<think>hm</think>Paris", "Paris"),
         ("<THINKING>hm</THINKING>\nParis", "Paris"),
         ("a<think>b<think>c</think>d</think>e", "ae"),
@@ -29,23 +28,20 @@ MEGABYTE = 1_000_000
         ("Paris<think>second thoughts", "Paris"),
         ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
         ("", ""),
-    ],
-)
-def test_thinking_is_no_part_of_the_answer(output, body):
-    assert without_thinking(output).strip() == body
+    ):
+        assert without_thinking(output).strip() == body, output
 
 
-def test_invisible_characters_and_line_ends_are_made_plain():
+def test_invisible_characters_and_line_ends_become_plain():
     assert answer_body("\u202ePa\x00r\u200bis\u2069\r\nFrance\u2028Europe ") == "Paris\nFrance\nEurope"
 
 
-def test_composed_and_combined_letters_are_the_same():
+def test_composed_and_combined_letters_are_equal():
     assert answer_body("cafe\u0301") == "caf\u00e9"
 
 
-@pytest.mark.parametrize(
-    ("output", "text", "how"),
-    [
+def test_the_short_answer_comes_from_the_first_rule_that_applies():
+    for output, text, how in (
         ("Let me see.\nAnswer: 42", "42", "answer line"),
         ("Answer: 41\nNo, wait.\n**Final Answer:** 42.\nDone", "42", "answer line"),
         ("**Answer**: `yes`", "yes", "answer line"),
@@ -65,17 +61,13 @@ def test_composed_and_combined_letters_are_the_same():
         ("<think>Answer: 1</think>2", "2", "whole answer"),
         ("Answer:", "Answer:", "whole answer"),
         ("\\boxed{never closed", "\\boxed{never closed", "whole answer"),
-    ],
-)
-def test_the_short_answer_is_found_by_the_first_rule_that_applies(output, text, how):
-    extraction = extract_text(output)
-
-    assert (extraction.text, extraction.how) == (text, how)
+    ):
+        extraction = extract_text(output)
+        assert (extraction.text, extraction.how) == (text, how), output
 
 
-@pytest.mark.parametrize(
-    ("output", "text", "how"),
-    [
+def test_json_comes_from_a_fence_or_from_the_text():
+    for output, text, how in (
         ('{"a": 1}', '{"a": 1}', "whole answer"),
         ('Sure:\n```json\n{"a": 1}\n```\nBye', '{"a": 1}', "fenced block"),
         ("```\n[1]\n```\nor rather\n```json\n[2]\n```", "[2]", "fenced block"),
@@ -86,26 +78,20 @@ def test_the_short_answer_is_found_by_the_first_rule_that_applies(output, text, 
         ("no JSON here", "no JSON here", "whole answer"),
         ('{"a": NaN}', '{"a": NaN}', "whole answer"),
         ('```json\n{"a": 1, "cut', '{"a": 1, "cut', "fenced block"),
-    ],
-)
-def test_json_is_taken_from_a_fence_or_from_the_text(output, text, how):
-    extraction = extract_json(output)
-
-    assert (extraction.text, extraction.how) == (text, how)
+    ):
+        extraction = extract_json(output)
+        assert (extraction.text, extraction.how) == (text, how), output
 
 
-@pytest.mark.parametrize(
-    ("output", "text"),
-    [
+def test_code_is_the_longest_python_block():
+    for output, text in (
         ("def f(): pass", "def f(): pass"),
         ("```python\ndef f():\n    return 1\n```\nUse it:\n```python\nf()\n```", "def f():\n    return 1"),
         ("```\nx = 1\n```", "x = 1"),
         ("```bash\npip install x\n```\n~~~py\nx = 1\n~~~", "x = 1"),
         ("```python\nx = 1", "x = 1"),
-    ],
-)
-def test_code_is_the_longest_python_block(output, text):
-    assert extract_code(output).text == text
+    ):
+        assert extract_code(output).text == text, output
 
 
 def test_a_fence_inside_another_kind_of_fence_is_text():
@@ -136,17 +122,15 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("output", HOSTILE.values(), ids=HOSTILE.keys())
-@pytest.mark.parametrize("extract", [extract_text, extract_json, extract_code])
-def test_megabytes_of_anything_take_seconds_at_most(output, extract):
-    started = time.process_time()
-
-    extract(output)
-
-    assert time.process_time() - started < 5
+def test_megabytes_of_anything_take_seconds_at_most():
+    for name, output in HOSTILE.items():
+        for extract in EXTRACTIONS:
+            started = time.process_time()
+            extract(output)
+            assert time.process_time() - started < 5, (name, extract)
 
 
 @given(st.text())
 def test_no_text_makes_extraction_raise(output):
-    for extract in (extract_text, extract_json, extract_code):
+    for extract in EXTRACTIONS:
         assert isinstance(extract(output).text, str)

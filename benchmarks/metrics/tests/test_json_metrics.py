@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 
 import jsonschema
@@ -27,9 +28,8 @@ BOMB = {
 }
 
 
-@pytest.mark.parametrize(
-    ("actual", "value"),
-    [
+def test_json_valid():
+    for actual, value in (
         ('{"a": 1}', 1),
         ("```json\n[1, 2]\n```", 1),
         ('Here: {"a": 1}', 0),
@@ -42,15 +42,12 @@ BOMB = {
         ("", 0),
         ("[" * 100_000, 0),
         ("9" * 10_000, 0),
-    ],
-)
-def test_json_valid(actual, value):
-    assert JsonValid().score(item(actual)).value == value
+    ):
+        assert JsonValid().score(item(actual)).value == value, actual[:20]
 
 
-@pytest.mark.parametrize(
-    ("schema", "actual"),
-    [
+def test_json_schema_agrees_with_jsonschema():
+    for schema, actual in (
         (PERSON, '{"name": "Ada", "age": 36}'),
         (PERSON, '{"name": "ada"}'),
         (PERSON, '{"age": 3}'),
@@ -67,29 +64,23 @@ def test_json_valid(actual, value):
         (CLOSED, '{"a": "1"}'),
         ({}, "null"),
         ({"$defs": {"n": {"type": "number"}}, "items": {"$ref": "#/$defs/n"}}, '[1, "x"]'),
-    ],
-)
-def test_json_schema_agrees_with_jsonschema(schema, actual):
-    import json
-
-    theirs = jsonschema.Draft202012Validator(schema).is_valid(json.loads(actual))
-
-    assert JsonSchema().score(item(actual, schema=schema)).value == float(theirs)
+    ):
+        theirs = jsonschema.Draft202012Validator(schema).is_valid(json.loads(actual))
+        assert JsonSchema().score(item(actual, schema=schema)).value == float(theirs), (schema, actual)
 
 
-def test_json_schema_says_where_the_answer_breaks_it():
+def test_json_schema_names_the_place_of_the_violation():
     score = JsonSchema().score(item('{"name": "Ada", "age": -1}', schema=PERSON))
 
     assert score.reason == "At $.age: -1 is less than the minimum of 0."
 
 
-def test_an_answer_that_is_no_json_does_not_fit_a_schema():
+def test_an_answer_that_is_not_json_does_not_match_a_schema():
     assert JsonSchema().score(item("I would say 7", schema=PERSON)).value == 0
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+def test_an_unusable_schema_is_not_a_wrong_answer():
+    for schema in (
         {"type": "nonsense"},
         {"$ref": "http://127.0.0.1:9/schema.json"},
         {"$ref": "file:///etc/passwd"},
@@ -99,16 +90,11 @@ def test_an_answer_that_is_no_json_does_not_fit_a_schema():
         {"patternProperties": {"(?=a)": {}}},
         {"unevaluatedProperties": False, "patternProperties": {"a": {}}},
         BOMB,
-    ],
-    ids=lambda schema: str(schema)[:30],
-)
-def test_a_schema_that_cannot_be_used_is_no_wrong_answer(schema):
-    started = time.process_time()
-
-    score = JsonSchema().score(item('{"a": "a"}' if "pattern" not in schema else '"a"', schema=schema))
-
-    assert score.status is ScoreStatus.METRIC_ERROR
-    assert time.process_time() - started < 5
+    ):
+        started = time.process_time()
+        score = JsonSchema().score(item('{"a": "a"}' if "pattern" not in schema else '"a"', schema=schema))
+        assert score.status is ScoreStatus.METRIC_ERROR, schema
+        assert time.process_time() - started < 5, schema
 
 
 def test_a_schema_pattern_cannot_hang():
@@ -120,9 +106,8 @@ def test_a_schema_pattern_cannot_hang():
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize(
-    ("actual", "expected", "value"),
-    [
+def test_json_match():
+    for actual, expected, value in (
         ('{"a": 1, "b": 2}', '{"a": 1, "b": 2}', 1),
         ('{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}', 1),
         ('{"a": 1, "b": 3}', '{"a": 1, "b": 2}', 1 / 2),
@@ -138,23 +123,22 @@ def test_a_schema_pattern_cannot_hang():
         ('{"a": "cafe\u0301"}', '{"a": "caf\u00e9"}', 1),
         ("7", "7", 1),
         ('```json\n{"a": 1}\n```', '{"a": 1}', 1),
-    ],
-)
-def test_json_match(actual, expected, value):
-    assert JsonMatch().score(item(actual, expected)).value == pytest.approx(value)
+    ):
+        score = JsonMatch().score(item(actual, expected))
+        assert score.value == pytest.approx(value), (actual, expected)
 
 
 def test_json_match_names_the_fields_that_differ():
     score = JsonMatch().score(item('{"a": 1, "b": {"c": 3}}', '{"a": 1, "b": {"c": 2}, "d": 4}'))
 
-    assert score.reason == "1 of 3 fields agree. Not: b.c, d."
+    assert score.reason == "1 of 3 fields are equal. Different: b.c, d."
 
 
-@pytest.mark.parametrize("actual", ["no", "", "[" * 1000, "[" + "1," * 30_000 + "1]", "[" * 200 + "]" * 200])
-def test_an_answer_without_comparable_json_is_unparsable_and_not_wrong(actual):
-    assert JsonMatch().score(item(actual, '{"a": 1}')).status is ScoreStatus.UNPARSABLE
+def test_an_answer_without_comparable_json_is_unparsable_and_not_wrong():
+    for actual in ("no", "", "[" * 1000, "[" + "1," * 30_000 + "1]", "[" * 200 + "]" * 200):
+        assert JsonMatch().score(item(actual, '{"a": 1}')).status is ScoreStatus.UNPARSABLE, actual[:20]
 
 
-def test_json_match_applies_where_json_is_expected():
+def test_json_match_applies_if_json_is_expected():
     assert JsonMatch().applies_to(item(expected="[1]"))
     assert not JsonMatch().applies_to(item(expected="Paris"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.metrics.base import JudgeUsage, Score, ScoreStatus
+from benchmarks.metrics.base import JudgeUsage, Score, ScoreStatus, judge_error
 from benchmarks.metrics.correctness import Correctness
 from benchmarks.metrics.judge_calibration import (
     LONG,
@@ -16,7 +16,6 @@ from benchmarks.metrics.judge_calibration import (
     calibrate,
     calibration_cases,
 )
-from benchmarks.metrics.judging import judge_error
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 ANSWERS = {

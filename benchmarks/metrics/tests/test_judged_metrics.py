@@ -10,14 +10,35 @@ import pytest
 from benchmarks.metrics.answer_relevancy import AnswerRelevancy
 from benchmarks.metrics.base import JudgeAnswer, ScoreStatus
 from benchmarks.metrics.contextual_precision import ContextualPrecision
+from benchmarks.metrics.correctness import Correctness
 from benchmarks.metrics.faithfulness import Faithfulness
 from benchmarks.metrics.tests.factories import ScriptedJudge, item, tool_call
-from benchmarks.metrics.tests.test_correctness import BROKEN
 from benchmarks.metrics.tool_correctness import NO_CALLS, ToolCorrectness
 from benchmarks.providers.base import ProviderError
 
 WEATHER = {"name": "get_weather", "args": {"city": "Paris"}}
 PASSAGES = ("The tower is 330 m high.", "It was built in 1889.", "Cats sleep a lot.")
+
+BROKEN = {
+    "no JSON": "The answer is right, I would say eight of ten.",
+    "wrong keys": '{"rating": 9, "why": "fine"}',
+    "score above the range": '{"reason": "great", "score": 85}',
+    "score below the range": '{"reason": "bad", "score": -1}',
+    "score as text": '{"reason": "great", "score": "nine"}',
+    "score as a boolean": '{"reason": "great", "score": true}',
+    "NaN": '{"reason": "hm", "score": NaN}',
+    "infinite": '{"reason": "hm", "score": 1e999}',
+    "empty": "",
+    "blank": " \n ",
+    "truncated": '{"reason": "The answer names the right capital but',
+    "truncated in a fence": '```json\n{"reason": "The answer names',
+    "refusal": "I'm sorry, but I can't help with judging this.",
+    "HTML": "<html><body><h1>502 Bad Gateway</h1></body></html>",
+    "huge": '{"reason": "' + "a" * 300_000 + '", "score": 9}',
+    "a list": '[{"reason": "fine", "score": 9}]',
+    "no score": '{"reason": "fine", "score": null}',
+    "nested without end": '{"a":' * 100_000,
+}
 
 
 def verdicts(*words: str) -> dict:
@@ -25,16 +46,16 @@ def verdicts(*words: str) -> dict:
 
 
 def rag_judge(claims: list[str], *words: str) -> ScriptedJudge:
-    """Answers the three questions of faithfulness, in whatever order they come."""
+    """Answers the three prompts of faithfulness, in any order."""
 
-    def reply(prompt: str):
+    def respond(prompt: str):
         if '"truths"' in prompt:
             return {"truths": ["The tower is 330 m high."]}
         if '"claims"' in prompt:
             return {"claims": claims}
         return verdicts(*words)
 
-    return ScriptedJudge(reply)
+    return ScriptedJudge(respond)
 
 
 def relevancy_judge(statements: list[str], *words: str) -> ScriptedJudge:
@@ -56,7 +77,7 @@ async def test_tool_correctness_shows_the_judge_expected_and_actual_calls():
     assert '1. {"name": "get_weather", "arguments": {"city": "Paris"}}' in prompt.split("<<EXPECTED CALLS")[1]
 
 
-async def test_tool_correctness_tells_the_judge_of_missing_and_malformed_calls():
+async def test_tool_correctness_shows_the_judge_missing_and_malformed_calls():
     judge = ScriptedJudge([{"reason": "None.", "score": 0}, {"reason": "Broken.", "score": 2}])
 
     none = await ToolCorrectness().judge(item(expected_tools=[WEATHER]), judge)
@@ -69,18 +90,14 @@ async def test_tool_correctness_tells_the_judge_of_missing_and_malformed_calls()
     assert "malformed_arguments" in judge.prompts[1]
 
 
-@pytest.mark.parametrize(
-    ("calls", "decided"),
-    [
+def test_only_identical_calls_need_no_judge():
+    for calls, decided in (
         ([tool_call("get_weather", {"city": "Paris"})], True),
         ([tool_call("get_weather", {"city": "paris"})], False),
         ([], False),
-    ],
-)
-def test_identical_calls_can_do_without_the_judge(calls, decided):
-    score = ToolCorrectness().decided_without_judge(item(expected_tools=[WEATHER], tool_calls=calls))
-
-    assert (score is not None) is decided
+    ):
+        score = ToolCorrectness().decided_without_judge(item(expected_tools=[WEATHER], tool_calls=calls))
+        assert (score is not None) is decided, calls
 
 
 async def test_faithfulness_is_the_share_of_claims_the_context_does_not_contradict():
@@ -89,7 +106,7 @@ async def test_faithfulness_is_the_share_of_claims_the_context_does_not_contradi
     score = await Faithfulness().judge(item("330 m high, in Lyon, nice.", context=PASSAGES), judge)
 
     assert score.value == pytest.approx(2 / 3)
-    assert score.reason == "2 of 3 claims agree with the context. Not: “It is in Lyon.” (because no)."
+    assert score.reason == "2 of 3 claims agree with the context. Exceptions: “It is in Lyon.” (because no)."
     assert [entry["verdict"] for entry in score.detail["verdicts"]] == ["yes", "no", "borderline"]
 
 
@@ -115,7 +132,7 @@ async def test_faithfulness_shows_the_judge_the_context_and_the_answer():
     assert "It is 330 m high." in judge.prompts[-1]
 
 
-async def test_an_answer_that_claims_nothing_is_faithful():
+async def test_an_answer_without_claims_is_faithful():
     score = await Faithfulness().judge(item("I do not know.", context=PASSAGES), rag_judge([]))
 
     assert (score.value, score.usage.calls) == (1.0, 2)
@@ -138,68 +155,53 @@ async def test_a_relevant_answer_scores_high_and_an_irrelevant_one_low():
     assert (good.value, bad.value) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("words", "value"),
-    [
+async def test_contextual_precision_is_the_average_precision_of_the_passages():
+    for words, value in (
         (("yes", "yes", "no"), 1.0),
         (("no", "yes", "yes"), (1 / 2 + 2 / 3) / 2),
         (("no", "no", "yes"), 1 / 3),
         (("no", "no", "no"), 0.0),
-    ],
-)
-async def test_contextual_precision_is_the_average_precision_of_the_passages(words, value):
-    judge = ScriptedJudge([verdicts(*words)])
-
-    score = await ContextualPrecision().judge(item("unused", "330 m", input="How high?", context=PASSAGES), judge)
-
-    assert score.value == pytest.approx(value)
-    assert all(text in judge.prompts[0] for text in (*PASSAGES, "330 m", "How high?"))
-    assert "unused" not in judge.prompts[0]
+    ):
+        judge = ScriptedJudge([verdicts(*words)])
+        score = await ContextualPrecision().judge(item("unused", "330 m", input="How high?", context=PASSAGES), judge)
+        assert score.value == pytest.approx(value), words
+        assert all(text in judge.prompts[0] for text in (*PASSAGES, "330 m", "How high?"))
+        assert "unused" not in judge.prompts[0]
 
 
-@pytest.mark.parametrize("metric", [Faithfulness(), AnswerRelevancy()], ids=lambda metric: metric.name)
-@pytest.mark.parametrize("empty", ["", " \n", "<think>It is 330 m high.</think>"])
-async def test_an_empty_answer_earns_nothing_and_costs_no_judge_call(metric, empty):
-    judge = ScriptedJudge([])
-
-    score = await metric.judge(item(empty, context=PASSAGES), judge)
-
-    assert (score.value, score.reason, score.usage.calls) == (0.0, "The answer is empty.", 0)
+async def test_an_empty_answer_scores_0_and_costs_no_judge_call():
+    for metric in (Faithfulness(), AnswerRelevancy()):
+        for empty in ("", " \n", "<think>It is 330 m high.</think>"):
+            score = await metric.judge(item(empty, context=PASSAGES), ScriptedJudge([]))
+            assert (score.value, score.reason, score.usage.calls) == (0.0, "The answer is empty.", 0), metric.name
 
 
-@pytest.mark.parametrize(
-    ("metric", "judge"),
-    [
+async def test_verdicts_that_do_not_match_the_prompt_are_an_error():
+    for metric, judge in (
         (Faithfulness(), rag_judge(["one", "two"], "yes")),
         (AnswerRelevancy(), relevancy_judge(["one"], "yes", "no")),
         (AnswerRelevancy(), relevancy_judge([])),
         (ContextualPrecision(), ScriptedJudge([verdicts("yes")])),
         (Faithfulness(), ScriptedJudge(lambda prompt: {"truths": [], "claims": ["one"], **verdicts("yes")})),
         (ContextualPrecision(), ScriptedJudge([verdicts("yes", "yes", "maybe")] * 2)),
-    ],
-)
-async def test_verdicts_that_do_not_fit_what_was_asked_are_an_error(metric, judge):
-    score = await metric.judge(item("text", "330 m", context=PASSAGES), judge)
-
-    assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None)
+    ):
+        score = await metric.judge(item("text", "330 m", context=PASSAGES), judge)
+        assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None), (metric.name, judge.script)
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [Faithfulness(), AnswerRelevancy(), ContextualPrecision(), ToolCorrectness()],
-    ids=lambda metric: metric.name,
-)
-@pytest.mark.parametrize("reply", BROKEN.values(), ids=BROKEN.keys())
-async def test_a_broken_reply_is_an_error_in_every_judged_metric(metric, reply):
+async def test_an_unusable_response_is_an_error_with_a_reason_and_never_a_zero():
     case = item("text", "330 m", context=PASSAGES, expected_tools=[WEATHER])
+    for metric in (Correctness(), Faithfulness(), AnswerRelevancy(), ContextualPrecision(), ToolCorrectness()):
+        for name, response in BROKEN.items():
+            score = await metric.judge(case, ScriptedJudge(lambda prompt, response=response: response))
+            assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None), (metric.name, name)
+            assert "scripted/judge gave no verdict" in score.reason, (metric.name, name)
+            assert len(score.reason) < 400, (metric.name, name)
+            assert score.usage.calls >= 2, (metric.name, name)
+            assert score.usage.raw_reply[:100_000] == score.usage.raw_reply != "", (metric.name, name)
 
-    score = await metric.judge(case, ScriptedJudge(lambda prompt: reply))
 
-    assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None)
-    assert score.reason
-
-
-async def test_a_call_beside_a_failed_one_is_waited_for_and_counted():
+async def test_a_call_in_flight_beside_a_failed_one_is_waited_for_and_counted():
     class HalfDeadJudge:
         model = "half/dead"
 

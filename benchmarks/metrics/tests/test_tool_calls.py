@@ -16,9 +16,8 @@ C = {"name": "c", "args": {"x": 1, "y": "two"}}
 CALL_A, CALL_B, CALL_C = tool_call("a", {"x": 1}), tool_call("b"), tool_call("c", {"x": 1, "y": "two"})
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "in_order", "any_order"),
-    [
+def test_names_arguments_and_order_each_earn_their_part():
+    for expected, actual, in_order, any_order in (
         ([A], [CALL_A], 1, 1),
         ([A, B], [CALL_A, CALL_B], 1, 1),
         ([A, B], [CALL_B, CALL_A], 1 / 2, 1),
@@ -36,41 +35,38 @@ CALL_A, CALL_B, CALL_C = tool_call("a", {"x": 1}), tool_call("b"), tool_call("c"
         ([A], [tool_call("a", raw="{broken")], 1 / 2, 1 / 2),
         ([{"name": "b"}], [CALL_B], 1, 1),
         ([{"name": "a", "args": {"x": None}}], [tool_call("a", {})], 1 / 2, 1 / 2),
-    ],
-)
-def test_names_arguments_and_order_each_earn_their_part(expected, actual, in_order, any_order):
-    case = item(expected_tools=expected, tool_calls=actual)
-
-    assert ToolCalls().score(case).value == pytest.approx(in_order)
-    assert ToolCallsAnyOrder().score(case).value == pytest.approx(any_order)
+    ):
+        case = item(expected_tools=expected, tool_calls=actual)
+        assert ToolCalls().score(case).value == pytest.approx(in_order), (expected, actual)
+        assert ToolCallsAnyOrder().score(case).value == pytest.approx(any_order), (expected, actual)
 
 
-def test_partial_credit_is_said():
+def test_the_reason_explains_partial_credit():
     case = item(expected_tools=[A, B], tool_calls=[tool_call("a", raw="{broken"), CALL_C])
 
     reason = ToolCalls().score(case).reason
 
     assert reason == (
-        "0 of 2 expected calls made as expected. 50% for a: its arguments are no JSON object. "
-        "Missing, or out of order: b. Not expected there: c."
+        "0 of 2 expected calls are correct. 50% for a: the arguments are not a JSON object. "
+        "Missing or out of order: b. Unexpected: c."
     )
 
 
-def test_ten_thousand_calls_are_scored_without_ado():
+def test_ten_thousand_calls_are_scored():
     case = item(expected_tools=[A, B], tool_calls=[CALL_A] * 10_000)
 
     assert ToolCalls().score(case).value == pytest.approx(1 / 10_000)
 
 
-@pytest.mark.parametrize(("calls", "value"), [([], 1.0), ([CALL_A], 0.0), ([CALL_A, CALL_B], 0.0)])
-def test_where_tools_are_offered_and_none_should_be_called_a_stray_call_is_wrong(calls, value):
-    asked = item(tools_offered=True, tool_calls=calls)
-    for metric in (ToolCalls(), ToolCallsAnyOrder()):
-        assert metric.applies_to(asked)
-        assert metric.score(asked).value == value
+def test_an_extra_call_is_wrong_if_tools_are_offered_and_none_should_be_called():
+    for calls, value in (([], 1.0), ([CALL_A], 0.0), ([CALL_A, CALL_B], 0.0)):
+        case = item(tools_offered=True, tool_calls=calls)
+        for metric in (ToolCalls(), ToolCallsAnyOrder()):
+            assert metric.applies_to(case)
+            assert metric.score(case).value == value, calls
 
 
-def test_it_applies_where_tools_are_expected():
+def test_it_applies_if_tools_are_expected():
     assert ToolCalls().applies_to(item(expected_tools=[A]))
     assert not ToolCalls().applies_to(item())
 

@@ -31,7 +31,7 @@ def test_code_tests_are_refused_where_they_are_switched_off(switched: Any) -> No
     with pytest.raises(InvalidRequest) as refused:
         validated(ASKED)
     assert list(refused.value.errors) == ["metrics"]
-    assert "switched off" in refused.value.errors["metrics"][0]
+    assert "turned off" in refused.value.errors["metrics"][0]
     assert "benchmark.code_tests" in refused.value.errors["metrics"][0]
 
 
