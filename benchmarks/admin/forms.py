@@ -22,11 +22,11 @@ from benchmarks.dataset_format import (
     parse_dataset,
     validate_task_fields,
 )
+from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.files import slug_of
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.parsing import too_large
 from benchmarks.dataset_format.problems import printable
-from benchmarks.dataset_format.records import keys_of
 from benchmarks.models import DatasetVersion, Task
 from benchmarks.services.datasets.editing import HEAD
 

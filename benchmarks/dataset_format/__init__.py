@@ -3,7 +3,7 @@
 Nothing here knows Django, the database or the settings; this package can be used alone.
 """
 
-from benchmarks.dataset_format.documents import field_table, json_schema, schema_text, write_schema
+from benchmarks.dataset_format.documents import field_table, json_schema, keys_of, schema_text, write_schema
 from benchmarks.dataset_format.dumping import content_hash, dump_dataset, task_hash
 from benchmarks.dataset_format.files import (
     dataset_paths,
@@ -15,8 +15,7 @@ from benchmarks.dataset_format.files import (
 )
 from benchmarks.dataset_format.parsing import Parsed, parse_dataset
 from benchmarks.dataset_format.problems import Problem
-from benchmarks.dataset_format.records import as_mapping
-from benchmarks.dataset_format.spec import DIFFICULTIES, DatasetSpec, TaskSpec, ToolUse
+from benchmarks.dataset_format.spec import DIFFICULTIES, DatasetSpec, TaskSpec, ToolUse, as_mapping
 from benchmarks.dataset_format.validation import FieldProblems, validate_dataset_fields, validate_task_fields
 
 __all__ = [
@@ -34,6 +33,7 @@ __all__ = [
     "dump_dataset",
     "field_table",
     "json_schema",
+    "keys_of",
     "name_problem",
     "parse_dataset",
     "read_content",

@@ -1,29 +1,61 @@
-"""What the declarations of ``spec`` look like to editors (JSON Schema) and to readers (tables of keys)."""
+"""The format as editors read it (JSON Schema) and as people read it (tables of keys), derived from ``spec``."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dataset_format.records import Key, keys_of
-from benchmarks.dataset_format.spec import DATASET, DatasetSpec, TaskSpec, ToolUse
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, ToolUse
 
 SCHEMA_FILE = "dataset.schema.json"
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a record. ``label`` says what kind of value it has."""
+
+    name: str
+    label: str
+    doc: str
+    required: bool
+    default: Any
+
+
+class _Generator(GenerateJsonSchema):
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        """A key without a value is left out: an explicit null is an error."""
+        return self.generate_inner(schema["schema"])
+
+
+@cache
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a dataset file, with descriptions for an editor's completion."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **TypeAdapter(DatasetSpec).json_schema(schema_generator=_Generator),
         "title": "CodeForge Benchmarks dataset",
         "description": "Tasks for benchmarking language models. The file's name is the dataset's identifier.",
-        **DATASET.schema(),
     }
 
 
+def keys_of(record: type[Any]) -> tuple[Key, ...]:
+    """The keys of a record, in order."""
+    schema = json_schema() if record is DatasetSpec else json_schema()["$defs"][record.__name__]
+    return tuple(
+        Key(name, part.get("title", ""), part["description"], name in schema["required"], part.get("default"))
+        for name, part in schema["properties"].items()
+    )
+
+
 def schema_text() -> str:
-    """The schema as it is kept in ``dataset.schema.json``."""
+    """The content of ``dataset.schema.json``."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -36,18 +68,14 @@ def write_schema(directory: Path) -> Path:
 
 def field_table() -> str:
     """Markdown tables of all keys: of the file, of a task, of an expected tool call."""
-    parts = (("The file", DatasetSpec), ("A task", TaskSpec), ("An entry of `expected_tools`", ToolUse))
-    return "\n\n".join(f"### {title}\n\n{_table(record)}" for title, record in parts) + "\n"
-
-
-def _table(record: type) -> str:
-    head = ["| key | value | default | meaning |", "|---|---|---|---|"]
-    return "\n".join(head + [_row(key) for key in keys_of(record)])
-
-
-def _row(key: Key) -> str:
-    default = "**required**" if key.required else f"`{key.default}`" if key.default else ""
-    return f"| `{key.name}` | {_escape(key.kind.label)} | {default} | {_escape(key.doc)} |"
+    tables = []
+    for title, record in (("The file", DatasetSpec), ("A task", TaskSpec), ("An entry of `expected_tools`", ToolUse)):
+        rows = [f"### {title}\n", "| key | value | default | meaning |", "|---|---|---|---|"]
+        for key in keys_of(record):
+            default = "**required**" if key.required else f"`{key.default}`" if key.default else ""
+            rows.append(f"| `{key.name}` | {_escape(key.label)} | {default} | {_escape(key.doc)} |")
+        tables.append("\n".join(rows))
+    return "\n\n".join(tables) + "\n"
 
 
 def _escape(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Writing a dataset as YAML that people like to read and that loads to the same content, and hashing that content."""
+"""Write a dataset as readable YAML that loads to the same content, and hash that content."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import Any
 
 import yaml
 
-from benchmarks.dataset_format.records import as_mapping
 from benchmarks.dataset_format.scalars import reads_as_text
-from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping
 
 _WIDTH = 110
 _LABELS = frozenset({"name", "difficulty"})
 _KEPT_IN_BLOCKS = re.compile("[\n\x20-\x7e\xa0-\u2027\u202f-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
-"""Characters that a ``|`` block gives back unchanged: no tab, carriage return, bidi or other special sign."""
+"""Characters that a ``|`` block preserves: no tab, carriage return, bidi or other special character."""
 
 _ENDS_IN_BLANK_LINES = re.compile(r"(?:^|\n)\n\Z")
 
 
 def dump_dataset(spec: DatasetSpec) -> str:
-    """Write the dataset, keys in declared order, defaults left out. ``parse_dataset`` gives back equal content.
+    """The dataset as YAML: keys in declared order, defaults left out.
 
-    That holds for any dataset whose YAML stays below ``limits.MAX_BYTES``.
+    ``parse_dataset`` returns an equal dataset, if the YAML is smaller than ``limits.MAX_BYTES``.
     """
     head = as_mapping(spec)
     tasks = head.pop("tasks")
@@ -33,19 +32,19 @@ def dump_dataset(spec: DatasetSpec) -> str:
 
 
 def content_hash(spec: DatasetSpec) -> str:
-    """SHA-256 (hex) of all that the dataset says. Layout, comments, key order and written-out defaults do not count."""
+    """SHA-256 (hex) of the content. Layout, comments, key order and explicit defaults do not change it."""
     return _hash(as_mapping(spec))
 
 
 def task_hash(task: TaskSpec, dataset: DatasetSpec) -> str:
-    """SHA-256 (hex) of what is asked and expected: with the tools and results that the dataset adds, without labels.
+    """SHA-256 (hex) of what is asked and expected, with the dataset's tools and tool results.
 
-    A new title or difficulty leaves the task the same task, so that its results stay comparable.
+    The name and the difficulty do not change it, so results stay comparable when only these are edited.
     """
-    asked = {name: value for name, value in as_mapping(task).items() if name not in _LABELS}
-    asked["tools"] = list(task.tools or dataset.tools)
-    asked["tool_results"] = {**dataset.tool_results, **task.tool_results}
-    return _hash(asked)
+    content = {name: value for name, value in as_mapping(task).items() if name not in _LABELS}
+    content["tools"] = list(task.tools or dataset.tools)
+    content["tool_results"] = {**dataset.tool_results, **task.tool_results}
+    return _hash(content)
 
 
 def _hash(content: dict[str, Any]) -> str:
@@ -53,7 +52,7 @@ def _hash(content: dict[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Keeps order, indents lists below their key, repeats instead of aliasing, quotes what any reader may misread."""
+    """Keeps the order, indents lists below their key, writes no aliases, and quotes what any reader may misread."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

@@ -1,4 +1,4 @@
-"""Reading dataset files from a directory that may hold anything: links, pipes, devices, huge or unreadable files."""
+"""Read dataset files from a directory that may contain anything: links, pipes, devices, huge or unreadable files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLUG = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file's bytes, and the size and time of change (nanoseconds) that go with exactly these bytes."""
+    """A file's bytes, and the size and modification time (nanoseconds) that belong to exactly these bytes."""
 
     data: bytes
     size: int
@@ -26,7 +26,7 @@ class FileContent:
 
 
 def read_dataset_file(path: Path, root: Path) -> Parsed:
-    """Read and parse one file inside ``root``. Never raises for what the path turns out to be."""
+    """Read and parse one file inside ``root``. Raises nothing, whatever is at the path."""
     content = read_content(path, root)
     if isinstance(content, Problem):
         return Parsed(None, (content,))
@@ -34,27 +34,28 @@ def read_dataset_file(path: Path, root: Path) -> Parsed:
 
 
 def read_content(path: Path, root: Path) -> FileContent | Problem:
-    """Read a regular file of allowed size that lies, links followed, inside ``root``. Never waits on a pipe."""
+    """Read a regular file of allowed size inside ``root``, links resolved. Never waits on a pipe."""
     file = display_name(path, root)
     try:
         inside = path.resolve(strict=True)
         if not inside.is_relative_to(root.resolve(strict=True)):
-            return Problem(file, 1, "", "the link leads out of the datasets directory: put the file itself there")
+            return Problem(file, 1, "", "the link points outside the datasets directory: replace it with the file")
         return _read_regular(inside, file)
-    except RuntimeError:  # how Python 3.11 and 3.12 tell a loop of links
-        return Problem(file, 1, "", "the link leads back to itself: put the file itself there")
+    except RuntimeError:  # Python 3.11 and 3.12 raise it for a loop of links
+        return Problem(file, 1, "", "the link points to itself: replace it with the file")
     except OSError as error:
         return Problem(
-            file, 1, "", f"the file cannot be read ({error.strerror or error}): check that it is there and readable"
+            file, 1, "", f"the file cannot be read ({error.strerror or error}): check that it exists and is readable"
         )
 
 
 def _read_regular(path: Path, file: str) -> FileContent | Problem:
+    # The checks are on the open descriptor: the path could lead to another file a moment later.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            return Problem(file, 1, "", "not a regular file: a dataset is a plain file")
+            return Problem(file, 1, "", "not a regular file: a dataset must be a plain file")
         if status.st_size >= limits.MAX_BYTES:
             return too_large(status.st_size, file)
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
@@ -64,12 +65,12 @@ def _read_regular(path: Path, file: str) -> FileContent | Problem:
 
 
 def display_name(path: Path, root: Path) -> str:
-    """The path as it is shown: relative to the datasets directory where it lies there, odd characters escaped."""
+    """The path for messages: relative to ``root`` if it is inside, unusual characters escaped."""
     return printable(str(path.relative_to(root)) if path.is_relative_to(root) else str(path), limit=500)
 
 
 def dataset_paths(root: Path) -> list[Path]:
-    """The dataset files directly in ``root``, by name, hidden ones left out. Raises ``OSError`` for no directory."""
+    """The visible dataset files directly in ``root``, by name. Raises ``OSError`` if it is not a directory."""
     return sorted(
         root / entry.name
         for entry in os.scandir(root)
@@ -78,17 +79,17 @@ def dataset_paths(root: Path) -> list[Path]:
 
 
 def slug_of(path: Path) -> str:
-    """The dataset's slug: its file name without the ending."""
+    """The dataset's slug: the file name without its extension."""
     return path.stem
 
 
 def name_problem(path: Path, root: Path, rival: Path | None = None) -> Problem | None:
-    """What is wrong with a file's name. ``rival`` is another file that already stands for the same slug."""
+    """What is wrong with a file's name. ``rival`` is another file that already defines the same slug."""
     file = display_name(path, root)
     if not SLUG.fullmatch(slug_of(path)):
-        message = "the file's name is the dataset's identifier: use 1 to 100 letters, digits, _ or -, then .yaml"
+        message = "the file name is the dataset's identifier: use 1 to 100 letters, digits, _ or -, then .yaml"
         return Problem(file, 1, "", message)
     if rival is not None:
-        message = f"{display_name(rival, root)} already is the dataset {slug_of(path)}: rename or remove one of them"
-        return Problem(file, 1, "", message)
+        first = f"{display_name(rival, root)} already defines the dataset {slug_of(path)}"
+        return Problem(file, 1, "", f"{first}: rename or remove one of the files")
     return None

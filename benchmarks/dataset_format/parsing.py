@@ -1,16 +1,15 @@
-"""From the bytes of a YAML file to a dataset, or to every mistake in it with its line."""
+"""Parse the bytes of a YAML file into a dataset, or into all its errors with their lines."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.nodes import Node, ScalarNode, compose, find, plain_value
 from benchmarks.dataset_format.problems import Fault, Problem, format_path, quoted
 from benchmarks.dataset_format.spec import DatasetSpec
-from benchmarks.dataset_format.validation import dataset_faults, load_dataset
+from benchmarks.dataset_format.validation import check_dataset
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -18,20 +17,20 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Either a dataset or, ordered by line, what keeps the file from being one."""
+    """Either a dataset, or the file's problems ordered by line."""
 
     spec: DatasetSpec | None
     problems: tuple[Problem, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.spec is None) != bool(self.problems):
-            raise ValueError("a file gives either a dataset or problems")
+            raise ValueError("a parsed file has either a dataset or problems")
 
 
 def parse_dataset(data: bytes, file: str) -> Parsed:
-    """Read a whole file. ``file`` is the name to show in problems. Raises nothing for any bytes whatsoever.
+    """Parse a whole file; ``file`` is its name in problems. Raises nothing, whatever the bytes.
 
-    Time and memory are bounded by ``limits``, whatever the bytes.
+    Time and memory are bounded by ``limits``.
     """
     text = _decode(data, file)
     if isinstance(text, Problem):
@@ -39,21 +38,19 @@ def parse_dataset(data: bytes, file: str) -> Parsed:
     problems: list[Problem] = []
     root = compose(text, file, problems)
     if root is not None:
-        values = plain_value(root)
-        faults = islice(dataset_faults(values), limits.MAX_PROBLEMS - len(problems))
-        problems += [_located(fault, root, file) for fault in faults if not fault.told]
+        spec, faults = check_dataset(plain_value(root))
+        left = limits.MAX_PROBLEMS - len(problems)
+        problems += [_located(fault, root, file) for fault in faults[:left] if not fault.reported]
         if not problems:
-            return Parsed(_with_lines(load_dataset(values), root))
+            return Parsed(spec)
     elif not problems:
-        problems.append(Problem(file, 1, "", "the file is empty: write a mapping with name, description and tasks"))
+        problems.append(Problem(file, 1, "", "the file is empty: enter a mapping with name, description and tasks"))
     return Parsed(None, tuple(sorted(problems, key=lambda problem: problem.line)))
 
 
 def too_large(size: int, file: str) -> Problem:
     """The problem of a file of ``size`` bytes."""
-    return Problem(
-        file, 1, "", f"the file has {size:,} bytes: it must have less than {limits.MAX_BYTES:,}, so split the dataset"
-    )
+    return Problem(file, 1, "", f"the file has {size:,} bytes; the limit is {limits.MAX_BYTES:,}: split the dataset")
 
 
 def _decode(data: bytes, file: str) -> str | Problem:
@@ -62,17 +59,19 @@ def _decode(data: bytes, file: str) -> str | Problem:
     if data.startswith(_UTF16_MARKS):
         return Problem(file, 1, "", "the file is UTF-16: save it as UTF-8")
     if (at := data.find(b"\0")) >= 0:
-        return Problem(file, _line_of(data, at), "", f"the file is binary (byte {at + 1:,} is NUL): write YAML as text")
+        return Problem(
+            file, _line_of(data, at), "", f"the file is binary (byte {at + 1:,} is NUL): save the YAML as text"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = _line_of(error.object, error.start)
         return Problem(file, line, "", f"byte {error.start + 1:,} is not UTF-8: save the file as UTF-8")
-    if found := _UNPRINTABLE.search(text):
-        line = text.count("\n", 0, found.start()) + 1
-        code = f"{ord(found[0]):04x}"
+    if match := _UNPRINTABLE.search(text):
+        line = text.count("\n", 0, match.start()) + 1
+        code = f"{ord(match[0]):04x}"
         message = (
-            f'the character U+{code.upper()} cannot stand in YAML: remove it, or write "\\u{code}" in double quotes'
+            f'the character U+{code.upper()} is not allowed in YAML: remove it, or use "\\u{code}" in double quotes'
         )
         return Problem(file, line, "", message)
     return text
@@ -83,19 +82,14 @@ def _line_of(data: bytes, at: int) -> int:
 
 
 def _located(fault: Fault, root: Node, file: str) -> Problem:
-    """Give a fault the line of the key or list item it is about, or of the line inside a ``|`` block."""
+    """The fault at the line of its key or list item, or at its own line inside a ``|`` block."""
     place = find(root, fault.path)
     line, message, node = place.line, fault.message, place.node
     if isinstance(node, ScalarNode):
         if fault.inner_line and node.literal:
             line = node.line + fault.inner_line
         if fault.quotable and node.text:
-            message += f"; if text is meant, quote it: {quoted(node.text)}"
+            message += f"; if you mean text, quote it: {quoted(node.text)}"
     if fault.first is not None:
         message += f" (first on line {find(root, fault.first).line}): each must be unique"
     return Problem(file, line, format_path(fault.path), message)
-
-
-def _with_lines(spec: DatasetSpec, root: Node) -> DatasetSpec:
-    tasks = (replace(task, line=find(root, ("tasks", index)).line) for index, task in enumerate(spec.tasks))
-    return replace(spec, tasks=tuple(tasks))

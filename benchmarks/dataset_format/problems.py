@@ -1,4 +1,4 @@
-"""How mistakes are told: a ``Fault`` by path while values are checked, a ``Problem`` by file and line for people."""
+"""Errors in datasets: a ``Fault`` has the path of the value, a ``Problem`` also the file and the line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,21 @@ Path = tuple[str | int, ...]
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]{0,63}", re.ASCII)
 
 
+class Reported:
+    """Type of ``REPORTED``."""
+
+
+REPORTED = Reported()
+"""Replaces a scalar whose error is already listed, so that no check reports it a second time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One mistake at a path, not yet at a line.
+    """One error at a path.
 
-    ``inner_line`` counts lines inside a text value from 1 (0: not told). ``quotable`` says that quoting the value in
-    YAML would mend it, ``first`` names an earlier place that this one collides with. A fault that is ``told`` was
-    reported while the YAML was read: it only keeps the value from being used.
+    ``inner_line`` is the line within a text value, counted from 1; 0 if unknown. ``quotable`` says that quoting the
+    YAML value would fix the error. ``first`` is the earlier path that has the same value. A
+    ``reported`` fault is listed already and only marks the value as unusable.
     """
 
     path: Path
@@ -28,12 +36,12 @@ class Fault:
     inner_line: int = 0
     quotable: bool = False
     first: Path | None = None
-    told: bool = False
+    reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in a file, at a line counted from 1. ``path`` is empty where the file as a whole is meant."""
+    """One error in a file, at a line counted from 1. ``path`` is empty if the error concerns the whole file."""
 
     file: str
     line: int
@@ -46,32 +54,32 @@ class Problem:
 
 
 def format_path(path: Path) -> str:
-    """Write a path as ``tasks[3].expected_tools[0].name``; keys that are no plain names are quoted and shortened."""
-    written = ""
+    """Format a path as ``tasks[3].expected_tools[0].name``; unusual keys are quoted and shortened."""
+    text = ""
     for step in path:
         if isinstance(step, int):
-            written += f"[{step}]"
+            text += f"[{step}]"
         elif _PLAIN_KEY.fullmatch(step):
-            written += f".{step}" if written else step
+            text += f".{step}" if text else step
         else:
-            written += f"[{quoted(step)}]"
-    return written
+            text += f"[{quoted(step)}]"
+    return text
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """Write text in double quotes on one line, with control characters escaped and long text shortened."""
+    """The text in double quotes on one line, with control characters escaped and long text shortened."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return printable(json.dumps(cut, ensure_ascii=False))
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """Text of others for a message: on one line, with control characters escaped and long text shortened."""
+    """Untrusted text for a message: on one line, with control characters escaped and long text shortened."""
     cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in cut)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint at the closest known word, with a space before it, or nothing where none is close."""
+    """A hint at the closest known word, with a leading space; empty if none is close."""
     by_lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word[:64].strip().lower(), by_lower, n=1, cutoff=0.6)
     return f" (did you mean {by_lower[close[0]]}?)" if close else ""

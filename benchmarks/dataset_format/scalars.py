@@ -1,7 +1,7 @@
-"""What an unquoted YAML word means here: text, a JSON value, or something that YAML readers disagree about.
+"""The value of an unquoted YAML word: text, a JSON value, or an error because YAML readers disagree about it.
 
-YAML 1.1 and 1.2 read ``yes``, ``007``, ``12:30``, ``2024-01-31`` or ``1_000`` differently, and none of those readings
-is likely what the author of a benchmark meant. Such words are refused instead of guessed.
+YAML 1.1 and 1.2 read ``yes``, ``007``, ``12:30``, ``2024-01-31`` and ``1_000`` differently, and the author of a
+benchmark rarely means any of these readings. Such words are refused, not guessed.
 """
 
 from __future__ import annotations
@@ -20,61 +20,57 @@ _CONSTANTS: dict[str, bool | None] = {
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _LARGEST_INTEGER = 2**63 - 1
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
+"""Longer integers are not converted, because that takes quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """A word that must be quoted. ``reading`` says how it may be read, ``instead`` what to write to mean that."""
+    """A word that must be quoted. ``reading`` is what readers may make of it, ``instead`` how to write that clearly."""
 
     reading: str
     instead: str = ""
 
 
 _UNCLEAR = (
-    (re.compile(r"yes|Yes|YES|on|On|ON"), Unclear("a boolean to some YAML readers", "true")),
-    (re.compile(r"no|No|NO|off|Off|OFF"), Unclear("a boolean to some YAML readers", "false")),
-    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), Unclear("a date to some YAML readers")),
+    (re.compile(r"yes|Yes|YES|on|On|ON"), Unclear("a boolean", "true")),
+    (re.compile(r"no|No|NO|off|Off|OFF"), Unclear("a boolean", "false")),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), Unclear("a date")),
     (
         re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}[0-9.:Z+\- \t]{0,20}"),
-        Unclear("a moment in time to some YAML readers"),
+        Unclear("a time"),
     ),
     (
         re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"),
-        Unclear("a base-60 number to some YAML readers"),
+        Unclear("a base-60 number"),
     ),
     (re.compile(r"[-+]?0(?:o[0-7_]+|x[0-9a-fA-F_]+|b[01_]+)"), Unclear("a number in another base", "it in decimal")),
     (
         re.compile(r"[-+]?0[0-9_]+(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?"),
-        Unclear("a number whose leading zeros YAML drops or reads as octal"),
+        Unclear("a number without the leading zeros, or an octal number"),
     ),
     (
         re.compile(r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)(?:[eE][-+]?[0-9]+)?"),
-        Unclear("a number to some YAML readers", "it without underscores"),
+        Unclear("a number", "it without underscores"),
     ),
-    (re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"), Unclear("a number that JSON does not have")),
+    (re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"), Unclear("a number that JSON cannot represent")),
 )
 
 
 def read_plain(text: str) -> Scalar | Unclear:
-    """Read an unquoted word. Integers fit 64 bits and floats are finite, otherwise the word is unclear."""
+    """The value of an unquoted word. Integers beyond 64 bits and infinite floats are unclear."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if not (text[0].isdigit() or text[0] in "+-.ynoYNO"):
         return text
     if _INTEGER.fullmatch(text):
-        return _read_integer(text)
+        fits = len(text) <= _MAX_DIGITS and abs(int(text)) <= _LARGEST_INTEGER
+        return int(text) if fits else Unclear("an imprecise number, because it exceeds 64 bits")
     if _FLOAT.fullmatch(text):
-        return number if math.isfinite(number := float(text)) else Unclear("a number too large to hold")
+        return number if math.isfinite(number := float(text)) else Unclear("infinity, because the number is too large")
     return next((unclear for pattern, unclear in _UNCLEAR if pattern.fullmatch(text)), text)
 
 
-def _read_integer(text: str) -> int | Unclear:
-    if len(text) > _MOST_DIGITS or abs(int(text)) > _LARGEST_INTEGER:
-        return Unclear("a number of more than 64 bits, which not every reader can hold")
-    return int(text)
-
-
 def reads_as_text(text: str) -> bool:
-    """Whether the unquoted word would be read back as this very text."""
+    """Whether the unquoted word is read as this same text."""
     return isinstance(read_plain(text), str)

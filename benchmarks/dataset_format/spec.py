@@ -1,123 +1,204 @@
-"""What a dataset is. These declarations drive the checks, the editor's schema, the documents and the written YAML."""
+"""What a dataset is. These records drive validation, the editors' JSON Schema, the documentation and the written YAML.
+
+The docstring below a field is its description. Pydantic validates what comes from outside (``validation``); records
+made in code or from the database are not validated again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter
+from pydantic_core import CoreSchema, core_schema
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.kinds import Choice, JsonObject, ListOf, Number, Text
-from benchmarks.dataset_format.records import Record, key
-from benchmarks.dataset_format.sources import TOOL_NAME, JsonSchema, PythonSource, RegexSource, Tool
+from benchmarks.dataset_format.fields import (
+    AnyText,
+    Expects,
+    JsonObject,
+    JsonSchema,
+    Name,
+    Number,
+    Parameters,
+    PythonSource,
+    Regex,
+    Text,
+    ToolName,
+    list_of,
+    mapping,
+    refusal,
+    text,
+)
 
-DIFFICULTIES = ("easy", "medium", "hard")
-DEFAULT_DIFFICULTY = "medium"
-
-_NAME = Text(one_line=True, max_length=limits.MAX_NAME, label="text in one line")
-_TOOLS = ListOf(Tool(), "a list of function tools", unique=("function", "name"))
-_TOOL_RESULTS = JsonObject(label="a mapping of tool names to results")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
-    """One tool call that is expected of the model."""
-
-    name: str = key(TOOL_NAME, "Name of the tool to call", also=("tool", "function"))
-    args: Mapping[str, Any] = key(
-        JsonObject(),
-        "Arguments of the call; without it none are expected",
-        default_factory=dict,
-        also=("arguments", "parameters", "input", "kwargs"),
-    )
+Difficulty = Literal["easy", "medium", "hard"]
+DIFFICULTIES: tuple[str, ...] = get_args(Difficulty)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpec:
-    """One thing a model is asked. ``line`` is where it stands in its file, 0 where it comes from none."""
+class Record:
+    """A mapping with the declared keys and no others."""
 
-    id: str = key(
-        _NAME, "Identifier, unique in the file; results are compared by it, so keep it", also=("key", "task_id")
-    )
-    name: str = key(_NAME, "Short title for people", also=("title", "label"))
-    input: str = key(
-        Text(), "What the model is asked, exactly as it is sent", also=("prompt", "question", "query", "instruction")
-    )
-    expected_output: str = key(
-        Text(blank=True, label='text (`""` for none)'),
-        'The reference answer; `""` where only the tool calls matter',
-        also=("answer", "output", "expected", "reference", "target", "solution", "ground_truth"),
-    )
-    difficulty: str = key(
-        Choice(DIFFICULTIES), "How hard the task is, for breakdowns", default=DEFAULT_DIFFICULTY, also=("level",)
-    )
-    expected_tools: tuple[ToolUse, ...] = key(
-        ListOf(Record(ToolUse, "a mapping with name and args"), "a list of {name, args}"),
-        "Tool calls the model should make, in order",
-        default=(),
-        also=("expected_tool_calls", "tool_calls"),
-    )
-    context: tuple[str, ...] = key(
-        ListOf(Text(), "a list of texts"),
-        "Passages retrieved for the task, sent along with the input",
-        default=(),
-        also=("contexts", "retrieval_context", "documents", "passages"),
-    )
-    tools: tuple[Mapping[str, Any], ...] = key(
-        _TOOLS,
-        "Tools the model is offered for this task, instead of the dataset's; without either they are inferred from "
-        "`expected_tools`",
-        default=(),
-        also=("functions",),
-    )
-    tool_results: Mapping[str, Any] = key(
-        _TOOL_RESULTS, "What a call of each tool brings in this task, by the tool's name", default_factory=dict
-    )
-    tests: str | None = key(
-        PythonSource(),
-        "Python that raises where the answer's code is wrong, for `code_tests`",
-        default=None,
-        also=("test",),
-    )
-    schema: Mapping[str, Any] | None = key(
-        JsonSchema(), "JSON Schema that the answer must satisfy, for `json_schema`", default=None, also=("json_schema",)
-    )
-    choices: tuple[str, ...] = key(
-        ListOf(Text(), "a list of texts", minimum=2, unique=()),
-        "The answers to choose from, for `multiple_choice`",
-        default=(),
-        also=("options",),
-    )
-    pattern: str | None = key(
-        RegexSource(),
-        "Regular expression (Python) that the answer must match, for `regex`",
-        default=None,
-        also=("regex",),
-    )
-    tolerance: float | None = key(
-        Number(0, "a number of at least 0"), "How far the answer may be off, for `numeric`", default=None
-    )
-    line: int = field(default=0, compare=False)
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    synonyms: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Key → words that authors use instead of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetSpec:
+class ToolFunction(Record):
+    """A function that a model may call."""
+
+    synonyms: ClassVar = {"parameters": ("args", "arguments", "input_schema")}
+
+    name: ToolName
+    """Name of the function"""
+    description: AnyText = ""
+    """What it does, as the model is told"""
+    parameters: Parameters = field(default_factory=dict)
+    """JSON Schema of its arguments"""
+    strict: Annotated[bool, Expects("true or false", (bool,))] = False
+    """Whether the provider must make the model follow the schema"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Record):
+    """A function tool in the format of OpenAI's chat API."""
+
+    type: Annotated[Literal["function"], text("function")]
+    """Always `function`"""
+    function: Annotated[ToolFunction, mapping("a mapping with the function's name, description and parameters")]
+    """The function"""
+
+
+_TOOL_FORMAT = "{type: function, function: {name, description, parameters}}"
+
+
+def _is_wrapped(value: Any) -> Any:
+    if isinstance(value, dict) and "name" in value and "function" not in value:
+        raise refusal(f"is not wrapped: use {_TOOL_FORMAT}")
+    return value
+
+
+class _KeptAsMapping:
+    """Annotation: validate as a ``Tool``, but keep the mapping, because providers get it unchanged."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def check(value: Any, validate: core_schema.ValidatorFunctionWrapHandler) -> Any:
+            validate(value)
+            return value
+
+        unchanged = core_schema.plain_serializer_function_ser_schema(dict)
+        return core_schema.no_info_wrap_validator_function(check, handler(Tool), serialization=unchanged)
+
+
+ToolMapping = Annotated[
+    Mapping[str, Any], _KeptAsMapping, BeforeValidator(_is_wrapped), mapping(f"a function tool, {_TOOL_FORMAT}")
+]
+Tools = Annotated[tuple[ToolMapping, ...], list_of("a list of function tools")]
+ToolResults = Annotated[JsonObject, mapping("a mapping of tool names to results")]
+Texts = Annotated[tuple[Text, ...], list_of("a list of texts")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse(Record):
+    """A tool call that is expected of the model."""
+
+    synonyms: ClassVar = {"name": ("tool", "function"), "args": ("arguments", "parameters", "input", "kwargs")}
+
+    name: ToolName
+    """Name of the tool to call"""
+    args: JsonObject = field(default_factory=dict)
+    """Arguments of the call; none by default"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec(Record):
+    """One thing that a model is asked."""
+
+    synonyms: ClassVar = {
+        "id": ("key", "task_id"),
+        "name": ("title", "label"),
+        "input": ("prompt", "question", "query", "instruction"),
+        "expected_output": ("answer", "output", "expected", "reference", "target", "solution", "ground_truth"),
+        "difficulty": ("level",),
+        "expected_tools": ("expected_tool_calls", "tool_calls"),
+        "context": ("contexts", "retrieval_context", "documents", "passages"),
+        "tools": ("functions",),
+        "tests": ("test",),
+        "schema": ("json_schema",),
+        "choices": ("options",),
+        "pattern": ("regex",),
+    }
+
+    id: Name
+    """Identifier, unique in the file; results are compared by it, so do not change it"""
+    name: Name
+    """Short title for people"""
+    input: Text
+    """What the model is asked, exactly as it is sent"""
+    expected_output: Annotated[AnyText, text('text (`""` for none)')]
+    """The reference answer; `""` if only the tool calls matter"""
+    difficulty: Annotated[Difficulty, text("easy, medium or hard")] = "medium"
+    """How hard the task is, for breakdowns"""
+    expected_tools: Annotated[
+        tuple[Annotated[ToolUse, mapping("a mapping with name and args", ToolUse)], ...],
+        list_of("a list of {name, args}"),
+    ] = ()
+    """Tool calls the model should make, in order"""
+    context: Texts = ()
+    """Passages retrieved for the task, sent along with the input"""
+    tools: Tools = ()
+    """Tools for this task instead of the dataset's; without either they are inferred from `expected_tools`"""
+    tool_results: ToolResults = field(default_factory=dict)
+    """What a call of each tool returns in this task, by the tool's name"""
+    tests: Annotated[PythonSource | None, text("Python source")] = None
+    """Python that raises if the answer's code is wrong, for `code_tests`"""
+    schema: Annotated[JsonSchema | None, mapping("a JSON Schema")] = None
+    """JSON Schema that the answer must satisfy, for `json_schema`"""
+    choices: Annotated[Texts, Field(min_length=2, json_schema_extra={"uniqueItems": True})] = ()
+    """The answers to choose from, for `multiple_choice`"""
+    pattern: Annotated[Regex | None, text("a regular expression")] = None
+    """Regular expression (Python) that the answer must match, for `regex`"""
+    tolerance: Annotated[Number | None, Expects("a number of at least 0", (int, float))] = None
+    """How far the answer may be off, for `numeric`"""
+
+
+AnyTask = Annotated[TaskSpec, mapping("a mapping that begins with `id:`", TaskSpec)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetSpec(Record):
     """A whole dataset: what one YAML file holds."""
 
-    name: str = key(_NAME, "Title for people; the file's name is the dataset's identifier", also=("title",))
-    description: str = key(Text(), "What the dataset measures and where its tasks come from", also=("about",))
-    tools: tuple[Mapping[str, Any], ...] = key(
-        _TOOLS, "Tools the model is offered in every task that names none itself", default=(), also=("functions",)
-    )
-    tool_results: Mapping[str, Any] = key(
-        _TOOL_RESULTS, "What a call of each tool brings, by the tool's name", default_factory=dict
-    )
-    tasks: tuple[TaskSpec, ...] = key(
-        ListOf(Record(TaskSpec, "a mapping that begins with `id:`"), "a list of tasks", minimum=1, unique=("id",)),
-        "The tasks, at least one",
-        also=("items", "questions", "examples", "cases"),
-    )
+    synonyms: ClassVar = {
+        "name": ("title",),
+        "description": ("about",),
+        "tools": ("functions",),
+        "tasks": ("items", "questions", "examples", "cases"),
+    }
+
+    name: Name
+    """Title for people; the file's name is the dataset's identifier"""
+    description: Text
+    """What the dataset measures and where its tasks come from"""
+    tools: Tools = ()
+    """Tools the model is offered in every task that names none itself"""
+    tool_results: ToolResults = field(default_factory=dict)
+    """What a call of each tool returns, by the tool's name"""
+    tasks: Annotated[tuple[AnyTask, ...], Field(min_length=1), list_of("a list of tasks", limits.MAX_NODES)]
+    """The tasks, at least one"""
 
 
-TASK = Record(TaskSpec, "a task with id, name, input and expected_output")
-DATASET = Record(DatasetSpec, "a mapping with name, description and tasks")
+AnyDataset = Annotated[DatasetSpec, mapping("a mapping with name, description and tasks", DatasetSpec)]
+
+
+_ADAPTERS: dict[type[Record], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (TaskSpec, DatasetSpec)}
+
+
+def as_mapping(record: TaskSpec | DatasetSpec) -> dict[str, Any]:
+    """The record as plain mappings and lists, in declared order, without keys that have their default value."""
+    plain: dict[str, Any] = _ADAPTERS[type(record)].dump_python(record, mode="json", exclude_defaults=True)
+    return plain

@@ -1,70 +1,195 @@
-"""Checking whole datasets and single tasks that are already plain values, wherever those come from."""
+"""Validation of datasets and tasks that are plain values, from YAML, a table, a form or another tool's file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, cast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.documents import keys_of
+from benchmarks.dataset_format.fields import unstorable
 from benchmarks.dataset_format.problems import Fault, Path, did_you_mean, format_path, quoted
-from benchmarks.dataset_format.spec import DATASET, TASK, DatasetSpec, TaskSpec, ToolUse
+from benchmarks.dataset_format.spec import (
+    AnyDataset,
+    AnyTask,
+    DatasetSpec,
+    Record,
+    TaskSpec,
+    Tool,
+    ToolFunction,
+    ToolUse,
+)
 
 FieldProblems = dict[str, list[str]]
-"""Messages by the key they belong to; the key is empty where the whole is meant."""
+"""Key → messages. The key is empty if the messages concern the whole."""
 
+_TASK: TypeAdapter[TaskSpec] = TypeAdapter(AnyTask)
+_DATASET: TypeAdapter[DatasetSpec] = TypeAdapter(AnyDataset)
+_RECORDS: dict[str, type[Record]] = {
+    "tasks": TaskSpec, "expected_tools": ToolUse, "tools": Tool, "function": ToolFunction
+}  # fmt: skip
+"""Key → the record below it."""
+_TOOL_KEYS = (("tools",), ("tool_results",))
+_ANY_TASK = TaskSpec(id="-", name="-", input="-", expected_output="")
 _OPEN_ENDED = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if"})
+
+Checked = TypeVar("Checked", TaskSpec, DatasetSpec)
 
 
 def validate_task_fields(
     data: Mapping[str, Any], dataset_tools: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[TaskSpec | None, FieldProblems]:
-    """Check one task as loaded values, from a form or a request. Returns a task or problems by key, never both.
+    """Check one task. Returns either the task, or problems by key.
 
-    ``dataset_tools`` are the tools of the dataset that the task belongs to (already checked): where the task has none
-    of its own, its expected tools must be among them.
+    ``dataset_tools`` are the validated tools of the task's dataset: if the task has no tools of its own, its expected
+    tools must be among them.
     """
-    faults = list(islice(TASK.check(data, ()), limits.MAX_PROBLEMS))
-    if not faults:
-        task: TaskSpec = TASK.load(data)
+    task, faults = _checked_task(data, ())
+    if task is not None:
         faults = list(_tool_faults(task, task.tools or dataset_tools, ()))
-        if not faults:
-            return task, {}
-    return None, _by_key(faults, depth=1)
+    return (None, _by_key(faults, depth=1)) if faults else (task, {})
 
 
 def validate_dataset_fields(data: object) -> tuple[DatasetSpec | None, FieldProblems]:
-    """Check a dataset as loaded values. Problems are by path, such as ``tasks[3].id``."""
-    faults = list(islice(dataset_faults(data), limits.MAX_PROBLEMS))
-    if faults:
-        return None, _by_key(faults, depth=None)
-    return load_dataset(data), {}
+    """Check a dataset. Returns either the dataset, or problems by path, such as ``tasks[3].id``."""
+    spec, faults = check_dataset(data)
+    return spec, _by_key(faults, depth=None)
 
 
-def load_dataset(data: object) -> DatasetSpec:
-    """Build the specification from values in which ``dataset_faults`` finds nothing."""
-    return cast(DatasetSpec, DATASET.load(data))
+def check_dataset(data: object) -> tuple[DatasetSpec | None, list[Fault]]:
+    """Check a dataset. Returns either the dataset, or its first ``MAX_PROBLEMS`` faults.
+
+    Tools are compared across records only where the records themselves are valid.
+    """
+    tasks: dict[int, TaskSpec] = {}
+    given = data.get("tasks") if isinstance(data, dict) else None
+    task_faults: list[Fault] = []
+    if isinstance(data, dict) and isinstance(given, list | tuple):
+        # One task at a time, because pydantic collects all errors of a value, and a hostile file has many.
+        for index, values in enumerate(given):
+            task, faults = _checked_task(values, ("tasks", index))
+            task_faults += faults
+            if task is not None:
+                tasks[index] = task
+            if len(task_faults) >= limits.MAX_PROBLEMS:
+                break
+        task_faults += _repeats(given, ("tasks",), ("id",))
+        task_faults.sort(key=lambda fault: fault.path[1])
+        # With faults in every task, any task will do: the list has entries, and the result is not used.
+        data = {**data, "tasks": tuple(tasks.values()) or (given and (_ANY_TASK,))}
+    spec, faults = _validated(_DATASET, data, DatasetSpec)
+    if isinstance(data, dict):
+        faults += _repeats(data.get("tools"), ("tools",), ("function", "name"))
+    usable_tools = isinstance(data, dict) and not any(fault.path[:1] in _TOOL_KEYS for fault in faults)
+    faults += task_faults
+    if isinstance(data, dict) and usable_tools:
+        faults += _cross_faults(data, tasks, complete=not faults)
+    return (None if faults else spec), faults[: limits.MAX_PROBLEMS]
 
 
-def dataset_faults(data: object) -> Iterator[Fault]:
-    """Yield every fault: first of the form, then of how tools fit together, in the tasks whose form is sound."""
-    faults = list(islice(DATASET.check(data, ()), limits.MAX_PROBLEMS))
-    yield from faults
-    if isinstance(data, Mapping) and isinstance(data.get("tasks"), list | tuple):
-        yield from _consistency_faults(data, {fault.path[:2] for fault in faults})
+def _checked_task(data: object, path: Path) -> tuple[TaskSpec | None, list[Fault]]:
+    """The task, or its faults with paths below ``path``."""
+    task, faults = _validated(_TASK, data, TaskSpec)
+    if isinstance(data, dict):
+        faults += _repeats(data.get("choices"), ("choices",), ())
+        faults += _repeats(data.get("tools"), ("tools",), ("function", "name"))
+    below = [replace(fault, path=path + fault.path, first=fault.first and path + fault.first) for fault in faults]
+    return (None if faults else task), below
 
 
-def _consistency_faults(data: Mapping[str, Any], faulty: set[Path]) -> Iterator[Fault]:
-    if any(path[:1] in {("tools",), ("tool_results",)} for path in faulty):
-        return
+def _validated(
+    adapter: TypeAdapter[Checked], data: object, record: type[Checked]
+) -> tuple[Checked | None, list[Fault]]:
+    try:
+        return adapter.validate_python(data), []
+    except ValidationError as error:
+        return None, [_fault(each, record) for each in error.errors(include_url=False)[: limits.MAX_PROBLEMS]]
+
+
+def _fault(error: ErrorDetails, root: type[Record]) -> Fault:
+    """Say what one error of pydantic means in a dataset. ``root`` is the record that was validated."""
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    path: Path = error["loc"]
+    match kind:
+        case "fault":
+            return Fault(path, context["message"], context["inner_line"], context["quotable"])
+        case "already_reported":
+            return Fault(path, "is reported already", reported=True)
+        case "missing":
+            doc = next(key.doc for key in keys_of(_record_at(path, root)) if key.name == path[-1])
+            return Fault(path, f"is missing: {doc[0].lower()}{doc[1:]}")
+        case "unexpected_keyword_argument" | "invalid_key":
+            name = str(path[-1])
+            return Fault((*path[:-1], name), f"unknown key {quoted(name)}{_known_keys(name, _record_at(path, root))}")
+    return Fault(path, _MESSAGES[kind](value, context) if kind in _MESSAGES else error["msg"])
+
+
+def _mismatch(text: str, context: Mapping[str, Any]) -> str:
+    if not text.strip():
+        return "is empty: enter text"
+    return f"{quoted(text)} is not allowed: use 1 to 64 letters, digits, _ or -, as model providers require"
+
+
+def _other_word(word: str, context: Mapping[str, Any]) -> str:
+    options = re.findall(r"'(\w+)'", context["expected"])
+    listed = context["expected"].replace("'", "")
+    return f"{quoted(word)} is not an allowed value: use {listed}{did_you_mean(word, options)}"
+
+
+_MESSAGES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "finite_number": lambda value, context: "must be a finite number",
+    "greater_than_equal": lambda value, context: f"is {value:g}: it must be at least {context['ge']:g}",
+    "literal_error": _other_word,
+    "string_pattern_mismatch": _mismatch,
+    "string_too_long": lambda value, context: (
+        f"has {len(value):,} characters; the limit is {context['max_length']:,}: shorten it"
+    ),
+    "string_unicode": lambda value, context: unstorable(value) or "is not valid Unicode",
+    "too_short": lambda value, context: f"is too short: enter at least {context['min_length']}",
+}
+"""Pydantic's error type → what it means, from the value and the error's context."""
+
+
+def _record_at(path: Path, root: type[Record]) -> type[Record]:
+    """The record that the last step of the path is a key of."""
+    above = [step for step in path[:-1] if isinstance(step, str)]
+    return _RECORDS[above[-1]] if above else root
+
+
+def _known_keys(name: str, record: type[Record]) -> str:
+    word = name.strip().lower()
+    known = [key.name for key in keys_of(record)]
+    for key, synonyms in record.synonyms.items():
+        if word in synonyms:
+            return f" (did you mean {key}?)"
+    return did_you_mean(name, known) or f"; valid keys: {', '.join(known)}"
+
+
+def _repeats(items: object, path: Path, below: Sequence[str]) -> Iterator[Fault]:
+    """Yield texts that occur twice in a list, ``below`` their items. Works on invalid items too."""
+    seen: dict[str, Path] = {}
+    for index, item in enumerate(items if isinstance(items, list | tuple) else ()):
+        name = item
+        for step in below:
+            name = name.get(step) if isinstance(name, Mapping) else None
+        here = (*path, index, *below)
+        if isinstance(name, str) and (first := seen.setdefault(name, here)) != here:
+            yield Fault(here, f"{quoted(name)} occurs twice", first=first)
+
+
+def _cross_faults(data: Mapping[str, Any], tasks: Mapping[int, TaskSpec], *, complete: bool) -> Iterator[Fault]:
+    """Yield expected calls and results that fit no tool. ``complete`` says that all records are valid."""
     offered = data.get("tools", ())
     named = _tool_names(offered)
-    for index, values in enumerate(data["tasks"]):
-        if ("tasks", index) not in faulty:
-            task: TaskSpec = TASK.load(values)
-            named |= _tool_names(task.tools) | {use.name for use in task.expected_tools}
-            yield from _tool_faults(task, task.tools or offered, ("tasks", index))
-    if not faulty:  # otherwise a faulty task may be the one that names the tool
+    for index, task in tasks.items():
+        named |= _tool_names(task.tools) | {use.name for use in task.expected_tools}
+        yield from _tool_faults(task, task.tools or offered, ("tasks", index))
+    if complete:  # otherwise an invalid task may be the one that names the tool
         yield from _result_faults(data.get("tool_results", {}), named, ())
 
 
@@ -73,14 +198,14 @@ def _tool_names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _tool_faults(task: TaskSpec, offered: Sequence[Mapping[str, Any]], path: Path) -> Iterator[Fault]:
-    """Yield expected calls that the offered tools do not allow: no model could ever make them."""
+    """Yield expected calls that the available tools do not allow: no model could make them."""
     functions = {tool["function"]["name"]: tool["function"] for tool in offered}
     for index, use in enumerate(task.expected_tools):
         where: Path = (*path, "expected_tools", index)
         if use.name in functions:
             yield from _argument_faults(use, functions[use.name].get("parameters", {}), (*where, "args"))
         elif functions:
-            yield _not_offered(use.name, functions, (*where, "name"))
+            yield _not_available(use.name, functions, (*where, "name"))
     names = functions.keys() or {use.name for use in task.expected_tools}
     yield from _result_faults(task.tool_results, names, path)
 
@@ -90,24 +215,24 @@ def _argument_faults(use: ToolUse, parameters: Mapping[str, Any], path: Path) ->
     closed = not parameters.get("additionalProperties") and not _OPEN_ENDED & parameters.keys()
     for name in use.args:
         if closed and name not in known:
-            yield Fault((*path, name), f"{quoted(name)} is no argument of {use.name}{did_you_mean(name, known)}")
+            yield Fault((*path, name), f"{quoted(name)} is not an argument of {use.name}{did_you_mean(name, known)}")
     for name in parameters.get("required", ()):
         if name not in use.args:
-            yield Fault(path, f"lacks {quoted(name)}, which {use.name} requires")
+            yield Fault(path, f"is missing {quoted(name)}, which {use.name} requires")
 
 
 def _result_faults(results: Mapping[str, Any], names: Iterable[str], path: Path) -> Iterator[Fault]:
     known = set(names)
     for name in results:
         if name not in known:
-            yield _not_offered(name, known, (*path, "tool_results", name))
+            yield _not_available(name, known, (*path, "tool_results", name))
 
 
-def _not_offered(name: str, known: Iterable[str], path: Path) -> Fault:
+def _not_available(name: str, known: Iterable[str], path: Path) -> Fault:
     names = sorted(known)
     listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    hint = did_you_mean(name, names) or f"; offered: {listed or 'none'}"
-    return Fault(path, f"{quoted(name)} is not among the tools that are offered{hint}")
+    hint = did_you_mean(name, names) or f"; available: {listed or 'none'}"
+    return Fault(path, f"{quoted(name)} is not one of the available tools{hint}")
 
 
 def _by_key(faults: Iterable[Fault], depth: int | None) -> FieldProblems:

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.dataset_format import DatasetSpec, Problem, limits
 from benchmarks.dataset_format.problems import Fault, format_path, quoted
-from benchmarks.dataset_format.validation import dataset_faults, load_dataset
+from benchmarks.dataset_format.validation import check_dataset
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.tables import Row
 from benchmarks.providers.clean_text import storable
@@ -153,10 +153,8 @@ def dataset_of_rows(
     if problems:
         return TableReport(columns, None, tuple(problems[: limits.MAX_PROBLEMS]))
     data = {"name": name, "description": description, "tasks": tasks}
-    faults = list(islice(dataset_faults(data), limits.MAX_PROBLEMS))
-    if faults:
-        return TableReport(columns, None, tuple(_problem(fault, file, found) for fault in faults))
-    return TableReport(columns, load_dataset(data), ())
+    spec, faults = check_dataset(data)
+    return TableReport(columns, spec, tuple(_problem(fault, file, found) for fault in faults))
 
 
 def _problem(fault: Fault, file: str, rows: Sequence[Row]) -> Problem:

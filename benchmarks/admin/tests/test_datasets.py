@@ -65,10 +65,10 @@ def test_a_change_of_the_head_makes_a_version_and_keeps_the_tasks(admin_client: 
     ("field", "value", "message"),
     [
         ("name", "", "is empty"),
-        ("description", " ", "is empty: write text"),
+        ("description", " ", "is empty: enter text"),
         ("tools", "[1]", "[0]: must be a function tool"),
         ("tools", "oops", "is no JSON: Expecting value at line 1, column 1"),
-        ("tool_results", '{"nobody": 1}', '"nobody" is not among the tools that are offered'),
+        ("tool_results", '{"nobody": 1}', '"nobody" is not one of the available tools'),
     ],
 )
 def test_a_mistake_in_the_head_is_told_at_its_field(admin_client: Client, field: str, value: str, message: str) -> None:
@@ -83,7 +83,7 @@ def test_new_tools_that_a_task_does_not_fit_name_that_task(admin_client: Client)
     dataset = make_dataset([make_task(1, expected_tools=(ToolUse(name="add"),))])
     tools = '[{"type": "function", "function": {"name": "subtract"}}]'
     (said,) = errors(admin_client.post(page(dataset), head(dataset, tools=tools)))["__all__"]
-    assert said.startswith('tasks[0].expected_tools[0].name: "add" is not among the tools that are offered')
+    assert said.startswith('tasks[0].expected_tools[0].name: "add" is not one of the available tools')
 
 
 def test_a_head_edited_meanwhile_by_another_is_refused_with_the_edit_kept(admin_client: Client) -> None:

@@ -3,13 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
 from benchmarks.dataset_format import field_table, json_schema, schema_text, write_schema
-from benchmarks.dataset_format.documents import SCHEMA_FILE
-from benchmarks.dataset_format.records import keys_of
+from benchmarks.dataset_format.documents import SCHEMA_FILE, keys_of
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, ToolUse
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 
@@ -37,10 +35,10 @@ SEEN_BY_EDITORS = (
 
 def test_the_schema_file_beside_the_datasets_is_up_to_date() -> None:
     stored = (DATASETS / SCHEMA_FILE).read_text(encoding="utf-8")
-    assert stored == schema_text(), "it drifted: run `python manage.py datasets schema`"
+    assert stored == schema_text(), "out of date: run `python manage.py datasets schema`"
 
 
-def test_the_schema_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_the_schema_is_written_to_the_given_directory(tmp_path: Path) -> None:
     assert write_schema(tmp_path).read_text(encoding="utf-8") == schema_text()
 
 
@@ -48,36 +46,34 @@ def test_the_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(json_schema())
 
 
-@pytest.mark.parametrize("text", [VALID, FULL])
-def test_the_schema_accepts_what_the_parser_accepts(text: str) -> None:
-    values = yaml.safe_load(text.replace("1e-3", "0.001"))
-    assert [error.message for error in VALIDATOR.iter_errors(values)] == []
+def test_the_schema_accepts_what_the_parser_accepts() -> None:
+    for text in (VALID, FULL):
+        values = yaml.safe_load(text.replace("1e-3", "0.001"))
+        assert [error.message for error in VALIDATOR.iter_errors(values)] == []
 
 
-@pytest.mark.parametrize("name", SEEN_BY_EDITORS)
-def test_the_schema_refuses_what_the_parser_refuses(name: str) -> None:
-    values = yaml.safe_load((MALFORMED / f"{name}.yaml").read_text())
-    assert not VALIDATOR.is_valid(values)
+def test_the_schema_refuses_what_the_parser_refuses() -> None:
+    for name in SEEN_BY_EDITORS:
+        values = yaml.safe_load((MALFORMED / f"{name}.yaml").read_text())
+        assert not VALIDATOR.is_valid(values), name
 
 
 def properties(part: Any) -> list[dict[str, Any]]:
     if isinstance(part, dict):
         own = list(part.get("properties", {}).values())
-        return own + [found for value in part.values() for found in properties(value)]
+        return own + [below for value in part.values() for below in properties(value)]
     return []
 
 
 def test_every_key_of_the_schema_is_described_for_editors() -> None:
-    assert all(found["description"] for found in properties(json_schema()))
+    assert all(each["description"] for each in properties(json_schema()))
 
 
-@pytest.mark.parametrize("record", [DatasetSpec, TaskSpec, ToolUse])
-def test_the_tables_tell_every_key_and_which_are_required(record: type) -> None:
+def test_the_tables_list_every_key_and_which_are_required() -> None:
     rows = field_table().splitlines()
-    for key in keys_of(record):
-        assert any(row.startswith(f"| `{key.name}` |") and ("**required**" in row) == key.required for row in rows), (
-            key.name
-        )
+    for key in (key for record in (DatasetSpec, TaskSpec, ToolUse) for key in keys_of(record)):
+        row = f"| `{key.name}` | {key.label} | {'**required**' if key.required else ''}"
+        assert any(line.startswith(row) for line in rows), key.name
 
 
 def test_the_required_keys_are_those_of_the_format() -> None:

@@ -35,18 +35,20 @@ def test_a_link_inside_the_directory_is_followed(root: Path) -> None:
     assert read_dataset_file(root / "link.yaml", root).spec is not None
 
 
-def test_a_directory_that_is_itself_a_link_is_no_way_out(root: Path, tmp_path: Path) -> None:
+def test_a_directory_that_is_itself_a_link_is_read(root: Path, tmp_path: Path) -> None:
     (root / "demo.yaml").write_text(VALID)
     (tmp_path / "alias").symlink_to(root)
     assert read_dataset_file(tmp_path / "alias" / "demo.yaml", tmp_path / "alias").spec is not None
 
 
-@pytest.mark.parametrize("target", ["../outside.yaml", "/etc/passwd", "up/outside.yaml"])
-def test_a_link_out_of_the_directory_is_refused(root: Path, target: str) -> None:
+def test_a_link_out_of_the_directory_is_refused(root: Path) -> None:
     (root.parent / "outside.yaml").write_text(VALID)
     (root / "up").symlink_to("..")
-    (root / "link.yaml").symlink_to(target)
-    assert "leads out of the datasets directory" in message(root / "link.yaml", root)
+    for target in ("../outside.yaml", "/etc/passwd", "up/outside.yaml"):
+        link = root / "link.yaml"
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        assert "points outside the datasets directory" in message(link, root), target
 
 
 def test_a_link_to_itself_is_refused(root: Path) -> None:
@@ -70,13 +72,13 @@ def test_a_file_too_large_is_refused_before_it_is_read(root: Path) -> None:
     assert "10,000,000,000 bytes" in message(root / "large.yaml", root)
 
 
-def test_a_missing_file_and_a_dangling_link_are_told(root: Path) -> None:
+def test_a_missing_file_and_a_dangling_link_are_reported(root: Path) -> None:
     (root / "dangling.yaml").symlink_to("gone.yaml")
     assert "cannot be read" in message(root / "dangling.yaml", root)
     assert "No such file" in message(root / "gone.yaml", root)
 
 
-def test_an_unreadable_file_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_is_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -92,16 +94,16 @@ def test_the_files_of_a_directory_are_listed_by_name_without_hidden_and_other_on
     assert [slug_of(path) for path in dataset_paths(root)] == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["basic coding.yaml", "ünicode.yaml", "a.b.yaml", "x" * 101 + ".yaml", "\udcff.yaml"])
-def test_a_file_name_that_is_no_identifier_is_told(root: Path, name: str) -> None:
-    problem = name_problem(root / name, root)
-    assert problem is not None
-    assert "letters, digits" in problem.message
-    assert str(problem).isprintable()
+def test_a_file_name_that_is_not_an_identifier_is_reported(root: Path) -> None:
+    for name in ("basic coding.yaml", "ünicode.yaml", "a.b.yaml", "x" * 101 + ".yaml", "\udcff.yaml"):
+        problem = name_problem(root / name, root)
+        assert problem is not None, ascii(name)
+        assert "letters, digits" in problem.message
+        assert str(problem).isprintable(), ascii(name)
 
 
-def test_two_files_of_one_slug_are_told(root: Path) -> None:
+def test_two_files_of_one_slug_are_reported(root: Path) -> None:
     problem = name_problem(root / "a.yml", root, rival=root / "a.yaml")
     assert problem is not None
-    assert str(problem) == "a.yml:1: a.yaml already is the dataset a: rename or remove one of them"
+    assert str(problem) == "a.yml:1: a.yaml already defines the dataset a: rename or remove one of the files"
     assert name_problem(root / "a.yml", root) is None

@@ -1,4 +1,4 @@
-"""Whatever comes in, parsing gives a dataset or problems, and raises nothing."""
+"""Whatever comes in, parsing returns a dataset or problems, and raises nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.dataset_format import TaskSpec, nodes, parse_dataset, validate_dataset_fields, validate_task_fields
-from benchmarks.dataset_format.records import keys_of
+from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.tests.examples import FULL, task_values
 
 PIECES = (

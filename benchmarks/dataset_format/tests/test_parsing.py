@@ -62,53 +62,29 @@ def test_every_key_arrives_with_its_value() -> None:
     }
 
 
-def test_a_task_knows_its_line() -> None:
-    assert [task.line for task in parsed(FULL).tasks] == [14, 18]
+TEXTS: tuple[tuple[str, str | None], ...] = (
+    ('"yes"', "yes"), ("'001'", "001"), ("!!str 001", "001"), ("! 12", "12"), ("y", "y"), ("n", "n"),
+    ("10 apples", "10 apples"), ("2024-01-31 was a Wednesday", "2024-01-31 was a Wednesday"),
+    ("yes, it is", "yes, it is"), ("1.2.3", "1.2.3"), ("0x", "0x"), ("nothing", "nothing"), ("-", None),
+    ("+", "+"), ("...x", "...x"), ("<<", "<<"), ("=", "="), ('"\\U0001F600 \\u200b"', "\U0001f600 \u200b"),
+    (">-\n      folded\n      text", "folded text"), ("|2-\n        indented", "  indented"),
+)  # fmt: skip
+"""YAML of an expected output, and the text that it is; ``None`` where it is invalid."""
 
 
-def test_the_line_is_no_content() -> None:
-    assert parsed(VALID) == parsed("# a comment\n\n" + VALID)
+def test_text_that_only_looks_like_something_else_stays_text() -> None:
+    for yaml, text in TEXTS:
+        spec = parse_dataset(VALID.replace('"2"', yaml).encode(), "demo.yaml").spec
+        assert (spec.tasks[0].expected_output if spec else None) == text, yaml
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ('"yes"', "yes"),
-        ("'001'", "001"),
-        ("!!str 001", "001"),
-        ("! 12", "12"),
-        ("y", "y"),
-        ("n", "n"),
-        ("10 apples", "10 apples"),
-        ("2024-01-31 was a Wednesday", "2024-01-31 was a Wednesday"),
-        ("yes, it is", "yes, it is"),
-        ("1.2.3", "1.2.3"),
-        ("0x", "0x"),
-        ("nothing", "nothing"),
-        ("-", None),
-        ("+", "+"),
-        ("...x", "...x"),
-        ("<<", "<<"),
-        ("=", "="),
-        ('"\\U0001F600 \\u200b"', "\U0001f600 \u200b"),
-        (">-\n      folded\n      text", "folded text"),
-        ("|2-\n        indented", "  indented"),
-    ],
-)
-def test_text_that_only_looks_like_something_else_stays_text(written: str, meant: str | None) -> None:
-    result = parse_dataset(VALID.replace('"2"', written).encode(), "demo.yaml")
-    told = result.spec.tasks[0].expected_output if result.spec else None
-    assert told == meant
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [("12", 12), ("-3", -3), ("1.5", 1.5), ("1e3", 1000.0), (".5", 0.5), ("True", True), ("~", None), ("'1'", "1")],
-)
-def test_arguments_take_the_type_that_is_written(written: str, meant: object) -> None:
-    task = only_task(VALID + f"    expected_tools: [{{name: f, args: {{x: {written}}}}}]\n")
-    value = task.expected_tools[0].args["x"]
-    assert (value, type(value)) == (meant, type(meant))
+def test_arguments_have_the_type_that_is_written() -> None:
+    for yaml, expected in (
+        ("12", 12), ("-3", -3), ("1.5", 1.5), ("1e3", 1000.0), (".5", 0.5), ("True", True), ("~", None), ("'1'", "1")
+    ):  # fmt: skip
+        task = only_task(VALID + f"    expected_tools: [{{name: f, args: {{x: {yaml}}}}}]\n")
+        value = task.expected_tools[0].args["x"]
+        assert (value, type(value)) == (expected, type(expected)), yaml
 
 
 def test_keys_of_arguments_are_text_whatever_they_look_like() -> None:
@@ -141,7 +117,7 @@ tasks:
     assert {(task.name, task.input, task.context) for task in spec.tasks} == {("First", "Who?", ("one", "two"))}
 
 
-def test_a_mistake_in_merged_content_is_told_at_the_line_where_it_stands() -> None:
+def test_an_error_in_merged_content_is_reported_at_its_own_line() -> None:
     text = VALID.replace("- id", "- &base\n    difficulty: heard\n    id") + "  - <<: *base\n    id: t2\n"
     problems = parse_dataset(text.encode(), "demo.yaml").problems
     assert [(problem.line, problem.path) for problem in problems] == [
@@ -150,7 +126,7 @@ def test_a_mistake_in_merged_content_is_told_at_the_line_where_it_stands() -> No
     ]
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_read_over() -> None:
+def test_a_byte_order_mark_and_windows_line_ends_are_ignored() -> None:
     assert parse_dataset(b"\xef\xbb\xbf" + VALID.replace("\n", "\r\n").encode(), "demo.yaml").spec == parsed(VALID)
 
 
@@ -161,7 +137,7 @@ def test_a_document_start_and_a_yaml_directive_are_allowed() -> None:
 def test_a_problem_reads_as_file_line_path_and_message() -> None:
     problem = parse_dataset(VALID.replace("t1", "12").encode(), "sub/demo.yaml").problems[0]
     assert str(problem) == (
-        'sub/demo.yaml:4: tasks[0].id: must be text in one line, not a number; if text is meant, quote it: "12"'
+        'sub/demo.yaml:4: tasks[0].id: must be text in one line, not a number; if you mean text, quote it: "12"'
     )
 
 
@@ -169,8 +145,8 @@ def test_a_problem_of_the_whole_file_has_no_path() -> None:
     assert str(Problem("a.yaml", 1, "", "is empty")) == "a.yaml:1: is empty"
 
 
-@pytest.mark.parametrize("spec", [None, parse_dataset(VALID.encode(), "demo.yaml").spec])
-def test_a_parsed_file_is_either_a_dataset_or_problems(spec: DatasetSpec | None) -> None:
-    problems = () if spec is None else (Problem("a.yaml", 1, "", "is empty"),)
-    with pytest.raises(ValueError, match="either"):
-        Parsed(spec, problems)
+def test_a_parsed_file_has_either_a_dataset_or_problems() -> None:
+    spec = parse_dataset(VALID.encode(), "demo.yaml").spec
+    for args in ((None, ()), (spec, (Problem("a.yaml", 1, "", "is empty"),))):
+        with pytest.raises(ValueError, match="either"):
+            Parsed(*args)

@@ -82,8 +82,8 @@ def test_check_finds_what_the_names_of_files_make_impossible(write: Write) -> No
     write("b c.yaml", VALID)
     code, output = run("check")
     assert code == 1
-    assert "a.yml:1: a.yaml already is the dataset a" in output
-    assert "b c.yaml:1: the file's name is the dataset's identifier" in output
+    assert "a.yml:1: a.yaml already defines the dataset a" in output
+    assert "b c.yaml:1: the file name is the dataset's identifier" in output
 
 
 def test_check_speaks_json(write: Write) -> None:
@@ -107,7 +107,7 @@ def test_sync_takes_files_over_and_tells_what_happened(write: Write) -> None:
     write("b.yaml", BROKEN)
     code, output = run("sync")
     assert code == 1
-    assert output.startswith("Datasets: 1 unchanged, 1 broken.\nb.yaml:4: tasks[0].id: 001 is a number")
+    assert output.startswith("Datasets: 1 unchanged, 1 broken.\nb.yaml:4: tasks[0].id: some YAML readers")
 
 
 @pytest.mark.django_db

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db import transaction
 
 from benchmarks.dataset_format import DatasetSpec, TaskSpec, ToolUse, content_hash, task_hash
+from benchmarks.dataset_format.spec import Difficulty
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.services.access import record
 from benchmarks.services.errors import NotPossible
@@ -128,7 +129,7 @@ def _task_spec(task: Task) -> TaskSpec:
         name=task.name,
         input=task.input,
         expected_output=task.expected_output,
-        difficulty=task.difficulty,
+        difficulty=cast(Difficulty, task.difficulty),
         expected_tools=tuple(ToolUse(name=use["name"], args=use["args"]) for use in task.expected_tools),
         context=tuple(task.context),
         tools=tuple(task.tools or ()),

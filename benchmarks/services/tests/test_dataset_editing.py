@@ -135,7 +135,7 @@ def test_problems_of_the_edited_task_come_under_its_own_keys() -> None:
     dataset = make_dataset(3)
     with pytest.raises(InvalidRequest) as refusal:
         editing.add_task(dataset, dataset.current_version_id, make_task(1))
-    assert refusal.value.errors == {"id": ['"task-1" is given twice, first at tasks[0].id']}
+    assert refusal.value.errors == {"id": ['"task-1" occurs twice, first at tasks[0].id']}
 
 
 def test_problems_of_other_tasks_are_told_by_their_path() -> None:

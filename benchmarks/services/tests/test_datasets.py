@@ -129,7 +129,7 @@ def test_a_broken_file_keeps_its_mistakes_with_line_and_text(folder: Path, write
     report = sync_datasets(folder)
     (problem,) = stored_file().problems
     assert (problem["line"], problem["path"], problem["text"]) == (4, "tasks[0].id", "  - id: 001")
-    assert 'quote it, "001"' in problem["message"]
+    assert 'quote it ("001")' in problem["message"]
     assert str(report).splitlines() == ["Datasets: 1 broken.", f"demo.yaml:4: tasks[0].id: {problem['message']}"]
 
 

@@ -1,0 +1,337 @@
+"""Building blocks of the models in ``spec``: pydantic types whose errors say what to write instead.
+
+Content in another language is parsed but never run: Python only to a syntax tree, a pattern only compiled, a JSON
+Schema only compared with its metaschema. Nothing is fetched, because references to other documents are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Annotated, Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import best_match
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SkipValidation,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.problems import REPORTED, Fault, Path, Reported, printable, quoted
+
+TOOL_NAME = r"^[A-Za-z0-9_-]{1,64}$"
+UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+"""Characters that UTF-8 or PostgreSQL cannot hold."""
+
+_NOT_IN_ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LARGEST_INTEGER = 2**63 - 1
+_REGEX_FORMAT = FormatChecker(formats=["regex"])
+_HOLDS_NO_SCHEMAS = frozenset({"const", "default", "enum", "examples"})
+_TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "nothing"),
+    (bool, "a boolean"),
+    ((int, float), "a number"),
+    (str, "text"),
+    (Mapping, "a mapping"),
+    ((list, tuple), "a list"),
+)
+
+
+def refusal(message: str, *, quotable: bool = False, inner_line: int = 0) -> PydanticCustomError:
+    """The error that a validator raises about its own value."""
+    return PydanticCustomError(
+        "fault", "{message}", {"message": message, "quotable": quotable, "inner_line": inner_line}
+    )
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raise the first ``MAX_PROBLEMS`` faults; their paths are relative to the value. Without any, do nothing."""
+    errors = [
+        InitErrorDetails(type=refusal(fault.message, quotable=fault.quotable), loc=fault.path, input=None)
+        for fault in islice(faults, limits.MAX_PROBLEMS)
+    ]
+    if errors:
+        # Pydantic merges a ValidationError raised inside a validator into the outer one and extends its paths.
+        raise ValidationError.from_exception_data("dataset", errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Expects:
+    """Annotation: accept only values of these types, and call them ``label`` in messages and in the JSON Schema."""
+
+    label: str
+    types: tuple[type, ...]
+    most: int = limits.MAX_ITEMS
+    """Entries that a list or a mapping may have."""
+
+    def check(self, value: Any) -> Any:
+        """Return the value, a list as a tuple. Raises if it is missing, of another type or too long."""
+        if value is REPORTED:
+            raise PydanticCustomError("already_reported", "reported while the YAML was read")
+        if value is None:
+            raise refusal(f"has no value: enter {self.label}", quotable=str in self.types)
+        # In Python True is an int; in a dataset it is never a number.
+        if not isinstance(value, self.types) or (isinstance(value, bool) and bool not in self.types):
+            hint = ": begin each item with `- `" if list in self.types else ""
+            raise refusal(f"must be {self.label}, not {describe(value)}{hint}", quotable=str in self.types)
+        if isinstance(value, list | tuple | Mapping) and len(value) > self.most:
+            raise refusal(f"has {len(value):,} entries; the limit is {self.most:,}: remove some")
+        return tuple(value) if isinstance(value, list) else value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "title": self.label}
+
+
+def text(label: str = "text") -> Expects:
+    """Expect text."""
+    return Expects(label, (str,))
+
+
+def list_of(label: str, most: int = limits.MAX_ITEMS) -> Expects:
+    """Expect a list; it is kept as a tuple."""
+    return Expects(label, (list, tuple), most)
+
+
+def mapping(label: str, *records: type) -> Expects:
+    """Expect a mapping, or one of the records that are made of such mappings."""
+    return Expects(label, (dict, *records))
+
+
+def describe(value: object) -> str:
+    """Name a value's type in the words of a YAML author."""
+    return next((name for types, name in _TYPE_NAMES if isinstance(value, types)), f"a {type(value).__name__}")
+
+
+def unstorable(text: str) -> str | None:
+    """What is wrong with text that cannot be stored."""
+    match = UNSTORABLE.search(text)
+    return f"contains the character U+{ord(match[0]):04X}, which cannot be stored: remove it" if match else None
+
+
+def _storable(text: str) -> str:
+    if message := unstorable(text):
+        raise refusal(message)
+    return text
+
+
+def _one_line(text: str) -> str:
+    if _NOT_IN_ONE_LINE.search(text) or text != text.strip():
+        raise refusal("must be one line without spaces around it")
+    return text
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf
+
+
+def _python(text: str) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like are not errors
+            ast.parse(text)
+    except SyntaxError as error:
+        line = error.lineno or 1
+        message = f"is not valid Python: {printable(error.msg)} in line {line} of the code"
+        raise refusal(message, inner_line=line) from None
+    except (RecursionError, MemoryError, ValueError):  # what the parser raises for absurdly nested code
+        raise refusal("is not valid Python: it is nested too deeply to be parsed") from None
+    return text
+
+
+def _regex(text: str) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(text)
+    except re.error as error:
+        at = "" if error.pos is None else f" at character {error.pos + 1}"
+        message = f"is not a valid regular expression: {printable(error.msg)}{at}; put \\ before a literal character"
+        raise refusal(message) from None
+    except (RecursionError, OverflowError, MemoryError):
+        raise refusal("is not a valid regular expression: it repeats or nests too much to be compiled") from None
+    return text
+
+
+AnyText = Annotated[str, AfterValidator(_storable), text()]
+Text = Annotated[str, Field(pattern=r"\S"), AfterValidator(_storable), text()]
+Name = Annotated[
+    str,
+    Field(pattern=r"\S", max_length=limits.MAX_NAME),
+    AfterValidator(_storable),
+    AfterValidator(_one_line),
+    text("text in one line"),
+]
+ToolName = Annotated[str, Field(pattern=TOOL_NAME), text("a tool's name")]
+Number = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False),
+    BeforeValidator(_as_float),
+    Expects("a number of at least 0", (int, float)),
+]
+PythonSource = Annotated[
+    str,
+    Field(pattern=r"\S", max_length=limits.MAX_TESTS),
+    AfterValidator(_storable),
+    AfterValidator(_python),
+    text("Python source"),
+]
+Regex = Annotated[
+    str,
+    Field(pattern=r"\S", max_length=limits.MAX_PATTERN),
+    AfterValidator(_storable),
+    AfterValidator(_regex),
+    text("a regular expression"),
+]
+
+
+def _json_faults(value: object, path: Path = ()) -> Iterator[Fault]:
+    """Yield whatever keeps the value from being stored as JSON and read back unchanged by any reader."""
+    match value:
+        case list() | tuple() | Mapping() if len(path) >= limits.MAX_DEPTH:
+            yield Fault(path[:1], f"is nested more than {limits.MAX_DEPTH} levels deep: flatten it")
+        case list() | tuple():
+            for index, item in enumerate(value):
+                yield from _json_faults(item, (*path, index))
+        case Mapping():
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    yield Fault(path, f"has {describe(key)} as a key: keys must be text")
+                    continue
+                if message := unstorable(key):
+                    yield Fault((*path, key), message)
+                yield from _json_faults(item, (*path, key))
+        case _ if message := _scalar_problem(value):
+            yield Fault(path, message)
+
+
+def _scalar_problem(value: object) -> str | None:
+    match value:
+        case str():
+            return unstorable(value)
+        case None | bool() | Reported():  # a reported value has its error already
+            return None
+        case int():
+            fits = abs(value) <= _LARGEST_INTEGER
+            return None if fits else "exceeds 64 bits, which some readers cannot represent: quote it"
+        case float():
+            return None if math.isfinite(value) else "must be a finite number: quote it if you mean text"
+    return f"must be a JSON value, not {describe(value)}"
+
+
+def _json_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    refuse(_json_faults(value))
+    return value
+
+
+def _json_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if _count_nodes(schema) > limits.MAX_SCHEMA_NODES:
+        raise refusal(f"is too large for a schema: the limit is {limits.MAX_SCHEMA_NODES:,} values")
+    refuse((*_metaschema_faults(schema), *_reference_faults(schema, schema)))
+    return schema
+
+
+def _parameters(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if schema and schema.get("type") != "object":
+        path = ("type",) if "type" in schema else ()
+        refuse([Fault(path, "must be a schema of `type: object`, with the arguments under `properties`")])
+    return _json_schema(schema)
+
+
+_METASCHEMA = WithJsonSchema({"$ref": Draft202012Validator.META_SCHEMA["$id"]})
+# The values are checked below and kept as they are, so pydantic need not walk through them.
+JsonObject = Annotated[Mapping[str, Any], SkipValidation(), AfterValidator(_json_object), mapping("a mapping")]
+JsonSchema = Annotated[
+    Mapping[str, Any],
+    SkipValidation(),
+    AfterValidator(_json_object),
+    AfterValidator(_json_schema),
+    _METASCHEMA,
+    mapping("a JSON Schema"),
+]
+Parameters = Annotated[
+    Mapping[str, Any],
+    SkipValidation(),
+    AfterValidator(_json_object),
+    AfterValidator(_parameters),
+    _METASCHEMA,
+    mapping("a JSON Schema of type object"),
+]
+
+
+def _count_nodes(value: object) -> int:
+    match value:
+        case Mapping():
+            return 1 + sum(map(_count_nodes, value.values()))
+        case list() | tuple():
+            return 1 + sum(map(_count_nodes, value))
+    return 1
+
+
+@cache
+def _metaschema_validator(draft: type[Validator]) -> Validator:
+    return draft(draft.META_SCHEMA, format_checker=_REGEX_FORMAT)
+
+
+def _metaschema_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the error that explains most, if the schema does not follow its draft, by default 2020-12."""
+    try:
+        validator = _metaschema_validator(validator_for(schema, default=Draft202012Validator))
+        error = best_match(validator.iter_errors(schema))
+    except RecursionError:
+        yield Fault((), "is nested too deeply for a schema: flatten it")
+        return
+    if error is not None:
+        yield Fault(tuple(error.absolute_path), f"is not a valid JSON Schema: {printable(error.message)}")
+
+
+def _reference_faults(part: object, schema: Mapping[str, Any], path: Path = ()) -> Iterator[Fault]:
+    """Yield references that lead out of the schema, or nowhere in it."""
+    if isinstance(part, list | tuple):
+        for index, item in enumerate(part):
+            yield from _reference_faults(item, schema, (*path, index))
+    elif isinstance(part, Mapping):
+        for name, item in part.items():
+            if name not in ("$ref", "$dynamicRef") or not isinstance(item, str):
+                if name not in _HOLDS_NO_SCHEMAS:
+                    yield from _reference_faults(item, schema, (*path, name))
+            elif not item.startswith("#"):
+                message = f"{quoted(item)} is outside the schema: put it into $defs and refer to #/$defs/…"
+                yield Fault((*path, name), message)
+            elif item.startswith("#/") and not _resolves(item, schema):
+                yield Fault((*path, name), f"{quoted(item)} does not exist in the schema")
+
+
+def _resolves(pointer: str, schema: Mapping[str, Any]) -> bool:
+    """Whether a JSON pointer such as ``#/$defs/a`` leads to a value."""
+    part: object = schema
+    for step in pointer[2:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(part, Mapping) and name in part:
+            part = part[name]
+        elif isinstance(part, list | tuple) and name.isdecimal() and int(name[:9]) < len(part):
+            part = part[int(name[:9])]
+        else:
+            return False
+    return True
