@@ -152,4 +152,4 @@ class Run(models.Model):
     @property
     def model_label(self) -> str:
         """The model as lists and sentences name it, with a mark where the run was not made here."""
-        return f"{self.model} (external)" if self.is_imported else self.model
+        return f"{self.model} (imported)" if self.is_imported else self.model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from typing import Any
@@ -18,6 +18,7 @@ from benchmarks.models import Outcome
 from benchmarks.presentation import labels, numbers, texts
 from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
+from frontend.view_models import MetricRow
 
 register = template.Library()
 
@@ -198,6 +199,30 @@ def as_json(value: Any) -> str:
 def long_text(text: str | Excerpt | None, whole_url: str = "") -> dict[str, object]:
     """An untrusted text: escaped, whitespace kept, cut if long, with a link to the full text."""
     return {"excerpt": text if isinstance(text, Excerpt) else excerpt(text or ""), "whole_url": whole_url}
+
+
+@register.inclusion_tag("frontend/components/select.html")
+def select(name: str, label: str, options: Iterable[Any], chosen: object, **layout: object) -> dict[str, object]:
+    """A labeled select. Options are values, (value, title) pairs, or metrics.
+
+    ``layout``: ``empty``, the title of the choice of nothing; ``width``, small or wide; ``submit``, to send the form on
+    change.
+    """
+    return {"name": name, "label": label, "options": [_option(o) for o in options], "chosen": chosen, **layout}
+
+
+def _option(option: Any) -> tuple[Any, str]:
+    if isinstance(option, tuple):
+        return option
+    if isinstance(option, MetricRow):
+        return option.name, option.title
+    return (option if isinstance(option, int) else str(option)), str(option)
+
+
+@register.filter
+def titled(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Identifiers as (value, label) pairs for a select."""
+    return [(value, labels.sentence_case(value)) for value in values]
 
 
 @register.simple_tag

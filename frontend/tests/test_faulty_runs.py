@@ -55,10 +55,10 @@ def test_every_error_is_named_and_the_mean_is_over_what_was_scored(
     page = text(client.get(f"/runs/{run.pk}/").content.decode())
     numbers = run.summary["metrics"]["exact_match"]
     assert (numbers["n"], numbers["mean"]) == (90, pytest.approx(87 / 90)), "only the spoilt answers are wrong"
-    assert "n = 90 (of them 2 cut off, 1 refused), 10 without answer" in page
+    assert "n = 90 (including 2 cut off, 1 refused); not scored: 10 without answer" in page
     assert "100 of 100 10 errors" in page
     kinds = {kind: list(LASTING.values()).count(kind) for kind in LASTING.values()}
-    named = re.search(r"Errors: (.*?)\. No error is in a mean\.", page)
+    named = re.search(r"Errors: (.*?)\. Errors are not part of any mean\.", page)
     assert named is not None
     assert {words.split(" ", 1)[1]: int(words.split()[0]) for words in named[1].split(", ")} == kinds
     rows = text(client.get(f"/runs/{run.pk}/?outcome=provider_error").content.decode())
@@ -77,11 +77,11 @@ def test_an_error_that_was_tried_again_in_vain_says_so_on_its_page(
     work_on_run_once(run.pk)
     failed = run.results.get(outcome="provider_error")
     address = f"/runs/{run.pk}/results/{failed.pk}/"
-    assert "Tried again" not in text(client.get(address).content.decode())
+    assert "Retried" not in text(client.get(address).content.decode())
     retry_failed(run)
     work_on_run_once(run.pk)
     page = text(client.get(address).content.decode())
-    assert re.search(r"Tried again .* and failed again: loop: .*400", page)
+    assert re.search(r"Retried .*, failed again: loop: .*400", page)
 
 
 def test_a_verdict_that_was_tried_again_in_vain_says_so_on_its_page(
@@ -94,8 +94,8 @@ def test_a_verdict_that_was_tried_again_in_vain_says_so_on_its_page(
     retry_failed(run)
     work_on_run_once(run.pk)
     page = text(client.get(f"/runs/{run.pk}/results/{run.results.get().pk}/").content.decode())
-    assert page.index("first nonsense") < page.index("Tried again")
-    assert re.search(r"Tried again .* and failed again: The judge loop/judge gave no verdict.*second nonsense", page)
+    assert page.index("first nonsense") < page.index("Retried")
+    assert re.search(r"Retried .*, failed again: The judge loop/judge gave no verdict.*second nonsense", page)
 
 
 def test_tokens_that_no_endpoint_reported_are_called_unknown(
@@ -105,5 +105,5 @@ def test_tokens_that_no_endpoint_reported_are_called_unknown(
     run = make_run(make_dataset([make_task(1, input="[[fault:no_usage]]")]))
     work_on_run_once(run.pk)
     page = text(client.get(f"/runs/{run.pk}/").content.decode())
-    assert "Tokens, model unknown the endpoint does not report them all" in page
+    assert "Tokens, model Unknown The endpoint does not report tokens for every response." in page
     assert "Cost, model unknown" in page

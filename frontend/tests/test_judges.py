@@ -51,7 +51,7 @@ def test_with_a_canvas_set_the_page_has_a_form_with_the_defaults_of_the_request(
     fields: Any = CalibrationRequest().fields
     for name in ("questions", "repeats", "concurrency", "seed"):
         assert re.search(rf'name="{name}" value="{fields[name].default}"', html), name
-    assert "up to 1\u202f000 requests to the judge" in html
+    assert "up to 1,000 requests to the judge" in html
 
 
 def test_the_list_shows_a_calibration_in_each_state(client: Client) -> None:
@@ -84,7 +84,7 @@ def test_a_completed_calibration_shows_all_that_was_found(client: Client) -> Non
     for row in found.verdicts:
         assert f"{row.truth} {' '.join(str(answers) for _, answers in row.counts)} {row.total}" in read
     assert f"{found.spread.deviation:.3f}" in read
-    assert "$0.2500" in read
+    assert "$0.25" in read
     assert f"{found.errors} without a verdict" in read
     assert html.count("data-chart") == 2
 
@@ -298,7 +298,7 @@ def test_a_run_judged_by_itself_is_marked(client: Client) -> None:
     itself = make_scored_run(metrics=["correctness"], model="loop/model", judge_model="loop/model", self_judged=True)
     other = make_scored_run(itself.dataset, metrics=["correctness"], model="loop/model", judge_model="loop/judge")
     html = page(client, f"/runs/{itself.pk}/")
-    assert '<span class="tag">judged by itself</span>' in html
+    assert '<span class="tag">Self-judged</span>' in html
     assert "This run is judged by itself" in html
     assert "judged by itself" not in page(client, f"/runs/{other.pk}/")
 
@@ -315,7 +315,7 @@ def test_hostile_words_of_a_judge_are_inert(client: Client) -> None:
         for dangerous in ("<script>alert", "<img src=x", "<a href='javascript:"):
             assert dangerous not in html, address
         assert not re.search("[\u202e\x1b]", without_fields(html)), address
-    assert b"<script" not in client.get(f"{url(done)}charts/wordings.svg").content
+    assert b"<script" not in client.get(f"{url(done)}charts/phrasings.svg").content
 
 
 def test_five_megabytes_of_a_judge_make_no_page_heavy(client: Client) -> None:

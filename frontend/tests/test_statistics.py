@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import score
 from benchmarks.services.runs.sizing import size_for
 from benchmarks.services.runs.start import start_run
@@ -57,8 +58,8 @@ def test_the_page_of_a_canvas_run_tells_what_the_api_tells(canvases: Dataset, cl
     assert len(corrected["groups"]) == 6
     for row in corrected["groups"]:
         name = row["group"].replace("_", " ")
-        assert f"{name} {score(row['guess'])} {shown(row['raw'])} {shown(row['corrected'])}" in page
-    assert f"Average of the classes {shown(corrected['average'])}" in page
+        assert f"{sentence_case(name)} {score(row['guess'])} {shown(row['raw'])} {shown(row['corrected'])}" in page
+    assert f"Average of task classes {shown(corrected['average'])}" in page
     for one in told["thresholds"]:
         assert threshold_sentence(one["threshold"], one["low"], one["high"], one["note"]) in page
     repeats = told["reliability"]["task_score"]
@@ -73,15 +74,15 @@ def test_the_mean_corrected_for_guessing_stands_beside_the_raw_one(canvases: Dat
     corrected = shown(run.summary["chance"]["task_score"]["average"])
     head = words(client, f"/runs/{run.pk}/status/")
     assert f"{raw} n = {run.total}" in head
-    assert f"corrected for guessing {corrected}" in head
+    assert f"above guessing {corrected}" in head
     board = words(client, f"/leaderboard/?dataset={canvases.slug}")
-    assert "Corrected for guessing" in board
+    assert "Above guessing" in board
     assert f"{raw} {run.total} {corrected}" in board
 
 
 def test_a_leaderboard_without_a_guess_rate_has_no_such_column(client: Client) -> None:
     run = make_scored_run()
-    assert "orrected for guessing" not in words(client, f"/leaderboard/?dataset={run.dataset.slug}")
+    assert "bove guessing" not in words(client, f"/leaderboard/?dataset={run.dataset.slug}")
 
 
 def test_a_run_leads_to_its_comparison_with_the_latest_runs_of_the_same_dataset(client: Client) -> None:
@@ -119,11 +120,12 @@ def test_an_adaptive_run_names_its_intervals_and_why_it_stopped(canvases: Datase
     run.refresh_from_db()
     found = run.summary["adaptive"]
     page = words(client, f"/runs/{run.pk}/")
-    assert f"{found['canvases']} canvases of at most 200: {found['reason']}. The target was reached" in page
+    assert f"{found['canvases']} of at most 200 canvases: {found['reason']}. Target half-width" in page
+    assert "for every number of shapes: reached." in page
     assert "(confidence sequences)" in page
     for row in found["strata"]:
         assert f"{row['n_shapes']} {row['asked']} {shown(row)}" in page
-    assert f"All alike {found['canvases']} {shown(found['overall'])}" in page
+    assert f"Average of all numbers of shapes {found['canvases']} {shown(found['overall'])}" in page
 
 
 def test_a_contamination_check_is_started_from_the_page_and_told_there(canvases: Dataset, client: Client) -> None:
@@ -146,7 +148,7 @@ def test_a_contamination_check_is_started_from_the_page_and_told_there(canvases:
 def test_a_run_without_any_of_it_has_no_such_section(client: Client) -> None:
     run = make_scored_run()
     page = words(client, f"/runs/{run.pk}/")
-    assert "What the scores mean" not in page
+    assert "Above guessing" not in page
     assert "Check for contamination" not in page
 
 
@@ -157,7 +159,7 @@ def test_the_launch_form_tells_how_large_a_run_has_to_be(client: Client, address
     response = client.post(address, {**request, "do": "size", "to_see": "5", "power": "0.9", "discordance": "0.2"})
     expected = size_for(request, 0.05, power=0.9, discordance=0.2)
     page = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", response.content.decode())))
-    assert f"{expected.needed} , {expected.assuming}. {expected.available}." in page
+    assert f"{expected.needed} {expected.available} {expected.assuming}" in page
     assert not Run.objects.exists()
 
 
@@ -165,7 +167,7 @@ def test_a_size_that_cannot_be_is_said_at_its_field(client: Client) -> None:
     make_dataset(3)
     sent = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"], "to_see": "60"}
     page = client.post("/runs/new/size/", sent).content.decode()
-    assert "Before this can be told" in page
+    assert "To calculate the size, fix the following" in page
     assert "at most the discordance of 0.3" in page
 
 

@@ -30,8 +30,8 @@ def at_work(run: Run, name: str, slots: int = 8) -> None:
 
 def test_without_a_worker_it_says_what_to_do(client: Client) -> None:
     text = text_of(client)
-    assert "Workers alive 0" in text
-    assert "No worker is there, so no run goes on." in text
+    assert "Active workers 0" in text
+    assert "No worker is active, so runs do not progress." in text
 
 
 def test_it_shows_who_works_on_what(client: Client) -> None:
@@ -40,11 +40,11 @@ def test_it_shows_who_works_on_what(client: Client) -> None:
     at_work(run, "alpha:1:token")
     workers.report("beta:2:token", threads=8)
     text = text_of(client)
-    assert "Workers alive 2 1 at work" in text
-    assert "Jobs at a time 12" in text
-    assert "Results that wait 60" in text
-    assert f"alpha:1 run {run.pk} 8 4" in text
-    assert "beta:2 waits for work" in text
+    assert "Active workers 2 1 busy" in text
+    assert "Job slots 12" in text
+    assert "Pending results 60" in text
+    assert f"alpha:1 Run {run.pk} 8 4" in text
+    assert "beta:2 Idle" in text
     assert "token" not in text
 
 
@@ -52,14 +52,14 @@ def test_a_worker_that_is_silent_is_told_as_such(client: Client) -> None:
     workers.report("gone:1:token", threads=4)
     Worker.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=10))
     text = text_of(client)
-    assert "Workers alive 0" in text
-    assert "gone:1 silent" in text
+    assert "Active workers 0" in text
+    assert "gone:1 No heartbeat" in text
 
 
 def test_it_tells_how_long_the_oldest_run_waits(client: Client) -> None:
     run = make_run(model="baseline/reference")
     Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(minutes=5))
-    assert "waits for 5 min" in text_of(client)
+    assert "waiting for 5 min" in text_of(client)
 
 
 def test_its_queries_do_not_grow_with_the_workers(client: Client) -> None:

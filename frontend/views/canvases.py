@@ -66,10 +66,10 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "shape_counts": range(found.shapes_low, found.shapes_high + 1),
         "tasks": found.task_classes,
         "answers": reads.answers_of(found, filters.task) if filters.task else [],
-        "runs": reads.runs_on(found),
-        "outcomes": Outcome.values,
+        "runs": [(pk, f"Run {pk}: {model}") for pk, model in reads.runs_on(found)],
+        "outcomes": Outcome.choices,
         "may_launch": may_launch(request.user),
-        "crumbs": [("Canvases", reverse("frontend:canvases")), (found.name, None)],
+        "crumbs": [("Canvas sets", reverse("frontend:canvases")), (found.name, None)],
     }
     return render(request, "frontend/canvases/gallery.html", context)
 
@@ -92,9 +92,9 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
         "previous": None if before is None else reverse("frontend:canvas", args=(slug, before)),
         "following": None if after is None else reverse("frontend:canvas", args=(slug, after)),
         "crumbs": [
-            ("Canvases", reverse("frontend:canvases")),
+            ("Canvas sets", reverse("frontend:canvases")),
             (found.canvas_set.name, reverse("frontend:gallery", args=(slug,))),
-            (str(found), None),
+            (f"Canvas {index}", None),
         ],
     }
     return render(request, "frontend/canvases/canvas.html", context)
@@ -114,7 +114,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
         "set": found,
         "audit": found.audit,
         "crumbs": [
-            ("Canvases", reverse("frontend:canvases")),
+            ("Canvas sets", reverse("frontend:canvases")),
             (found.name, reverse("frontend:gallery", args=(slug,))),
             ("Audit", None),
         ],

@@ -18,7 +18,7 @@ from benchmarks.queries.statistics import Compared, common_metrics, compared_run
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.placed import placed
-from frontend.view_models import MetricRow, metric_row, run_rows
+from frontend.view_models import MetricRow, metric_row
 from frontend.views.assets import drawn
 
 OFFERED = 60
@@ -30,7 +30,8 @@ def compare(request: HttpRequest) -> HttpResponse:
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
     context: dict[str, object] = {
-        "chosen": run_rows(chosen),
+        "title": _title(chosen),
+        "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
         "offered": completed_runs(OFFERED),
         "metrics": [metric_row(name) for name in metrics],
@@ -49,6 +50,8 @@ def compare(request: HttpRequest) -> HttpResponse:
             "family_size": found[0].family_size,
             "against": against,
             "other": other,
+            "others": [(run.pk, f"Run {run.pk}: {run.model_label}") for run in chosen[1:]],
+            "compare_with": f"Compare run {chosen[0].pk} with",
             "show": show,
             "choices": _choices(labels(chosen), chosen[0], other),
             "page": _page(request, chosen[0], other, metric, show),
@@ -65,6 +68,13 @@ def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
     if len(chosen) > 1 and metric:
         found = [_deltas(chosen, _against_first(compared_runs(chosen), metric), metric)]
     return drawn(request, found, name, form)
+
+
+def _title(chosen: Sequence[Run]) -> str:
+    """``a and b on basic-coding``, or the number of runs where more are compared or no dataset is common."""
+    if len({run.dataset_id for run in chosen}) == 1 and len(chosen) == 2:
+        return f"{chosen[0].model_label} and {chosen[1].model_label} on {chosen[0].dataset.slug}"
+    return f"Compare {len(chosen)} runs" if len(chosen) > 1 else "Compare runs"
 
 
 def _chosen(request: HttpRequest) -> list[Run]:
@@ -100,10 +110,10 @@ def _other(request: HttpRequest, chosen: Sequence[Run]) -> Run:
 def _choices(labels: dict[int, str], first: Run, other: Run) -> list[tuple[str, str]]:
     a, b = labels[first.pk], labels[other.pk]
     return [
-        ("differ", "They differ"),
-        ("a_better", f"{a} right, {b} wrong or worse"),
-        ("b_better", f"{b} right, {a} wrong or worse"),
-        ("same", "They score the same"),
+        ("differ", "Scores differ"),
+        ("a_better", f"{a} scores higher"),
+        ("b_better", f"{b} scores higher"),
+        ("same", "Scores are equal"),
     ]
 
 

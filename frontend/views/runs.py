@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, Task
 from benchmarks.presentation.actions import allowed_actions
+from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.judges import latest_by_metric
@@ -58,7 +59,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "datasets": runnable_datasets(),
         "models": reads.models_used(),
-        "statuses": RunStatus.values,
+        "statuses": RunStatus.choices,
         "sorts": list(reads.SORTS),
         "may_launch": may_launch(request.user),
     }
@@ -91,8 +92,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "export_forms": forms_here(),
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
-        "outcomes_known": [*Outcome.values, "pending"],
-        "difficulties": Task.Difficulty.values,
+        "outcomes_known": [*Outcome.choices, ("pending", RESULT_STATE["pending"])],
+        "difficulties": Task.Difficulty.choices,
         "held_against": reads.runs_to_hold_against(found) if found.status in COMPLETED else [],
         "actions": allowed_actions(found) if may_launch(request.user) else {},
         "judge_trust": judge_trust(found, latest_by_metric(found.judge_model), examinable_metrics()),

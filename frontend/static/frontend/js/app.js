@@ -1,4 +1,4 @@
-// Small comforts. Every page works without them.
+// Conveniences. Every page works without them.
 (() => {
   "use strict";
 
@@ -20,7 +20,7 @@
     if (link) link.click();
   });
 
-  // A live run is announced when its status or its tenth of progress changes, not at every poll.
+  // Screen readers hear of a live run when its status or its tenth of progress changes, not at every poll.
   let announced = "";
   document.addEventListener("htmx:afterSwap", () => {
     const status = document.querySelector("[data-announce]");
@@ -29,11 +29,10 @@
     document.getElementById("announcer").textContent = announced;
   });
 
-  // The shape under the pointer is named below its canvas.
-  const tell = (event) => {
+  // The line below a canvas names the shape under the pointer.
+  document.addEventListener("pointerover", (event) => {
     const shape = event.target.closest?.(".canvas-shape");
-    const place = shape?.closest("[data-canvas]")?.querySelector("[data-told]");
-    if (place) place.textContent = `${shape.dataset.name} at (${shape.dataset.x}, ${shape.dataset.y})`;
-  };
-  document.addEventListener("pointerover", tell);
+    const line = shape?.closest("[data-canvas]")?.querySelector("[data-shape]");
+    if (line) line.textContent = `${shape.dataset.name} at (${shape.dataset.x}, ${shape.dataset.y})`;
+  });
 })();

@@ -1,11 +1,11 @@
-// Draws every [data-chart] from the Vega-Lite spec beside it, in the colours of the page.
+// Draws every [data-chart] from the Vega-Lite spec beside it, in the colors of the page.
 (() => {
   "use strict";
 
   const probe = document.createElement("span");
   probe.hidden = true;
 
-  const colour = (reference) => {
+  const color = (reference) => {
     probe.style.color = reference;
     return getComputedStyle(probe).color;
   };
@@ -17,12 +17,12 @@
         Object.entries(part).map(([key, value]) => [key, key === "data" ? value : resolved(value)]),
       );
     }
-    return typeof part === "string" && part.startsWith("var(--") ? colour(part) : part;
+    return typeof part === "string" && part.startsWith("var(--") ? color(part) : part;
   };
 
   const draw = (figure) => {
     const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-    // On a phone the names beside an axis leave half the width to what they name.
+    // On a phone, axis labels take at most two fifths of the width.
     spec.config.axis.labelLimit = Math.min(spec.config.axis.labelLimit, figure.clientWidth / 2.5);
     window
       .vegaEmbed(figure.querySelector(".chart-canvas"), resolved(spec), {
