@@ -12,6 +12,7 @@ from benchmarks.engine import calibrating
 from benchmarks.engine.canvas_sets import generation
 from benchmarks.engine.execution import dispatch
 from benchmarks.engine.execution.executor import STOPPING
+from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.tracing import carried, within
 
 
@@ -26,15 +27,15 @@ def work_on_run(self: Task[Any, Any], run_id: int) -> None:
     """Work one shift on a run: prepare it, ask, write down, close; then ring again for whatever is left."""
     close_old_connections()
     with within(_sent_with(self)):
-        for needed in dispatch.work_on_run_once(run_id, work_on_run.delay):
-            work_on_run.delay(needed)
+        if dispatch.work_on_run_once(run_id, work_on_run.delay):
+            work_on_run.delay(run_id)
 
 
 @shared_task(name="benchmarks.jobs.sweep")
 def sweep() -> None:
     """Find runs, canvas sets and calibrations that nobody works on, whatever died or got lost, and ring for each."""
     close_old_connections()
-    for run_id in dispatch.runs_without_worker():
+    for run_id in runs_without_worker():
         work_on_run.delay(run_id)
     for set_id in generation.idle_sets():
         draw_canvases.delay(set_id)

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import close_old_connections, connections
 
 from benchmarks.engine.execution.executor import STOPPING
-from benchmarks.engine.execution.sql import sample_noted_tables
+from benchmarks.engine.execution.sql import analyze_changed_tables
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
 from benchmarks.queries import schedules as schedule_reads
@@ -117,7 +117,7 @@ class EngineStep(bootsteps.StartStopStep):
             Rounds([(sweep, settings.SWEEP_SECONDS), (find_datasets, settings.FIND_DATASETS_SECONDS)]),
             Rounds([(follow_schedules, settings.SWEEP_SECONDS)]),
             Rounds([(send_due, POST_SECONDS)]),
-            Rounds([(sample_noted_tables, SAMPLE_SECONDS), (prune_old_texts, PRUNE_SECONDS)]),
+            Rounds([(analyze_changed_tables, SAMPLE_SECONDS), (prune_old_texts, PRUNE_SECONDS)]),
         ]
         for rounds in self.rounds:
             rounds.start()

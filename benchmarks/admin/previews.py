@@ -10,9 +10,8 @@ from django.utils.safestring import SafeString
 
 from benchmarks.admin.base import folded
 from benchmarks.dataset_format import TaskSpec, as_mapping
-from benchmarks.engine.execution.budget import Price
-from benchmarks.engine.execution.prompts import Prompt
-from benchmarks.engine.execution.questions import PromptBuilder
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.models import DatasetVersion, Run, Task
 
 
@@ -37,7 +36,7 @@ def prompt_of(
         representation=representation,
         few_shot=few_shot,
     )
-    return PromptBuilder(run, (), Price(None, None), Price(None, None)).prompt(task)
+    return PromptBuilder(run).prompt(task)
 
 
 def prompt_of_edit(task: TaskSpec, version: DatasetVersion) -> Prompt:

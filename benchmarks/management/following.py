@@ -10,8 +10,9 @@ from typing import TextIO
 
 from django.db import connection
 
-from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
+from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import LIVE, Run
 from benchmarks.queries.runs import run_status
 

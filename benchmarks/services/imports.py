@@ -20,7 +20,7 @@ from django.utils.text import slugify
 from benchmarks.dataset_format import DatasetSpec, validate_dataset_fields
 from benchmarks.dataset_format.files import SLUG
 from benchmarks.dataset_format.problems import printable
-from benchmarks.engine.execution.outcomes import failed_score, leading_value, outcome_of, score_of
+from benchmarks.engine.execution.scoring import failed_score, leading_value, outcome_of, score_of
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.archive import MOST_ZIP_BYTES
 from benchmarks.imports.formats import read_runs

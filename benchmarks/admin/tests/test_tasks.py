@@ -10,8 +10,7 @@ from django.test import Client
 
 from benchmarks.admin.tests.accounts import ADMIN, staff
 from benchmarks.dataset_format import TaskSpec, ToolUse
-from benchmarks.engine.execution.budget import Price
-from benchmarks.engine.execution.questions import PromptBuilder
+from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.models import Dataset, Run, Task
 from benchmarks.services.datasets.files import spec_of
 from tests.support.factories import make_dataset, make_task
@@ -296,7 +295,7 @@ def test_the_preview_of_an_unsaved_task_is_what_the_engine_would_send(admin_clie
 
     admin_client.post(address, {name: value for name, value in given.items() if name != "_preview"})
     run = Run(dataset_version=current(dataset), parameters={})
-    sent = PromptBuilder(run, (), Price(None, None), Price(None, None)).prompt(task_row(dataset))
+    sent = PromptBuilder(run).prompt(task_row(dataset))
     assert response.context["prompt"].hash == sent.hash()
     assert "&lt;script&gt;Ask&lt;/script&gt;" in response.content.decode()
     assert "<script>Ask" not in response.content.decode()

@@ -1,13 +1,20 @@
-"""What requests cost, in US dollars, from the configured prices. Unknown is ``None``, never 0."""
+"""What requests cost, and the most they can cost, in US dollars. An unknown cost is ``None``, never 0."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.conf import settings
 
-from benchmarks.providers.base import Message
+from benchmarks.engine.execution.work_items import Prompt
+from benchmarks.metrics.base import Item
+from benchmarks.models import Run
+
+JUDGE_MAX_TOKENS = 2_048
+JUDGE_FRAME_TOKENS = 6_000
+"""An upper bound on what a judge's instructions add to a task's own texts."""
+MAX_TOOL_STEPS = 5
+"""Requests per task with tools, if the run does not set ``max_tool_steps``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,7 @@ class Price:
         return self.per_token_in is not None and self.per_token_out is not None
 
     def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
-        """``None`` where the price or a token count is unknown; a free model costs 0 whatever its counts."""
+        """``None`` if the price or a token count is unknown; a free model costs 0 whatever its counts."""
         if self.per_token_in is None or self.per_token_out is None:
             return None
         if self.per_token_in == 0 and self.per_token_out == 0:
@@ -33,12 +40,48 @@ class Price:
 
 
 def price_of(model: str) -> Price:
+    """The configured price of the model named ``provider/model``."""
     known = settings.CODEFORGE.model(model)
     per_million = (known.input_per_million, known.output_per_million)
     tokens_in, tokens_out = (None if price is None else price / 1e6 for price in per_million)
     return Price(tokens_in, tokens_out)
 
 
-def most_tokens(messages: Iterable[Message]) -> int:
-    """An upper bound on the tokens of a prompt: a byte-level tokeniser never makes more tokens than bytes."""
-    return sum(len(str(message.get("content") or "").encode()) + 16 for message in messages)
+def tool_steps(run: Run) -> int:
+    """The most requests that one task with tools may take."""
+    return int(run.parameters.get("max_tool_steps", MAX_TOOL_STEPS))
+
+
+class WorstCase:
+    """The most that the requests of one run can cost; 0 for a run without a budget.
+
+    The bounds hold whatever the model does: a byte-level tokenizer never makes more tokens than bytes, and
+    ``max_tokens`` bounds every reply. A run with a budget has known prices and ``max_tokens``; its request checks that.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._price = price_of(run.model)
+        self._judge_price = price_of(run.judge_model or run.model)
+
+    def asking(self, prompt: Prompt) -> float:
+        """The most that a question can cost until it is answered."""
+        if self._run.budget_usd is None:
+            return 0.0
+        steps = tool_steps(self._run) if prompt.tools else 1
+        max_out = self._run.parameters["max_tokens"]
+        # 16 tokens cover the frame of a message. With every step of tools, the replies before it are sent again.
+        tokens_in = sum(len(str(message.get("content") or "").encode()) + 16 for message in prompt.messages)
+        tokens_in += len(str(prompt.tools)) + (steps - 1) * max_out
+        return steps * (self._price.cost(tokens_in, max_out) or 0.0)
+
+    def judging(self, item: Item, n_metrics: int) -> float:
+        """The most that judging one answer with so many judged metrics can cost."""
+        if self._run.budget_usd is None or not n_metrics:
+            return 0.0
+        answer = self._run.parameters.get("max_tokens") or len(item.actual_output.encode())
+        texts = (item.input, item.expected_output, *item.context)
+        tokens_in = JUDGE_FRAME_TOKENS + answer + sum(len(text.encode()) for text in texts)
+        # A metric asks at most once for each passage of the context, and three times more.
+        calls = n_metrics * (len(item.context) + 3)
+        return calls * (self._judge_price.cost(tokens_in, JUDGE_MAX_TOKENS) or 0.0)

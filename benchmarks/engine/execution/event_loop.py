@@ -1,6 +1,6 @@
-"""The one event loop of a worker process, on a thread of its own.
+"""The event loop of a worker process, on a thread of its own.
 
-All shifts of a worker share it, and with it connections and limits; the threads that run jobs keep the books meanwhile.
+All executors of a worker share it, and with it connections and limits. Their own threads meanwhile use the database.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 SWITCH_SECONDS = 0.0005
-"""For how long a busy thread keeps the interpreter while others want it.
+"""How long a busy thread keeps the interpreter while others want it.
 
-A clerk lets go of it at each message to the database, and would otherwise wait up to 5 ms for the loop to hand it back,
-a dozen times a batch.
+An executor releases it at each message to the database. With the default of 5 ms it would wait that long for the loop
+to hand it back, a dozen times per batch.
 """
 
 
@@ -33,7 +33,7 @@ class EngineLoop:
         return asyncio.run_coroutine_threadsafe(coroutine, self._running())
 
     def call(self, function: Callable[..., object], *args: Any) -> None:
-        """Call a plain function on the loop, soon."""
+        """Schedule a plain function on the loop. Functions run in the order of their calls."""
         self._running().call_soon_threadsafe(function, *args)
 
     def _running(self) -> asyncio.AbstractEventLoop:
@@ -48,7 +48,7 @@ class EngineLoop:
 def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
-    except ImportError:  # it has no build for every platform; the standard loop serves there
+    except ImportError:  # it has no build for every platform
         return asyncio.new_event_loop()
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop

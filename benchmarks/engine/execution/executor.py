@@ -1,333 +1,357 @@
-"""The bookkeeping side of a shift: claims results, hands them to the lanes, writes down what comes back.
+"""Execute one run lease: claim results, build prompts, send requests, score and store what comes back.
 
-The clerk is the thread of the Celery job, so every database call is a plain one; the lanes live on the engine loop.
-Both talk through two queues. When the database goes away the clerk keeps what was answered and waits for it.
+Runs in the thread of the Celery job, so all database calls are synchronous. Requests run on the worker's event loop
+(``RequestPool``); a queue in each direction connects both. While the database is unavailable, finished answers stay in
+memory.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from django.db.models import Q
 
 from benchmarks.engine import lease as leases
-from benchmarks.engine.execution import lifecycle, reply_cache, result_store
-from benchmarks.engine.execution.budget import price_of
+from benchmarks.engine.execution import lifecycle, reply_cache
+from benchmarks.engine.execution.budget import WorstCase, tool_steps
 from benchmarks.engine.execution.db_retry import all_then_each, retry_db
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.model_clients import model_client
-from benchmarks.engine.execution.outcomes import Unforeseen, broken_metric, is_deferred, metrics_of
-from benchmarks.engine.execution.prompts import Prompt
-from benchmarks.engine.execution.questions import PromptBuilder
-from benchmarks.engine.execution.request_pool import Abandoned, RequestPool, RequestSettings, Said
-from benchmarks.engine.execution.result_store import ResultStore, Scored, Work
-from benchmarks.engine.execution.scoring import Scorer
-from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJudge
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.request_pool import Aborted, Finished, RequestPool, RequestSettings
+from benchmarks.engine.execution.result_store import ResultStore, Work
+from benchmarks.engine.execution.scoring import InternalError, Scorer, broken_metric, is_deferred, metrics_of
+from benchmarks.engine.execution.work_items import Answer, Judged, Prompt, Question, Scored, ToJudge
 from benchmarks.metrics.base import Item
 from benchmarks.models import LIVE, Lease, ResultState, Run, RunStatus, Score
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-LOOK_SECONDS = 0.5
+CHECK_SECONDS = 0.5
 GATHER_SECONDS = 0.01
-MOST_WRITTEN = 500
-MOST_CLAIMED = 500
+MAX_BATCH = 500
 AHEAD_SECONDS = 0.5
 GRACE_SECONDS = 5.0
-"""How long requests that are out may still be answered once a run was stopped or a worker is shutting down."""
-TURN_SECONDS = 5.0
-"""After so long a shift makes room for runs that wait, if there are any…"""
+"""How long requests in flight may still be answered once the run was stopped or the worker is shutting down."""
+YIELD_AFTER_SECONDS = 5.0
+"""After this time a lease gives its thread to a waiting run…"""
 CROWDED_SECONDS = 1.0
-"""…for so long that no worker can have had a thread to spare."""
+"""…that has waited for this time, so that no worker can have had a free thread."""
+SUMMARY_SECONDS = 2.0
 
-NOTHING = Item("", "", "")
+NO_ITEM = Item("", "", "")
 
 STOPPING = threading.Event()
-"""Set when the worker shuts down: shifts send nothing more and hand over."""
+"""Set when the worker shuts down: executors send nothing more and give back what they claimed."""
 
 
 class RunExecutor:
-    """One shift on one run, from its first claim to its last write."""
+    """Works on one run under one lease, from the first claim to the last write."""
 
     def __init__(self, run: Run, lease: Lease) -> None:
+        """Raises ``ValueError`` if the provider of the run's model or judge is not configured."""
         self.run = run
         self.lease = lease
         metrics = metrics_of(run)
-        price, judge_price = price_of(run.model), price_of(run.judge_model or run.model)
-        self.book = ResultStore(run.pk, lease, metrics, price, judge_price)
-        self.prompt_builder = PromptBuilder(run, metrics, price, judge_price)
-        self.scorer = Scorer(run, metrics, self.prompt_builder)
         self.deferred = {metric.name: metric for metric in metrics if is_deferred(metric)}
-        self.inbox: SimpleQueue[Said] = SimpleQueue()
-        asking = RequestSettings(run.parameters, run.parameters.get("max_tool_steps", 5))
-        judge = model_client(run.judge_model) if run.judge_model else None
-        memory = reply_cache.JudgeResponseCache(run.judge_model) if run.use_cache and run.repeats == 1 else None
-        self.slots = RequestPool(model_client(run.model), judge, asking, self.deferred, self.inbox, memory=memory)
-        self.is_shared = run.concurrency > lease.slots
-        self.under_way = 0
+        self.store = ResultStore(run, lease, metrics)
+        self.worst_case = WorstCase(run)
+        self.prompts = PromptBuilder(run)
+        self.scorer = Scorer(run, metrics, self.prompts, self.worst_case)
+        self.inbox: SimpleQueue[Finished] = SimpleQueue()
+        self.uses_cache = reply_cache.is_used_by(run)
+        self.pool = RequestPool(
+            model_client(run.model),
+            model_client(run.judge_model) if run.judge_model else None,
+            RequestSettings(run.parameters, tool_steps(run)),
+            self.deferred,
+            self.inbox,
+            judge_cache=reply_cache.JudgeResponseCache(run.judge_model) if self.uses_cache else None,
+        )
+        self.in_progress = 0
+        """Units that this lease has claimed and not stored; each comes back through the inbox exactly once."""
+        self.finished = 0
         self.sending = True
         self.exhausted = False
-        self.may_have_answered = True
+        self.answers_may_wait = True
         self.judge_has_judged = False
         self.out_of_budget = False
-        self.began = self.looked = time.monotonic()
+        self.began = self.checked = time.monotonic()
         self.crowded_since: float | None = None
-        self.abandon_at: float | None = None
-        self.finished = 0
-        self.summary_due = self.began + 2.0
+        self.abort_at: float | None = None
+        self.summary_due = self.began + SUMMARY_SECONDS
 
     def work(self) -> None:
-        """Work until nothing is left to claim, the run stops, or others need the worker."""
-        ENGINE_LOOP.call(self.slots.open, self.lease.slots)
+        """Work until nothing is left to claim, the run stops, or another run needs the thread."""
+        ENGINE_LOOP.call(self.pool.open, self.lease.slots)
         try:
             while True:
-                self._look_up()
-                if self.sending and self.under_way < self._ahead():
+                self._check()
+                if self.sending and self.in_progress < self._target():
                     self._claim()
-                if not self.under_way and (self.exhausted or not self.sending):
+                if not self.in_progress and (self.exhausted or not self.sending):
                     break
-                self._write(self._gather())
+                self._store(self._receive())
         finally:
-            ENGINE_LOOP.submit(self.slots.close()).result()
+            # Nothing may be sent for results that the released lease gives back.
+            ENGINE_LOOP.submit(self.pool.close()).result()
 
-    def _ahead(self) -> int:
-        """How many results to have claimed: all lanes busy, and half a second of work at the present rate.
+    # Claim and send.
 
-        Where several shifts share a run whose answers take more than a second, no more than the lanes hold: what one
-        has claimed ahead, others have idle lanes for, and the last round would be that one's alone.
+    def _target(self) -> int:
+        """How many results to have in progress: all slots busy, and half a second of work at the present rate.
+
+        If several leases share a run whose answers take more than a second, no more than the slots hold: what one lease
+        claims ahead, the others have idle slots for, and it would finish alone.
         """
+        slots = self.lease.slots
         rate = self.finished / max(time.monotonic() - self.began, 0.1)
-        if self.is_shared and rate < self.lease.slots:
-            return self.lease.slots
-        return self.lease.slots + max(self.lease.slots // 2, int(rate * AHEAD_SECONDS))
+        if self.run.concurrency > slots and rate < slots:
+            return slots
+        return slots + max(slots // 2, int(rate * AHEAD_SECONDS))
 
     def _claim(self) -> None:
-        ahead = self._ahead()
-        more = self.lease.slots // 2 if ahead > self.lease.slots else 0
-        room = min(ahead - self.under_way + more, MOST_CLAIMED)
+        """Claim stored answers that wait for their judge, else pending results, and submit what the budget covers."""
+        target = self._target()
+        # Half the slots on top make claims fewer and larger, unless other leases have a use for them.
+        extra = self.lease.slots // 2 if target > self.lease.slots else 0
+        limit = min(target - self.in_progress + extra, MAX_BATCH)
         self.exhausted = False
-        if self.may_have_answered:
-            if ids := self._persist(lambda: result_store.claim(self.lease, ResultState.ANSWERED, room)):
-                self._take_up_answered(ids)
+        if self.answers_may_wait:
+            if ids := self._retry(lambda: self.store.claim(ResultState.ANSWERED, limit)):
+                self._submit_answered(ids)
                 return
-            self.may_have_answered = bool(self.deferred)
-        ids = self._persist(lambda: result_store.claim(self.lease, ResultState.PENDING, room))
+            self.answers_may_wait = bool(self.deferred)  # another lease may still give some back
+        ids = self._retry(lambda: self.store.claim(ResultState.PENDING, limit))
         if not ids:
             self.exhausted = True
             return
-        questions, unaskable = all_then_each(
-            lambda some: self._persist(lambda: self.prompt_builder.questions(some)), ids
-        )
-        if unaskable:
-            self._record([_never_asked(result_id, error) for result_id, error in unaskable])
-        self._hand_out(self._afford(questions))
+        # One prompt that cannot be built is an error of its result alone.
+        questions, broken = all_then_each(lambda some: self._retry(lambda: self._questions(some)), ids)
+        if broken:
+            self._write_answers([_not_sent(result_id, error) for result_id, error in broken])
+        self._submit(self._within_budget([self._with_reserve(question) for question in questions]))
 
-    def _take_up_answered(self, ids: Sequence[int]) -> None:
-        """Go on with answers that a judge, or another metric that takes its time, has not scored yet."""
-        requests, broken = all_then_each(lambda some: self._persist(lambda: self.prompt_builder.to_judge(some)), ids)
-        scored = [Judged(replace(request, reserved_usd=0.0), {}) for request in requests if not request.metrics]
-        scored += [_never_judged(result_id, self.deferred, error) for result_id, error in broken]
-        if scored:
-            self._record_judged(scored)
-        self._hand_out(self._afford([request for request in requests if request.metrics]))
+    def _questions(self, ids: Sequence[int]) -> list[Question]:
+        questions = self.prompts.questions(ids)
+        return reply_cache.with_cached(self.run, questions) if self.uses_cache else questions
 
-    def _afford(self, units: list[Work]) -> list[Work]:
-        """Those of the units whose worst case fits the budget; the rest goes back, and with none the run pauses."""
+    def _with_reserve(self, question: Question) -> Question:
+        if self.run.budget_usd is None:
+            return question
+        asking = 0.0 if question.cached else self.worst_case.asking(question.prompt)
+        judged = sum(metric.judged for metric in self.deferred.values())
+        return replace(question, reserved_usd=asking + self.worst_case.judging(question.item, judged))
+
+    def _submit_answered(self, ids: Sequence[int]) -> None:
+        """Resume stored answers that a judge, or another deferred metric, has not scored yet."""
+        requests, broken = all_then_each(lambda some: self._retry(lambda: self.scorer.stored_to_judge(some)), ids)
+        # All their metrics may have a score by now: then they only have to be completed.
+        complete = [Judged(replace(request, reserved_usd=0.0), {}) for request in requests if not request.metrics]
+        complete += [self._not_judged(result_id, error) for result_id, error in broken]
+        if complete:
+            self._write_judged(complete)
+        self._submit(self._within_budget([request for request in requests if request.metrics]))
+
+    def _within_budget(self, units: list[Work]) -> list[Work]:
+        """Those of the units whose worst case fits the budget. The others are given back; without any, pause."""
         if self.run.budget_usd is None or not units:
             return units
-        idle = not self.under_way
-        fitting = self._persist(lambda: result_store.reserve_for(self.lease, units, idle=idle))
-        if not fitting and idle:
-            self._persist(self._pause)
+        idle = not self.in_progress
+        fitting = self._retry(lambda: self.store.reserve(units, idle=idle))
+        if not fitting and idle:  # otherwise answers in progress will free reservations
+            self._retry(self._pause)
         return fitting
 
     def _pause(self) -> None:
-        """Leave the run to the other shifts, whose reservations may become free; the last one pauses it."""
+        """Leave the run to its other leases, whose reservations may become free. The last one pauses the run."""
         self.sending = False
         self.out_of_budget = True
-        if Lease.objects.filter(run_id=self.run.pk).exclude(pk=self.lease.pk).exists():
+        if Lease.objects.filter(run=self.run).exclude(pk=self.lease.pk).exists():
             return
-        unknown = Run.objects.filter(Q(cost_usd=None) | Q(judge_cost_usd=None), pk=self.run.pk).exists()
-        reason = (
-            "The endpoint does not report the tokens it used, so what was spent is unknown and the budget of "
-            f"${self.run.budget_usd:g} cannot be held. Start the run again without a budget."
-            if unknown
-            else f"The budget of ${self.run.budget_usd:g} would not cover the next request at its worst. "
-            "Raise the budget to continue."
-        )
+        budget = f"The budget of ${self.run.budget_usd:g}"
+        if Run.objects.filter(Q(cost_usd=None) | Q(judge_cost_usd=None), pk=self.run.pk).exists():
+            reason = (
+                f"The endpoint does not report token usage, so the cost is unknown and the budget of "
+                f"${self.run.budget_usd:g} cannot be enforced. Start a new run without a budget."
+            )
+        else:
+            reason = f"{budget} does not cover the worst-case cost of the next request. Raise the budget to continue."
         lifecycle.pause(self.run.pk, reason)
 
-    def _hand_out(self, work: Sequence[Question] | Sequence[ToJudge]) -> None:
-        if not work:
-            return
-        self.under_way += len(work)
-        ENGINE_LOOP.call(self.slots.put, work)
+    def _submit(self, work: Sequence[Question] | Sequence[ToJudge]) -> None:
+        if work:
+            self.in_progress += len(work)
+            ENGINE_LOOP.call(self.pool.submit, work)
 
-    def _gather(self) -> list[Said]:
-        """What came in: wait a little for the first, then a moment for those right behind it."""
+    # Receive, score and store.
+
+    def _receive(self) -> list[Finished]:
+        """What came in: wait a little for the first, then a moment for those right behind it, to store in batches."""
         try:
-            gathered = [self.inbox.get(timeout=LOOK_SECONDS / 2)]
+            batch = [self.inbox.get(timeout=CHECK_SECONDS / 2)]
         except Empty:
             return []
         until = time.monotonic() + GATHER_SECONDS
-        while len(gathered) < MOST_WRITTEN and len(gathered) < self.under_way:
+        while len(batch) < min(MAX_BATCH, self.in_progress):
             try:
-                gathered.append(self.inbox.get(timeout=max(until - time.monotonic(), 0)))
+                batch.append(self.inbox.get(timeout=max(until - time.monotonic(), 0)))
             except Empty:
                 break
-        return gathered
+        return batch
 
-    def _write(self, gathered: list[Said]) -> None:
-        answers = [unit for unit in gathered if isinstance(unit, Answer)]
-        judged = [unit for unit in gathered if isinstance(unit, Judged)]
-        self.under_way -= sum(isinstance(unit, Abandoned) for unit in gathered)
+    def _store(self, batch: list[Finished]) -> None:
+        answers = [unit for unit in batch if isinstance(unit, Answer)]
+        judged = [unit for unit in batch if isinstance(unit, Judged)]
+        self.in_progress -= sum(isinstance(unit, Aborted) for unit in batch)
         if answers:
-            scored, unscorable = all_then_each(lambda some: [self.scorer.score(answer) for answer in some], answers)
-            scored += [_unstorable(answer, error) for answer, error in unscorable]
-            owned = self._record(scored)
-            self._finish(len(answers))
-            if self.sending:
-                self._hand_out([self.scorer.to_judge(s) for s in scored if _waits_for_judge(s, owned)])
+            scored, broken = all_then_each(lambda some: [self.scorer.score(answer) for answer in some], answers)
+            scored += [_not_stored(answer, error) for answer, error in broken]
+            # Stored before a judge is called: a judge that fails must not cost the answer again.
+            held = self._write_answers(scored)
+            self._mark_stored(len(answers))
+            if self.sending:  # otherwise they are given back as answered, and judged once the run is resumed
+                self._submit([self.scorer.to_judge(s) for s in scored if s.to_judge and s.result_id in held])
         if judged:
-            self._record_judged(judged)
-            self._finish(len(judged))
+            self._write_judged(judged)
+            self._mark_stored(len(judged))
         self._stop_if_broken()
 
-    def _record(self, scored: Sequence[Scored]) -> set[int]:
-        """Write answers down; one that the database does not take is an error of its result."""
-        owned, refused = all_then_each(lambda some: list(self._persist(lambda: self._written(some))), scored)
-        for one, error in refused:
-            self._persist(partial(self._written, [_unstorable(one.answer, error)]))
-        return set(owned)
+    def _write_answers(self, scored: Sequence[Scored]) -> set[int]:
+        """Store answers, and instead of one that the database rejects an error of its result; return those held."""
 
-    def _written(self, scored: Sequence[Scored]) -> set[int]:
-        return result_store.write_answers(self.book, scored)
+        def write(some: Sequence[Scored]) -> list[int]:
+            return list(self._retry(lambda: self.store.write_answers(some)))
 
-    def _record_judged(self, judged: Sequence[Judged]) -> None:
+        held, rejected = all_then_each(write, scored)
+        for rejected_one, error in rejected:
+            write([_not_stored(rejected_one.answer, error)])
+        return set(held)
+
+    def _write_judged(self, judged: Sequence[Judged]) -> None:
         def write(some: Sequence[Judged]) -> Sequence[Judged]:
-            self._persist(lambda: result_store.write_judged(self.book, some))
+            self._retry(lambda: self.store.write_judged(some))
             return some
 
-        _, refused = all_then_each(write, judged)
-        for one, error in refused:
-            write([_never_judged(one.request.result_id, self.deferred, error)])
+        _, rejected = all_then_each(write, judged)
+        for rejected_one, error in rejected:
+            write([self._not_judged(rejected_one.result_id, error)])
 
-    def _finish(self, count: int) -> None:
-        ENGINE_LOOP.call(self.slots.written, count)
-        self.under_way -= count
+    def _not_judged(self, result_id: int, error: Exception) -> Judged:
+        return Judged(ToJudge(result_id, NO_ITEM, ()), {name: broken_metric(error) for name in self.deferred})
+
+    def _mark_stored(self, count: int) -> None:
+        ENGINE_LOOP.call(self.pool.stored, count)
+        self.in_progress -= count
         self.finished += count
 
-    def _stop_if_broken(self) -> None:
-        """A bad key or a dead endpoint ends the run now, with its reason, not after a thousand tries.
+    # Stop, yield and report.
 
-        A judge that died after it had judged something does not: the run goes on and keeps every answer, the verdicts
-        that are missing are errors with the reason, and to retry them asks the judge alone.
+    def _stop_if_broken(self) -> None:
+        """Fail the run if its endpoint is dead or its key invalid: now and with the reason, not after every request.
+
+        A judge that fails after it has judged something does not stop the run. The answers are kept, the missing
+        verdicts are errors with their reason, and retrying them calls the judge alone.
         """
-        if self.abandon_at is not None:
+        if self.abort_at is not None:
             return
-        if reason := self.slots.breaker.tripped:
+        if reason := self.pool.breaker.tripped:
             self._fail(f"The model {self.run.model}: {reason}")
-        elif (reason := self.slots.judge_breaker.tripped) and not self._persist(self._has_verdicts):
+        elif (reason := self.pool.judge_breaker.tripped) and not self._retry(self._has_verdicts):
             self._fail(f"The judge {self.run.judge_model}: {reason}")
 
     def _has_verdicts(self) -> bool:
-        """Whether the judge has ever scored an answer of this run. Once it has, the question is not asked again."""
-        self.judge_has_judged = (
-            self.judge_has_judged
-            or Score.objects.filter(run=self.run.pk, value__isnull=False, judge__isnull=False).exists()
-        )
+        """Whether the judge has ever scored an answer of this run. Remembered, so that it costs one query."""
+        verdicts = Score.objects.filter(run=self.run.pk, value__isnull=False, judge__isnull=False)
+        self.judge_has_judged = self.judge_has_judged or verdicts.exists()
         return self.judge_has_judged
 
     def _fail(self, reason: str) -> None:
-        self._persist(lambda: lifecycle.fail(self.run.pk, reason))
+        self._retry(lambda: lifecycle.fail(self.run.pk, reason))
         self._stop()
 
-    def _look_up(self) -> None:
-        """Every half second: beat, see whether the run goes on, make room for others, refresh the summary."""
+    def _check(self) -> None:
+        """Every half second: renew the lease, see whether the run goes on, yield if needed, refresh the summary."""
         now = time.monotonic()
-        if now - self.looked < LOOK_SECONDS:
+        if now - self.checked < CHECK_SECONDS:
             return
-        self.looked = now
-        if self.abandon_at is None:
-            if self._must_stop():
+        self.checked = now
+        if self.abort_at is None:
+            if STOPPING.is_set() or not self._retry(self._may_continue):
                 self._stop()
-            elif self.sending and self._others_wait(now):
-                self._send_no_more(self.slots.drain)
-        elif now >= self.abandon_at:
-            ENGINE_LOOP.call(self.slots.abandon)
+            elif self.sending and self._should_yield(now):
+                # Unlike a stop, this has no deadline: what was sent ends in its own time, retries included.
+                self._send_no_more(self.pool.drain)
+        elif now >= self.abort_at:
+            ENGINE_LOOP.call(self.pool.abort)
         if now >= self.summary_due:
-            self._persist(lambda: refresh_summary(self.run.pk, self.lease))
+            self._retry(lambda: refresh_summary(self.run.pk, self.lease))
+            # A summary of a large run takes long: spend at most a twentieth of the time on it.
             took = time.monotonic() - now
-            self.summary_due = time.monotonic() + max(2.0, 20 * took)
+            self.summary_due = time.monotonic() + max(SUMMARY_SECONDS, 20 * took)
 
-    def _must_stop(self) -> bool:
-        return STOPPING.is_set() or not self._persist(lambda: leases.heartbeat(self.lease) and self._goes_on())
+    def _may_continue(self) -> bool:
+        """False once the lease was released, the run is no longer running, or it was deleted."""
+        running = Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING)
+        return leases.heartbeat(self.lease) and running.exists()
 
-    def _goes_on(self) -> bool:
-        return Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING).exists()
-
-    def _others_wait(self, now: float) -> bool:
-        """Whether runs wait for a thread, and this shift is among the oldest: one makes room for each of them."""
-        if now - self.began < TURN_SECONDS:
+    def _should_yield(self, now: float) -> bool:
+        """Whether runs wait for a thread and this lease is among the oldest: one yields for each waiting run."""
+        if now - self.began < YIELD_AFTER_SECONDS:
             return False
-        waiting = self._persist(Run.objects.filter(status__in=LIVE, leases=None).count)
+        waiting = self._retry(Run.objects.filter(status__in=LIVE, leases=None).count)
         if not waiting:
             self.crowded_since = None
             return False
         self.crowded_since = self.crowded_since or now
         if now - self.crowded_since < CROWDED_SECONDS:
             return False
-        making_room = waiting + int((now - self.crowded_since) / TURN_SECONDS)  # the oldest may take long to end
+        # The oldest may take long to end, so one more yields every few seconds.
+        yielding = waiting + int((now - self.crowded_since) / YIELD_AFTER_SECONDS)
         older = Lease.objects.filter(run__isnull=False, started_at__lt=self.lease.started_at)
-        return self._persist(older.count) < making_room
+        return self._retry(older.count) < yielding
 
     def _stop(self) -> None:
-        """End soon: nothing more is sent, and what is out has a grace period to be answered."""
-        self.abandon_at = time.monotonic() + GRACE_SECONDS
-        self._send_no_more(self.slots.stop_sending)
+        """Send nothing more; requests in flight have a grace period to be answered."""
+        self.abort_at = time.monotonic() + GRACE_SECONDS
+        self._send_no_more(self.pool.stop_sending)
 
-    def _send_no_more(self, on_the_loop: Callable[[], int]) -> None:
-        """What was not begun goes back when the shift ends."""
+    def _send_no_more(self, drop_queued: Callable[[], int]) -> None:
+        """Stop sending. Units that were dropped stay claimed until the lease is released and gives them back."""
 
-        async def taken_back() -> int:
-            return on_the_loop()
+        async def on_the_loop() -> int:
+            return drop_queued()
 
         self.sending = False
-        self.under_way -= ENGINE_LOOP.submit(taken_back()).result()
+        self.in_progress -= ENGINE_LOOP.submit(on_the_loop()).result()
 
-    def _persist(self, act: Callable[[], T]) -> T:
-        return retry_db(act, f"run {self.run.pk}")
-
-
-def _waits_for_judge(scored: Scored, owned: set[int]) -> bool:
-    return scored.to_judge and scored.answer.question.result_id in owned
+    def _retry(self, operation: Callable[[], T]) -> T:
+        return retry_db(operation, f"run {self.run.pk}")
 
 
-def _never_asked(result_id: int, error: Exception) -> Scored:
-    question = Question(result_id, 0, Prompt(()), NOTHING)
-    return Scored(Answer(question, None, (), error=Unforeseen("The question could not be put", error)), {}, False)
+def _not_sent(result_id: int, error: Exception) -> Scored:
+    question = Question(result_id, 0, Prompt(()), NO_ITEM)
+    failure = InternalError("The request could not be sent", error)
+    return Scored(Answer(question, None, (), error=failure), {}, to_judge=False)
 
 
-def _unstorable(answer: Answer, error: Exception) -> Scored:
-    """In place of an answer that the database, or a metric, does not take. Its texts may be why, so they go too."""
+def _not_stored(answer: Answer, error: Exception) -> Scored:
+    """Replaces an answer that the database, or a metric, rejects. Its texts may be the cause, so they go too."""
     failed = replace(
         answer,
         question=replace(answer.question, prompt=Prompt(()), cache_key=None),
         reply=None,
         messages=(),
         tool_calls=(),
-        error=Unforeseen("The answer could not be stored", error),
+        error=InternalError("The answer could not be stored", error),
         attempts=(),
     )
-    return Scored(failed, {}, False)
-
-
-def _never_judged(result_id: int, metrics: Iterable[str], error: Exception) -> Judged:
-    return Judged(ToJudge(result_id, NOTHING, ()), {name: broken_metric(error) for name in metrics})
+    return Scored(failed, {}, to_judge=False)

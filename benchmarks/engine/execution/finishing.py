@@ -1,9 +1,9 @@
-"""Ending a run: its last status, what was never asked, and its summary."""
+"""Finish a run: its last status, the results that were never sent, and its summary."""
 
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, OuterRef, QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.execution import adaptive, lifecycle
@@ -13,18 +13,22 @@ from benchmarks.engine.summary.verification import write_prompt_hash
 from benchmarks.models import COMPLETED, LIVE, Lease, Outcome, Result, ResultState, Run, RunStatus
 
 STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
-TO_DO = (ResultState.PENDING, ResultState.CLAIMED, ResultState.ANSWERED, ResultState.JUDGING)
+WAITING = (ResultState.PENDING, ResultState.ANSWERED)
+TO_DO = (*WAITING, ResultState.CLAIMED, ResultState.JUDGING)
+
+
+def results_in(states: tuple[ResultState, ...]) -> QuerySet[Result]:
+    """The results in these states of the run of the query around it."""
+    return Result.objects.filter(run=OuterRef("pk"), state__in=states).order_by()
 
 
 def close_if_over(run_id: int) -> bool:
-    """Complete a run of which nothing is left to do, or settle one that was stopped. False while it is worked on.
+    """Complete a run with nothing left to do, or settle one that was stopped. False while it is worked on.
 
-    The summary is written before a run completes, so whoever sees a completed run sees its final numbers. A run that
-    was stopped has none (``summarised_at`` is ``None``) from its settling until they are written, so that a sweep
-    makes up for a worker that dies between the two. A paused run keeps what is left, with the numbers so far. An
-    adaptive run that has not seen enough gets more to do instead.
+    A paused run keeps what is left, with the numbers so far. An adaptive run that needs more results gets them instead.
     """
     with transaction.atomic():
+        # The lock keeps new leases out while the results that are left are settled.
         run = Run.objects.select_for_update().filter(pk=run_id).first()
         if run is None or run.leases.exists():
             return False
@@ -32,11 +36,13 @@ def close_if_over(run_id: int) -> bool:
         if run.status in LIVE and (left or run.status != RunStatus.RUNNING):
             return False
         if left and run.status in STOPPED:
-            _mark_unasked(run)
+            _mark_unsent(run)
     if run.status in COMPLETED:
         return True
     if adaptive.extend(run_id):
         return False
+    # The summary comes before the status: whoever sees a completed run sees its final numbers. A worker that dies in
+    # between leaves a run that a sweep finds again: running with nothing to do, or stopped without ``summarized_at``.
     refresh_summary(run_id)
     if run.status == RunStatus.RUNNING:
         write_prompt_hash(run_id)
@@ -45,45 +51,45 @@ def close_if_over(run_id: int) -> bool:
     return run.status != RunStatus.PAUSED
 
 
-def _mark_unasked(run: Run) -> None:
-    """Whatever a stopped run did not ask, or did not get judged, is cancelled; resuming makes it pending again.
+def _mark_unsent(run: Run) -> None:
+    """Cancel the results of a stopped run that were not sent or not judged; resuming makes them pending again.
 
-    What was to be tried again keeps the error it had, and is an error as before.
+    A result that waited for a retry keeps the error it had, and counts as an error as before.
     """
     to_retry = run.results.filter(state__in=TO_DO, outcome__in=(Outcome.PROVIDER_ERROR, Outcome.JUDGE_ERROR))
     kept = to_retry.update(state=ResultState.ERROR, claimed_by=None)
-    counted = {"done": F("done") + kept, "errors": F("errors") + kept}
-    Run.objects.filter(pk=run.pk).update(summarized_at=None, **counted)
-    why = "The run was cancelled." if run.status == RunStatus.CANCELLED else "The run ended early."
-    run.results.filter(state__in=(ResultState.PENDING, ResultState.CLAIMED)).update(
-        state=ResultState.ERROR, outcome=Outcome.CANCELLED, error_kind="cancelled", error_message=why, claimed_by=None
-    )
-    run.results.filter(state__in=(ResultState.ANSWERED, ResultState.JUDGING)).update(
-        state=ResultState.ERROR,
-        outcome=Outcome.CANCELLED,
-        error_kind="unjudged",
-        error_message=f"{why} The answer is kept, its judge was not asked.",
-        claimed_by=None,
-    )
+    Run.objects.filter(pk=run.pk).update(summarized_at=None, done=F("done") + kept, errors=F("errors") + kept)
+    why = "The run was canceled." if run.status == RunStatus.CANCELLED else "The run ended early."
+    unjudged = f"{why} The answer is kept; the judge was not called."
+    for states, kind, message in (
+        ((ResultState.PENDING, ResultState.CLAIMED), "cancelled", why),
+        ((ResultState.ANSWERED, ResultState.JUDGING), "unjudged", unjudged),
+    ):
+        run.results.filter(state__in=states).update(
+            state=ResultState.ERROR,
+            outcome=Outcome.CANCELLED,
+            error_kind=kind,
+            error_message=message,
+            claimed_by=None,
+        )
+
+
+def reset_cancelled(run: Run) -> tuple[int, int]:
+    """Make canceled results pending, or answered where only the judge is missing; return how many of each."""
+    cancelled = Result.objects.filter(run=run, outcome=Outcome.CANCELLED)
+    fresh = {"outcome": "", "error_kind": "", "error_message": "", "claimed_by": None}
+    unjudged = cancelled.filter(error_kind="unjudged").update(state=ResultState.ANSWERED, **fresh)
+    unsent = cancelled.update(state=ResultState.PENDING, **fresh)
+    return unsent, unjudged
 
 
 def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
-    """Compute the run's numbers from its rows and keep them; those of a ``shift`` only while it is open.
-
-    Final numbers are computed when no shift is left, so a slow shift that was taken for dead cannot replace them.
-    """
+    """Compute the run's numbers from its rows and store them; with a lease only while it is held."""
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
         return
     summary, breakdown = summarize(run, live=lease is not None)
-    still = Run.objects.filter(pk=run_id) if lease is None else Run.objects.filter(pk=run_id, leases=lease.pk)
-    still.update(summary=summary, breakdown=breakdown, summarized_at=timezone.now())
-
-
-def cancelled_results(run: Run) -> tuple[int, int]:
-    """Make cancelled results pending, or answered where only their judge is missing; returns both counts."""
-    cancelled = Result.objects.filter(run=run, outcome=Outcome.CANCELLED)
-    fresh = {"outcome": "", "error_kind": "", "error_message": "", "claimed_by": None}
-    unjudged = cancelled.filter(error_kind="unjudged").update(state=ResultState.ANSWERED, **fresh)
-    unasked = cancelled.update(state=ResultState.PENDING, **fresh)
-    return unasked, unjudged
+    # Final numbers are computed when no lease is left. The condition keeps a slow executor whose lease has expired from
+    # replacing them with its numbers in between.
+    unchanged = Run.objects.filter(pk=run_id) if lease is None else Run.objects.filter(pk=run_id, leases=lease.pk)
+    unchanged.update(summary=summary, breakdown=breakdown, summarized_at=timezone.now())

@@ -9,39 +9,27 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.engine.webhooks.outbox import announce_run
-from benchmarks.models import LIVE, Run, RunStatus
+from benchmarks.models import COMPLETED, LIVE, TERMINAL, Run, RunStatus
 
 ALLOWED: dict[RunStatus, frozenset[RunStatus]] = {
-    RunStatus.PREPARING: frozenset({RunStatus.QUEUED}),
-    RunStatus.RUNNING: frozenset(
-        {
-            RunStatus.PREPARING,
-            RunStatus.PAUSED,
-            RunStatus.COMPLETED,
-            RunStatus.COMPLETED_WITH_ERRORS,
-            RunStatus.FAILED,
-            RunStatus.CANCELLED,
-        }
-    ),
     RunStatus.QUEUED: frozenset({RunStatus.FAILED, RunStatus.CANCELLED}),
+    RunStatus.PREPARING: frozenset({RunStatus.QUEUED}),
+    RunStatus.RUNNING: TERMINAL | {RunStatus.PREPARING, RunStatus.PAUSED},
     RunStatus.PAUSED: frozenset({RunStatus.RUNNING}),
-    RunStatus.COMPLETED: frozenset({RunStatus.RUNNING}),
-    RunStatus.COMPLETED_WITH_ERRORS: frozenset({RunStatus.RUNNING}),
+    **dict.fromkeys(COMPLETED, frozenset({RunStatus.RUNNING})),
     RunStatus.FAILED: LIVE,
     RunStatus.CANCELLED: LIVE | {RunStatus.PAUSED},
 }
-"""Status → the statuses a run may have had right before."""
+"""Status → the statuses that a run may have right before."""
 
 
 def move(run_id: int, to: RunStatus, *, only_from: Iterable[RunStatus] | None = None, **fields: Any) -> bool:
-    """Move the run to ``to``, setting ``fields`` with it. False where its status does not allow that (any more).
-
-    Whoever is to be told of it is owed the message from the same transaction on.
-    """
+    """Change the run's status to ``to``, with ``fields``. False if its present status does not allow that."""
     origins = ALLOWED[to] if only_from is None else ALLOWED[to] & frozenset(only_from)
     with transaction.atomic():
         moved = bool(Run.objects.filter(pk=run_id, status__in=origins).update(status=to, **fields))
         if moved:
+            # In the same transaction, so that a webhook is delivered exactly if the status changed.
             announce_run(run_id, to, fields.get("completed_at"))
     return moved
 
@@ -72,10 +60,10 @@ def pause(run_id: int, reason: str) -> bool:
 
 
 def reopen(run_id: int, only_from: Iterable[RunStatus]) -> bool:
-    """Back to work from an end or a pause. Only the services that say what will be done again call this."""
+    """Back to running from an end or a pause. Only the services that say what is sent or judged again call this."""
     return move(run_id, RunStatus.RUNNING, only_from=only_from, error_message="", completed_at=None)
 
 
 def requeue(run_id: int) -> bool:
-    """Back to the queue: a run that ended before its results were prepared."""
+    """Back to the queue: a run that ended before its results were created."""
     return move(run_id, RunStatus.QUEUED, error_message="", completed_at=None)

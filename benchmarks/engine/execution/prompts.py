@@ -1,42 +1,97 @@
-"""What is sent for a task: the messages, the tools offered, and a hash that proves later that nothing has changed.
+"""Build what is sent for a task: the messages, the tools offered and, for the image representation, the image.
 
-The prompt of a canvas question: the loader's text, and for the picture representation the picture itself.
+``PromptBuilder`` turns claimed results into questions. The same builder serves previews and the check that a run's
+prompts are unchanged, so what is shown is what is sent.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
-from benchmarks.models import Run, Task
-from benchmarks.providers.base import Message
+from benchmarks.engine.execution.sql import among
+from benchmarks.engine.execution.work_items import Prompt, Question
+from benchmarks.metrics.base import Item
+from benchmarks.models import Result, Run, Task
+from benchmarks.providers.base import BaselineContext, Message
 from tasks_app.canvas.picture import png
 from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import CanvasDocument, build_prompt
-from tasks_app.models import Canvas, Question
+from tasks_app.models import Canvas
 
 CONTEXT_HEADING = "Context:"
 SENT_PARAMETERS = ("temperature", "top_p", "max_tokens", "seed")
+_JSON_TYPES = (
+    (bool, "boolean"),  # before int, which it is a subclass of
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+    (dict, "object"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Messages in OpenAI chat form, tools as OpenAI function schemas, and the picture sent with them, if any."""
+class PromptBuilder:
+    """Builds the questions of one run."""
 
-    messages: tuple[Message, ...]
-    tools: tuple[Mapping[str, Any], ...] = ()
-    picture: Mapping[str, Any] | None = None
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.version = run.dataset_version
+        self._baseline: _BaselineAnswers | None = None
 
-    def hash(self) -> str:
-        """SHA-256 over what is sent, in one canonical writing."""
-        sent = {"messages": list(self.messages), "tools": list(self.tools)}
-        return hashlib.sha256(orjson.dumps(sent, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    def questions(self, ids: Sequence[int]) -> list[Question]:
+        """The questions of results, in order. Raises whatever building one of the prompts raises."""
+        if self.run.is_baseline and self._baseline is None:
+            self._baseline = _BaselineAnswers(self.run)
+        return [self._question(result) for result in self.results(ids)]
+
+    def results(self, ids: Sequence[int], *related: str) -> list[Result]:
+        """Results in order with their tasks, and with the canvases of canvas tasks."""
+        tables = ("task", *(("task__question__canvas",) if self.run.representation else ()), *related)
+        return list(Result.objects.filter(id__in=among(ids)).select_related(*tables).order_by("position"))
+
+    def prompt(self, task: Task) -> Prompt:
+        if task.question_id is not None:
+            return canvas_prompt(self.run, task)
+        return yaml_prompt(task.input, task.context, self._tools(task), self.run.parameters.get("system_prompt"))
+
+    def item(self, task: Task) -> Item:
+        """The task as metrics see it, without an answer."""
+        return Item(
+            input=task.input,
+            expected_output=task.expected_output,
+            actual_output="",
+            expected_tools=task.expected_tools,
+            tools_offered=bool(self._tools(task)),
+            context=task.context,
+            tests=task.tests,
+            schema=task.schema,
+            choices=task.choices,
+            pattern=task.pattern,
+            tolerance=task.tolerance,
+            group=task.group,
+        )
+
+    def _question(self, result: Result) -> Question:
+        task = result.task
+        return Question(
+            result_id=result.pk,
+            repeat=result.repeat,
+            prompt=self.prompt(task),
+            item=self.item(task),
+            tool_results={**self.version.tool_results, **task.tool_results},
+            baseline=self._baseline.context(task, result.repeat) if self._baseline else None,
+        )
+
+    def _tools(self, task: Task) -> Sequence[Mapping[str, Any]]:
+        """The task's own tools, else the dataset's, else schemas inferred from the expected calls."""
+        if task.tools is not None:
+            return list(task.tools)
+        return self.version.tools or inferred_tools(task.expected_tools)
 
 
 def yaml_prompt(
@@ -45,80 +100,47 @@ def yaml_prompt(
     """The prompt of a YAML task: numbered context passages first, then the input word for word."""
     passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(context, 1))
     text = f"{CONTEXT_HEADING}\n\n{passages}\n\n{task_input}" if passages else task_input
-    return Prompt(with_system(system_prompt, text), tuple(tools))
-
-
-def with_system(system_prompt: str | None, content: Any) -> tuple[Message, ...]:
-    user: Message = {"role": "user", "content": content}
-    return ({"role": "system", "content": system_prompt}, user) if system_prompt else (user,)
-
-
-def tools_offered(
-    task_tools: Sequence[Mapping[str, Any]] | None,
-    dataset_tools: Sequence[Mapping[str, Any]],
-    expected: Sequence[Mapping[str, Any]],
-) -> list[Mapping[str, Any]]:
-    """The task's own tools, else the dataset's, else schemas inferred from the expected calls."""
-    if task_tools is not None:
-        return list(task_tools)
-    return list(dataset_tools) or inferred_tools(expected)
+    return Prompt(_messages(system_prompt, text), tuple(tools))
 
 
 def inferred_tools(expected: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Function schemas that admit the expected calls: every argument seen, typed by its value, none required.
 
-    Nothing of a reference value goes into the schema, so the answer is not given away.
+    No reference value goes into a schema, so it does not give the answer away.
     """
-    properties: dict[str, dict[str, Any]] = {}
+    functions: dict[str, dict[str, Any]] = {}
     for call in expected:
-        seen = properties.setdefault(call["name"], {})
+        properties = functions.setdefault(call["name"], {})
         for argument, value in (call.get("args") or {}).items():
-            seen[argument] = {"type": _json_type(value)}
+            kind = next((name for cls, name in _JSON_TYPES if isinstance(value, cls)), "null")
+            properties[argument] = {"type": kind}
     return [
         {
             "type": "function",
-            "function": {"name": name, "parameters": {"type": "object", "properties": arguments}},
+            "function": {"name": name, "parameters": {"type": "object", "properties": properties}},
         }
-        for name, arguments in properties.items()
+        for name, properties in functions.items()
     ]
-
-
-def _json_type(value: Any) -> str:
-    for kinds, name in (
-        (bool, "boolean"),
-        (int, "integer"),
-        (float, "number"),
-        (str, "string"),
-        (list, "array"),
-        (dict, "object"),
-    ):
-        if isinstance(value, kinds):
-            return name
-    return "null"
 
 
 def canvas_prompt(run: Run, task: Task) -> Prompt:
-    """What is sent for a canvas question in the run's representation. The task comes with its question and canvas."""
+    """The prompt of a canvas question in the run's representation. The task comes with its question and canvas."""
     question = task.question
     assert question is not None, "only canvas tasks come here"
-    made = build_prompt(document_of(question), question.task_name, run.representation, run.few_shot)
-    system_prompt = run.parameters.get("system_prompt")
-    if not made.needs_image:
-        return Prompt(with_system(system_prompt, made.text))
-    drawn = _png_of(shapes_of(question.canvas))
-    content: list[dict[str, Any]] = [
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(drawn).decode()}},
-        {"type": "text", "text": made.text},
-    ]
-    picture = {"canvas": question.canvas_id, "sha256": hashlib.sha256(drawn).hexdigest()}
-    return Prompt(with_system(system_prompt, content), picture=picture)
-
-
-def document_of(question: Question) -> CanvasDocument:
-    """The canvas as the loader knows it, with this one question and its examples."""
-    canvas = question.canvas
+    shapes = shapes_of(question.canvas)
     asked = ((question.question, question.answer), *((text, answer) for text, answer in question.examples))
-    return CanvasDocument(shapes_of(canvas), canvas.descriptions, {question.task_name: asked})
+    document = CanvasDocument(shapes, question.canvas.descriptions, {question.task_name: asked})
+    built = build_prompt(document, question.task_name, run.representation, run.few_shot)
+    system_prompt = run.parameters.get("system_prompt")
+    if not built.needs_image:
+        return Prompt(_messages(system_prompt, built.text))
+    image = _png_of(shapes)
+    content: list[dict[str, Any]] = [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(image).decode()}},
+        {"type": "text", "text": built.text},
+    ]
+    picture = {"canvas": question.canvas_id, "sha256": hashlib.sha256(image).hexdigest()}
+    return Prompt(_messages(system_prompt, content), picture=picture)
 
 
 def shapes_of(canvas: Canvas) -> tuple[Shape, ...]:
@@ -128,7 +150,36 @@ def shapes_of(canvas: Canvas) -> tuple[Shape, ...]:
     )
 
 
+def _messages(system_prompt: str | None, content: Any) -> tuple[Message, ...]:
+    user: Message = {"role": "user", "content": content}
+    return ({"role": "system", "content": system_prompt}, user) if system_prompt else (user,)
+
+
 @lru_cache(maxsize=256)
 def _png_of(shapes: tuple[Shape, ...]) -> bytes:
-    """The task classes of one canvas ask about the same picture."""
+    """Cached, because the task classes of one canvas ask about the same image, one after the other."""
     return png(shapes)
+
+
+class _BaselineAnswers:
+    """The reference answers of comparable tasks of the version, for the random and the majority baseline."""
+
+    def __init__(self, run: Run) -> None:
+        self.seed = run.parameters.get("seed") or 0
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for group, answer in run.dataset_version.tasks.values_list("group", "expected_output").iterator():
+            counts[group][answer] += 1
+        self._choices = {group: tuple(sorted(answers)) for group, answers in counts.items()}
+        # Ties go to the first in alphabetical order, so the baseline is the same in every run.
+        self._majority = {
+            group: min(answers, key=lambda answer: (-answers[answer], answer)) for group, answers in counts.items()
+        }
+
+    def context(self, task: Task, repeat: int) -> BaselineContext:
+        return BaselineContext(
+            expected_output=task.expected_output,
+            expected_tools=task.expected_tools,
+            choices=task.choices or self._choices[task.group],
+            majority=self._majority[task.group],
+            salt=f"{self.seed}:{task.task_id}:{repeat}",
+        )

@@ -1,4 +1,4 @@
-"""The response cache, off unless a run asks for it: replies kept under the hash of everything that was sent."""
+"""The response cache, used by runs that request it: responses stored under the hash of everything that was sent."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from django.conf import settings
 from jsonschema import Draft202012Validator
 
 from benchmarks.engine.execution.prompts import SENT_PARAMETERS
-from benchmarks.engine.execution.work_items import Question
+from benchmarks.engine.execution.work_items import Answer, Question
 from benchmarks.models import CachedResponse, Run
 from benchmarks.providers.base import ChatReply, ChatRequest, ToolCall
 
 
+def is_used_by(run: Run) -> bool:
+    """Repeats measure how much a model varies, so a run with repeats never uses the cache."""
+    return run.use_cache and run.repeats == 1
+
+
 def with_cached(run: Run, questions: Sequence[Question]) -> list[Question]:
-    """The questions with their keys, and with the reply where one is kept."""
+    """The questions with their cache keys, and with the cached response if there is one. One query."""
     keyed = [replace(question, cache_key=key_of(run, question)) for question in questions]
-    kept = CachedResponse.objects.in_bulk([question.cache_key for question in keyed if question.cache_key])
+    stored = CachedResponse.objects.in_bulk([question.cache_key for question in keyed if question.cache_key])
     return [
-        replace(question, cached=reply_from(kept[question.cache_key].reply), reserved_usd=0.0)
-        if question.cache_key in kept
+        replace(question, cached=_reply_from(stored[question.cache_key].reply))
+        if question.cache_key in stored
         else question
         for question in keyed
     ]
@@ -38,32 +43,38 @@ def key_of(run: Run, question: Question) -> str:
         "prompt": question.prompt.hash(),
         "repeat": question.repeat,
     }
-    return _key(sent)
+    return _hash(sent)
 
 
-def reply_from(kept: Mapping[str, Any]) -> ChatReply:
-    calls = tuple(ToolCall(**call) for call in kept["tool_calls"])
-    return ChatReply(**{**kept, "tool_calls": calls, "notes": tuple(kept["notes"])})
+def store_responses(answers: Sequence[Answer]) -> None:
+    """Store the responses of questions with a cache key. Conversations with tools are not cached: they have many."""
+    fresh = [
+        CachedResponse(key=answer.question.cache_key, reply=asdict(answer.reply))
+        for answer in answers
+        if answer.question.cache_key and answer.reply and not answer.from_cache and not answer.tool_calls
+    ]
+    if fresh:
+        CachedResponse.objects.bulk_create(fresh, ignore_conflicts=True)
 
 
 class JudgeResponseCache:
-    """A judge's replies, kept under everything that was sent to it; one that is no verdict is not kept."""
+    """A judge's responses. Both methods wait for the database, so call them in a thread."""
 
     def __init__(self, judge_model: str) -> None:
         self._judge_model = judge_model
         self._endpoint = _endpoint(judge_model)
 
     def find(self, request: ChatRequest) -> str | None:
-        kept = CachedResponse.objects.filter(key=self._key(request)).values_list("reply", flat=True).first()
-        return None if kept is None else str(kept["text"])
+        stored = CachedResponse.objects.filter(key=self._key(request)).values_list("reply", flat=True).first()
+        return None if stored is None else str(stored["text"])
 
-    def keep(self, request: ChatRequest, reply: ChatReply) -> None:
+    def store(self, request: ChatRequest, reply: ChatReply) -> None:
+        """Store a response, unless it is no verdict: the judge is to be asked for that again."""
         if _is_verdict(reply.text, request.response_format):
             CachedResponse.objects.get_or_create(key=self._key(request), defaults={"reply": asdict(reply)})
 
     def _key(self, request: ChatRequest) -> str:
-        sent = {"judge": self._judge_model, "endpoint": self._endpoint, "request": asdict(request)}
-        return _key(sent)
+        return _hash({"judge": self._judge_model, "endpoint": self._endpoint, "request": asdict(request)})
 
 
 def _is_verdict(text: str, form: Mapping[str, Any] | None) -> bool:
@@ -74,10 +85,15 @@ def _is_verdict(text: str, form: Mapping[str, Any] | None) -> bool:
     return form is None or Draft202012Validator(form["json_schema"]["schema"]).is_valid(verdict)
 
 
+def _reply_from(stored: Mapping[str, Any]) -> ChatReply:
+    calls = tuple(ToolCall(**call) for call in stored["tool_calls"])
+    return ChatReply(**{**stored, "tool_calls": calls, "notes": tuple(stored["notes"])})
+
+
 def _endpoint(model: str) -> str | None:
     configured = settings.CODEFORGE.providers.get(model.partition("/")[0])
     return configured.base_url if configured else None
 
 
-def _key(sent: Mapping[str, Any]) -> str:
+def _hash(sent: Mapping[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(sent, option=orjson.OPT_SORT_KEYS)).hexdigest()

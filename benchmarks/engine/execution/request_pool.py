@@ -1,6 +1,6 @@
-"""The asking side of a shift: lanes on the event loop, each with one request in flight, and judging beside them.
+"""Keep the requests of one lease in flight: slots on the event loop that send questions, and others that judge answers.
 
-Lanes know no database. They take questions from one queue and put what came of them into the clerk's inbox.
+The pool knows no database. It takes units of work from two queues and puts what came of each into the executor's inbox.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
-from benchmarks.engine.execution.model_clients import Line, Model
-from benchmarks.engine.execution.outcomes import Unforeseen, broken_metric, score_of
+from benchmarks.engine.execution.budget import JUDGE_MAX_TOKENS
+from benchmarks.engine.execution.model_clients import Model, Slot
+from benchmarks.engine.execution.reply_cache import JudgeResponseCache
+from benchmarks.engine.execution.scoring import InternalError, broken_metric, score_of
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJudge
 from benchmarks.metrics.base import (
     DeterministicMetric,
@@ -34,159 +36,170 @@ from benchmarks.tracing import span
 logger = logging.getLogger(__name__)
 
 ACKNOWLEDGED = "ok"
-"""What a tool says whose result the dataset does not simulate."""
-JUDGE_MAX_TOKENS = 2_048
+"""The result of a tool that the dataset does not simulate."""
 SANDBOXES = asyncio.Semaphore(os.cpu_count() or 1)
-"""How many metrics of a worker may run other people's code at a time."""
+"""Limits how many metrics of a worker run code at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """A unit of work was broken off. Its result stays claimed until the lease is released and gives it back."""
+
+
+Finished = Answer | Judged | Aborted
+"""What the pool puts into the executor's inbox, one for each unit of work that was submitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """How one run asks: sent parameters and the most steps of a conversation with tools."""
+    """How one run asks: the parameters that are sent, and the most requests for a task with tools."""
 
     parameters: Mapping[str, Any]
-    max_tool_steps: int = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """A unit of work was broken off; its result stays claimed until the shift ends and gives it back."""
-
-
-Said = Answer | Judged | Abandoned
-"""Whatever lanes put into the clerk's inbox; each stands for one unit of work that was handed to them."""
-Act = Callable[[Any, Line], Awaitable[Answer | Judged]]
+    tool_steps: int
 
 
 class RequestPool:
-    """Runs on the engine loop: every method is called there."""
+    """Call every method on the event loop."""
 
     def __init__(
         self,
         model: Model,
         judge: Model | None,
-        asking: RequestSettings,
-        metrics: Mapping[str, Metric],
-        inbox: SimpleQueue[Said],
+        settings: RequestSettings,
+        deferred: Mapping[str, Metric],
+        inbox: SimpleQueue[Finished],
         *,
-        memory: Memory | None = None,
+        judge_cache: JudgeResponseCache | None = None,
     ) -> None:
         self.model = model
         self.judge = judge
-        self.asking = asking
-        self.metrics = metrics
+        self.settings = settings
+        self.deferred = deferred
         self.inbox = inbox
-        self.memory = memory
+        self.judge_cache = judge_cache
         self.breaker = Breaker()
         self.judge_breaker = Breaker()
         self._questions: asyncio.Queue[Question] = asyncio.Queue()
-        self._judging: asyncio.Queue[ToJudge] = asyncio.Queue()
-        self._lanes: dict[asyncio.Task[None], Line] = {}
-        self._unwritten = 0
-        self._most_unwritten = 0
+        self._to_judge: asyncio.Queue[ToJudge] = asyncio.Queue()
+        self._slots: dict[asyncio.Task[None], Slot] = {}
+        self._unstored = 0
+        self._max_unstored = 0
         self._room = asyncio.Event()
 
     def open(self, slots: int) -> None:
-        """Open as many lanes for questions, and as many for metrics that come later, if the run has such."""
-        self._most_unwritten = slots
+        """Open slots for questions, and as many for deferred metrics if the run has any.
+
+        Judging has slots of its own, so it overlaps with asking and neither starves the other.
+        """
+        self._max_unstored = slots
         for _ in range(slots):
-            self._open_lane(self._questions, self._answer)
-            if self.metrics:
-                self._open_lane(self._judging, self._judge)
+            self._open_slot(self._questions, self._answer)
+            if self.deferred:
+                self._open_slot(self._to_judge, self._judge)
 
-    def _open_lane(self, queue: asyncio.Queue[Any], act: Act) -> None:
-        line = Line()
-        self._lanes[asyncio.create_task(self._work(queue, act, line))] = line
+    def _open_slot(self, queue: asyncio.Queue[Any], process: Callable[[Any, Slot], Awaitable[Answer | Judged]]) -> None:
+        slot = Slot()
+        self._slots[asyncio.create_task(self._work(queue, process, slot))] = slot
 
-    def put(self, work: Sequence[Question | ToJudge]) -> None:
+    def submit(self, work: Sequence[Question | ToJudge]) -> None:
         for unit in work:
             if isinstance(unit, Question):
                 self._questions.put_nowait(unit)
             else:
-                self._judging.put_nowait(unit)
+                self._to_judge.put_nowait(unit)
 
-    def written(self, count: int) -> None:
-        """So many answers are safe in the database."""
-        self._unwritten -= count
+    def stored(self, count: int) -> None:
+        """Note that ``count`` more units are safe in the database."""
+        self._unstored -= count
         self._room.set()
 
     def drain(self) -> int:
-        """Begin nothing from now on: questions of which nothing was sent yet are broken off or taken back.
+        """Start nothing from now on; what was sent continues, with its retries.
 
-        Returns how many units of work were taken back; those broken off are said to be abandoned. The claims of both
-        end with the shift.
+        Returns how many queued units were dropped. A unit that a slot took, but for which nothing was sent yet, is
+        aborted and reported as such. The claims of both are given back with the lease.
         """
-        for lane, line in self._lanes.items():
-            if not line.begun:
-                lane.cancel()
-        return _emptied(self._questions) + _emptied(self._judging)
+        for task, slot in self._slots.items():
+            if not slot.started:
+                task.cancel()
+        return self._drop_queued()
 
     def stop_sending(self) -> int:
-        """Send nothing from now on, not even a retry. What was sent may still be answered; returns as above."""
-        for lane, line in self._lanes.items():
-            line.closed = True
-            if not line.requests:
-                lane.cancel()
-        return _emptied(self._questions) + _emptied(self._judging)
+        """Send nothing from now on, not even a retry; what is in flight may still be answered. Returns as above."""
+        for task, slot in self._slots.items():
+            slot.closed = True
+            if not slot.in_flight:
+                task.cancel()
+        return self._drop_queued()
 
-    def abandon(self) -> None:
+    def abort(self) -> None:
         """Break off what is in flight."""
-        for lane in self._lanes:
-            lane.cancel()
+        for task in self._slots:
+            task.cancel()
 
     async def close(self) -> None:
         """Break off what is in flight and wait until nothing runs."""
-        self.abandon()
-        await asyncio.gather(*self._lanes, return_exceptions=True)
+        self.abort()
+        await asyncio.gather(*self._slots, return_exceptions=True)
 
-    async def _work(self, queue: asyncio.Queue[Any], act: Act, line: Line) -> None:
+    def _drop_queued(self) -> int:
+        dropped = 0
+        for queue in (self._questions, self._to_judge):
+            while not queue.empty():
+                queue.get_nowait()
+                dropped += 1
+        return dropped
+
+    async def _work(
+        self, queue: asyncio.Queue[Any], process: Callable[[Any, Slot], Awaitable[Answer | Judged]], slot: Slot
+    ) -> None:
         while True:
-            line.begun = False
+            slot.started = False
             unit = await queue.get()
             try:
                 await self._wait_for_room()
-                said = await act(unit, line)
+                finished = await process(unit, slot)
             except asyncio.CancelledError:
-                self.inbox.put(Abandoned())
+                self.inbox.put(Aborted())  # the executor counts units, so none may end without a word
                 raise
-            self._unwritten += 1
-            self.inbox.put(said)
-            if isinstance(said, Judged) and said.broken_off:
+            self._unstored += 1
+            self.inbox.put(finished)
+            if isinstance(finished, Judged) and finished.aborted:
                 return
 
     async def _wait_for_room(self) -> None:
-        """Ask nothing more while as many answers wait to be written as there are lanes.
+        """Send nothing more while as many answers wait to be stored as there are slots.
 
-        It bounds what a killed worker can lose: what is in flight, and as much again.
+        This bounds what a killed worker can lose: what is in flight, and as much again.
         """
-        while self._unwritten >= self._most_unwritten:
+        while self._unstored >= self._max_unstored:
             self._room.clear()
             await self._room.wait()
 
-    async def _answer(self, question: Question, line: Line) -> Answer:
-        conversation = _Conversation(question, self.model, self.asking, line)
+    async def _answer(self, question: Question, slot: Slot) -> Answer:
+        conversation = _Conversation(question, self.model, self.settings, slot)
         try:
             with span("ask", codeforge__result=question.result_id):
-                answer = await conversation.hold()
+                answer = await conversation.run()
         except Exception as error:
             logger.exception("result %s: asking failed", question.result_id)
-            return conversation.ended(None, Unforeseen("Asking failed", error))
-        if not answer.from_cache:
+            return conversation.answer(None, InternalError("The request failed", error))
+        if not answer.from_cache:  # a cached response says nothing about the endpoint
             self.breaker.record(answer.error)
         return answer
 
-    async def _judge(self, request: ToJudge, line: Line) -> Judged:
-        """The scores; where the lane is broken off, those that were there by then, because they are paid for."""
+    async def _judge(self, request: ToJudge, slot: Slot) -> Judged:
+        """The scores. If the slot is cancelled, those that came before, because they are paid for."""
         scores: dict[str, Score] = {}
         for name in request.metrics:
-            judge = EngineJudge(self.judge, line, self.memory) if self.judge else None
+            judge = EngineJudge(self.judge, slot, self.judge_cache) if self.judge else None
             try:
-                scores[name] = await self._score(self.metrics[name], request, judge)
+                scores[name] = await self._score(self.deferred[name], request, judge)
             except asyncio.CancelledError:
                 spent = judge.spent if judge else JudgeUsage()
                 if not scores and not spent.calls:
                     raise
-                return Judged(request, scores, broken_off=True, unscored=(spent,))
+                return Judged(request, scores, aborted=True, unscored=(spent,))
         return Judged(request, scores)
 
     async def _score(self, metric: Metric, request: ToJudge, judge: EngineJudge | None) -> Score:
@@ -196,7 +209,7 @@ class RequestPool:
         assert isinstance(metric, JudgedMetric), "a metric is judged or deterministic"
         assert judge is not None, "runs with a judged metric have a judge"
         if reason := self.judge_breaker.tripped:
-            return judge_error(f"The judge {judge.model} was not asked any more: {reason}")
+            return judge_error(f"The judge {judge.model} was not called: {reason}")
         try:
             with span("judge", codeforge__result=request.result_id, codeforge__metric=metric.name):
                 score = await metric.judge(request.item, judge)
@@ -207,15 +220,8 @@ class RequestPool:
         return score
 
 
-def _emptied(queue: asyncio.Queue[Any]) -> int:
-    waiting = queue.qsize()
-    for _ in range(waiting):
-        queue.get_nowait()
-    return waiting
-
-
 def judge_failure(score: Score) -> ProviderError | None:
-    """The provider's error behind a judge error, where it was one, as the breaker wants it."""
+    """The provider's error behind a judge error, as the breaker takes it; ``None`` if it was another."""
     if "kind" not in score.detail:
         return None
     return ProviderError(
@@ -226,50 +232,46 @@ def judge_failure(score: Score) -> ProviderError | None:
     )
 
 
-class Memory(Protocol):
-    """A judge's replies that are kept. Both are called in threads, because they wait for a database."""
-
-    def find(self, request: ChatRequest) -> str | None: ...
-
-    def keep(self, request: ChatRequest, reply: ChatReply) -> None: ...
-
-
 class EngineJudge:
-    """The judge of judged metrics: the same limits, retries and connections as for answers."""
+    """The judge of judged metrics, with the same limits, retries and connections as answers have.
 
-    def __init__(self, model: Model, line: Line | None = None, memory: Memory | None = None) -> None:
+    ``spent`` sums up the replies that came, so they are counted even if the score they were for is aborted.
+    """
+
+    def __init__(self, model: Model, slot: Slot | None = None, cache: JudgeResponseCache | None = None) -> None:
         self._model = model
-        self._line = line or Line()
-        self._memory = memory
+        self._slot = slot or Slot()
+        self._cache = cache
         self.model = f"{model.provider.name}/{model.name}"
         self.spent = JudgeUsage()
-        """The replies that came, so that they are counted even where the score they were for is broken off."""
 
     async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
-        """Ask once, with retries. Raises ``ProviderError`` where no reply could be had. A kept reply costs nothing."""
+        """Ask once, with retries. Raises ``ProviderError`` if no reply came. A cached response costs nothing."""
+        form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}
         request = ChatRequest(
             model=self._model.name,
             messages=({"role": "user", "content": prompt},),
             temperature=0.0,
             max_tokens=JUDGE_MAX_TOKENS,
-            response_format=_json_form(schema) if schema else None,
+            response_format=form if schema else None,
         )
-        if self._memory and (kept := await asyncio.to_thread(self._memory.find, request)) is not None:
-            return self._heard(JudgeAnswer(kept, 0, 0))
+        if self._cache and (text := await asyncio.to_thread(self._cache.find, request)) is not None:
+            return self._counted(JudgeAnswer(text, 0, 0))
         try:
-            reply, _ = await self._line.ask(self._model, request)
+            reply, _ = await self._slot.send(self._model, request)
         except GaveUp as gave_up:
             failure = gave_up.error
         else:
-            answer = self._heard(JudgeAnswer(reply.text, reply.tokens_in, reply.tokens_out))
-            if self._memory:
-                await asyncio.to_thread(self._memory.keep, request, reply)
+            # Counted before the next await: it may be cancelled there, and the reply is paid for.
+            answer = self._counted(JudgeAnswer(reply.text, reply.tokens_in, reply.tokens_out))
+            if self._cache:
+                await asyncio.to_thread(self._cache.store, request, reply)
             return answer
-        # Raised out here: inside, its context would be the ``GaveUp`` whose cause it is, a circle in which DeepEval,
-        # looking through what caused an error, would go round for ever and hold up the event loop.
+        # Raised out here: inside the handler its context would be the ``GaveUp`` whose cause it is, a circle in which
+        # DeepEval, which walks the causes of an error, would loop forever and block the event loop.
         raise failure
 
-    def _heard(self, answer: JudgeAnswer) -> JudgeAnswer:
+    def _counted(self, answer: JudgeAnswer) -> JudgeAnswer:
         spent = self.spent
         self.spent = JudgeUsage(
             calls=spent.calls + 1,
@@ -279,18 +281,14 @@ class EngineJudge:
         return answer
 
 
-def _json_form(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}
-
-
 class _Conversation:
-    """One question, asked until the model answers: its tool calls get simulated results in between."""
+    """One question until the model answers it: its tool calls get simulated results in between."""
 
-    def __init__(self, question: Question, model: Model, asking: RequestSettings, line: Line) -> None:
+    def __init__(self, question: Question, model: Model, settings: RequestSettings, slot: Slot) -> None:
         self.question = question
         self.model = model
-        self.asking = asking
-        self.line = line
+        self.settings = settings
+        self.slot = slot
         self.messages: list[Message] = list(question.prompt.messages)
         self.calls: list[ToolCall] = []
         self.attempts: list[Attempt] = []
@@ -299,34 +297,35 @@ class _Conversation:
         self.tokens_out: int | None = 0
         self.duration_ms = 0.0
 
-    async def hold(self) -> Answer:
+    async def run(self) -> Answer:
         if self.question.cached is not None:
-            return replace(self.ended(self.question.cached), from_cache=True, tokens_in=0, tokens_out=0)
-        steps = self.asking.max_tool_steps if self.question.prompt.tools else 1
+            return replace(self.answer(self.question.cached), from_cache=True, tokens_in=0, tokens_out=0)
+        steps = self.settings.tool_steps if self.question.prompt.tools else 1
         try:
-            for step in range(1, steps + 1):
-                reply = await self._ask()
-                if not reply.tool_calls or step == steps:
-                    return self.ended(reply)
-                self._tell_results(reply)
+            reply = await self._send()
+            for _ in range(1, steps):
+                if not reply.tool_calls:
+                    break
+                self._add_tool_results(reply)
+                reply = await self._send()
         except GaveUp as gave_up:
             self.attempts += gave_up.attempts
-            return self.ended(None, gave_up.error)
-        raise AssertionError("the last step returns")
+            return self.answer(None, gave_up.error)
+        return self.answer(reply)
 
-    async def _ask(self) -> ChatReply:
-        sent = self.asking.parameters
+    async def _send(self) -> ChatReply:
+        parameters = self.settings.parameters
         request = ChatRequest(
             model=self.model.name,
             messages=self.messages,
-            temperature=sent.get("temperature"),
-            top_p=sent.get("top_p"),
-            max_tokens=sent.get("max_tokens"),
-            seed=sent.get("seed"),
+            temperature=parameters.get("temperature"),
+            top_p=parameters.get("top_p"),
+            max_tokens=parameters.get("max_tokens"),
+            seed=parameters.get("seed"),
             tools=self.question.prompt.tools,
             baseline=self.question.baseline,
         )
-        reply, attempts = await self.line.ask(self.model, request)
+        reply, attempts = await self.slot.send(self.model, request)
         self.attempts += attempts
         self.replies += 1
         self.calls += reply.tool_calls
@@ -335,8 +334,13 @@ class _Conversation:
         self.tokens_out = known_sum(self.tokens_out, reply.tokens_out)
         return reply
 
-    def _tell_results(self, reply: ChatReply) -> None:
-        self.messages.append(_said(reply))
+    def _add_tool_results(self, reply: ChatReply) -> None:
+        """Add the reply in the form in which endpoints take it back, and the results of its calls."""
+        calls = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.raw_arguments}}
+            for call in reply.tool_calls
+        ]
+        self.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
         for call in reply.tool_calls:
             result = self.question.tool_results.get(call.name, ACKNOWLEDGED)
             if call.malformed:
@@ -344,9 +348,8 @@ class _Conversation:
             text = result if isinstance(result, str) else orjson.dumps(result).decode()
             self.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
 
-    def ended(self, reply: ChatReply | None, error: ProviderError | None = None) -> Answer:
-        """What the conversation has come to, with all that was said and paid for on the way."""
-        tokens_in, tokens_out = (self.tokens_in, self.tokens_out) if self.replies else (None, None)
+    def answer(self, reply: ChatReply | None, error: ProviderError | None = None) -> Answer:
+        """What the conversation came to, with all that was sent, received and paid for on the way."""
         return Answer(
             question=self.question,
             reply=reply,
@@ -354,17 +357,8 @@ class _Conversation:
             tool_calls=tuple(self.calls),
             error=error,
             attempts=self.attempts,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
+            tokens_in=self.tokens_in if self.replies else None,
+            tokens_out=self.tokens_out if self.replies else None,
             duration_ms=self.duration_ms if self.replies else None,
             replies=self.replies,
         )
-
-
-def _said(reply: ChatReply) -> Message:
-    """A reply with tool calls, as the endpoint wants it back."""
-    calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.raw_arguments}}
-        for call in reply.tool_calls
-    ]
-    return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}

@@ -1,49 +1,142 @@
-"""Scores that need no judge, given in the worker as answers arrive, and what is left for a judge."""
+"""Score answers, and derive from the scores how a result ended. An error is an outcome of its own, never a score.
+
+Deterministic metrics are computed here, in the executor's thread. Metrics that call a judge or run code are deferred:
+the answer is stored first, and the request pool computes them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
-from benchmarks.engine.execution.outcomes import is_deferred, score_of
-from benchmarks.engine.execution.questions import PromptBuilder
-from benchmarks.engine.execution.result_store import Scored, finish_reason
-from benchmarks.engine.execution.work_items import Answer, ToJudge
+from django.conf import settings
+
+from benchmarks.engine.execution.budget import WorstCase
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.work_items import Answer, Scored, ToJudge
 from benchmarks.metrics.base import DeterministicMetric, Item, JudgedMetric, Metric, Score, ScoreStatus
-from benchmarks.models import Run
+from benchmarks.metrics.registered_metrics import metrics_with
+from benchmarks.models import Outcome, Result, Run
+from benchmarks.models import Score as StoredScore
+from benchmarks.providers.base import ProviderError, ToolCall
+from benchmarks.sandbox.sandbox import Sandbox
+
+logger = logging.getLogger(__name__)
+
+FAILED = (ScoreStatus.JUDGE_ERROR, ScoreStatus.METRIC_ERROR)
+REFUSALS = frozenset({"refusal", "content_filter"})
+MAX_ERROR_TEXT = 1_000
+
+
+def usable_metrics() -> dict[str, Metric]:
+    """Every registered metric as configured on this machine; ``unavailable`` says which cannot be computed here."""
+    return _metrics(settings.CODEFORGE.benchmark.code_tests)
+
+
+@cache
+def _metrics(code_tests: bool) -> dict[str, Metric]:
+    return metrics_with(Sandbox() if code_tests else None)
+
+
+def metrics_of(run: Run) -> list[Metric]:
+    """The run's metrics in its order: the first one that applies decides the outcome."""
+    known = usable_metrics()
+    return [known[name] for name in run.metrics]
+
+
+def is_deferred(metric: Metric) -> bool:
+    """Whether the metric is computed after the answer is stored, because it calls a judge or runs code."""
+    return metric.judged or metric.blocking
+
+
+class InternalError(ProviderError):
+    """An unexpected error on our side ended one result: its prompt could not be built, for example."""
+
+    def __init__(self, what: str, error: Exception) -> None:
+        super().__init__("unsupported", f"{what}: {_text_of(error)}")
+        self.kind = "internal"  # type: ignore[assignment]  # no provider raises this kind
+
+
+def score_of(metric: DeterministicMetric, item: Item) -> Score:
+    """The metric's score of the item. A metric that raises, which it must not, fails for this item alone."""
+    try:
+        return metric.score(item)
+    except Exception as error:
+        logger.exception("metric %s failed", metric.name)
+        return broken_metric(error)
+
+
+def broken_metric(error: Exception) -> Score:
+    """The score of a metric that raised."""
+    return Score(ScoreStatus.METRIC_ERROR, reason=f"The metric failed: {_text_of(error)}")
+
+
+def _text_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:MAX_ERROR_TEXT]
+
+
+def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> Outcome:
+    """The outcome of an answered result.
+
+    A judge or another metric that failed comes first, because it can be retried; then how the answer ended (refused,
+    cut off); then the verdict of the first metric that decides outcomes and applies to the task.
+    """
+    if failed_score(scores):
+        return Outcome.JUDGE_ERROR
+    if finish_reason in REFUSALS:
+        return Outcome.REFUSED
+    if finish_reason == "length":
+        return Outcome.TRUNCATED
+    for metric in metrics:
+        score = scores.get(metric.name)
+        if score is None or not metric.decides_outcome or score.status is ScoreStatus.NOT_APPLICABLE:
+            continue
+        return _verdict(metric, score)
+    return Outcome.ANSWERED
+
+
+def _verdict(metric: Metric, score: Score) -> Outcome:
+    if score.value is None:
+        return Outcome.UNPARSABLE
+    if score.value >= metric.passes_at:
+        return Outcome.CORRECT
+    return Outcome.WRONG if score.value <= metric.fails_at else Outcome.PARTIAL
+
+
+def failed_score(scores: Mapping[str, Score]) -> Score | None:
+    """The first score that failed through no fault of the answer."""
+    return next((score for score in scores.values() if score.status in FAILED), None)
+
+
+def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> float | None:
+    """The value of the run's first metric, by which results are sorted."""
+    score = scores.get(metrics[0].name) if metrics else None
+    return score.value if score else None
 
 
 class Scorer:
     """Scores the answers of one run."""
 
-    def __init__(self, run: Run, metrics: Sequence[Metric], prompt_builder: PromptBuilder) -> None:
+    def __init__(self, run: Run, metrics: Sequence[Metric], prompts: PromptBuilder, worst_case: WorstCase) -> None:
         self.run = run
         self.metrics = metrics
-        self.prompt_builder = prompt_builder
+        self.prompts = prompts
+        self.worst_case = worst_case
 
     def score(self, answer: Answer) -> Scored:
+        """Compute every metric that is not deferred."""
         if answer.error is not None:
             return Scored(answer, {}, to_judge=False)
         item = _answered(answer)
-        scores = {metric.name: score for metric in self.metrics if (score := self._now(metric, item))}
+        scores = {metric.name: score for metric in self.metrics if (score := self._score_now(metric, item))}
         left = [metric for metric in self.metrics if metric.name not in scores]
-        reserve = self.prompt_builder.judge_reserve(item, sum(metric.judged for metric in left))
+        reserve = self.worst_case.judging(item, sum(metric.judged for metric in left))
         return Scored(answer, scores, to_judge=bool(left), judge_reserve_usd=reserve)
 
-    def to_judge(self, scored: Scored) -> ToJudge:
-        answer = scored.answer
-        left = tuple(metric.name for metric in self.metrics if metric.name not in scored.scores)
-        return ToJudge(
-            answer.question.result_id,
-            _answered(answer),
-            left,
-            finish_reason(answer.reply),
-            scored.scores,
-            reserved_usd=scored.judge_reserve_usd,
-        )
-
-    def _now(self, metric: Metric, item: Item) -> Score | None:
-        """The score, where it can be given without a judge."""
+    def _score_now(self, metric: Metric, item: Item) -> Score | None:
         if not metric.applies_to(item):
             missing = ", ".join(sorted(name for name in metric.needs if not getattr(item, name)))
             return Score(ScoreStatus.NOT_APPLICABLE, reason=f"The task has no {missing}.")
@@ -53,14 +146,60 @@ class Scorer:
             return metric.decided_without_judge(item)
         return None
 
+    def to_judge(self, scored: Scored) -> ToJudge:
+        """The request to judge an answer that was just stored."""
+        answer = scored.answer
+        left = tuple(metric.name for metric in self.metrics if metric.name not in scored.scores)
+        return ToJudge(
+            answer.result_id,
+            _answered(answer),
+            left,
+            answer.finish_reason,
+            scored.scores,
+            reserved_usd=scored.judge_reserve_usd,
+        )
+
+    def stored_to_judge(self, ids: Sequence[int]) -> list[ToJudge]:
+        """The same for stored answers that no judge has scored yet, or whose judge failed.
+
+        Deterministic metrics without a score are computed on the way.
+        """
+        stored: dict[int, dict[str, Score]] = defaultdict(dict)
+        for score in StoredScore.objects.filter(result_id__in=ids).exclude(status__in=FAILED):
+            stored[score.result_id][score.metric] = Score(ScoreStatus(score.status), score.value, score.reason)
+        return [self._stored_to_judge(result, stored[result.pk]) for result in self.prompts.results(ids, "transcript")]
+
+    def _stored_to_judge(self, result: Result, known: Mapping[str, Score]) -> ToJudge:
+        item = _with_stored_answer(self.prompts.item(result.task), result)
+        missing = [metric for metric in self.metrics if metric.name not in known]
+        left = [metric for metric in missing if is_deferred(metric)]
+        rescored = {
+            metric.name: score_of(metric, item)
+            for metric in missing
+            if isinstance(metric, DeterministicMetric) and not is_deferred(metric)
+        }
+        reserve = self.worst_case.judging(item, sum(metric.judged for metric in left))
+        names = tuple(metric.name for metric in left)
+        return ToJudge(result.pk, item, names, result.finish_reason, known, rescored, reserve)
+
 
 def _answered(answer: Answer) -> Item:
-    reply = answer.reply
-    assert reply is not None, "answers without a reply carry an error"
     return replace(
         answer.question.item,
-        actual_output=reply.text or reply.refusal or "",
+        actual_output=answer.text,
         tool_calls=answer.tool_calls,
         duration_ms=answer.duration_ms,
         tokens_out=answer.tokens_out,
+    )
+
+
+def _with_stored_answer(item: Item, result: Result) -> Item:
+    transcript = result.transcript
+    calls = tuple(ToolCall("", call["name"], call["arguments"], call["raw"]) for call in transcript.tool_calls)
+    return replace(
+        item,
+        actual_output=transcript.actual_output,
+        tool_calls=calls,
+        duration_ms=result.duration_ms,
+        tokens_out=result.tokens_out,
     )

@@ -1,20 +1,39 @@
-"""What moves between a shift's clerk, who keeps the books, and its lanes, who ask: plain values, no ORM."""
+"""What moves between an executor and its request pool: plain values without ORM objects.
+
+Question → Answer → Scored → ToJudge → Judged
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.engine.execution.prompts import Prompt
+import orjson
+
 from benchmarks.metrics.base import Item, JudgeUsage, Score
-from benchmarks.providers.base import BaselineContext, ChatReply, ProviderError, ToolCall
+from benchmarks.providers.base import BaselineContext, ChatReply, Message, ProviderError, ToolCall
 from benchmarks.providers.retrying import Attempt
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """Messages in OpenAI chat form, tools as OpenAI function schemas, and the reference to an image, if any."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    picture: Mapping[str, Any] | None = None
+
+    def hash(self) -> str:
+        """SHA-256 of the messages and tools in a canonical form (sorted keys)."""
+        sent = {"messages": list(self.messages), "tools": list(self.tools)}
+        return hashlib.sha256(orjson.dumps(sent, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """One claimed result to be asked. ``item`` is what metrics will see, still without an answer."""
+    """One claimed result, ready to be sent. ``item`` is what metrics see, still without an answer."""
 
     result_id: int
     repeat: int
@@ -29,15 +48,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What asking brought: the last reply with everything said on the way, or the error that ended it.
+    """The last reply to a question with all messages on the way, or the error that ended it.
 
-    Tokens are summed over all ``replies``, ``None`` where the endpoint did not report them for each; the duration is
-    that of the requests that were answered, without waiting for limits or retries, in milliseconds, ``None`` of none.
+    Tokens are summed over all ``replies``, ``None`` if the endpoint did not report them for each. The duration is that
+    of the answered requests in milliseconds, without waiting for limits or retries; ``None`` without any.
     """
 
     question: Question
     reply: ChatReply | None
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[Message]
     tool_calls: tuple[ToolCall, ...] = ()
     error: ProviderError | None = None
     attempts: Sequence[Attempt] = ()
@@ -45,15 +64,44 @@ class Answer:
     tokens_out: int | None = None
     duration_ms: float | None = None
     replies: int = 0
-    """How many the endpoint sent, the ones before an error included: each of them is paid for."""
+    """Replies of the endpoint, including those before an error: each of them is paid for."""
     from_cache: bool = False
+
+    @property
+    def result_id(self) -> int:
+        return self.question.result_id
+
+    @property
+    def text(self) -> str:
+        """The reply's text, or its refusal; empty without a reply."""
+        return (self.reply.text or self.reply.refusal or "") if self.reply else ""
+
+    @property
+    def finish_reason(self) -> str:
+        if self.reply is None:
+            return ""
+        return "refusal" if self.reply.refusal is not None else self.reply.finish_reason[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An answer with the scores it has so far; ``to_judge`` if deferred metrics still have to score it."""
+
+    answer: Answer
+    scores: Mapping[str, Score]
+    to_judge: bool
+    judge_reserve_usd: float = 0.0
+
+    @property
+    def result_id(self) -> int:
+        return self.answer.question.result_id
 
 
 @dataclass(frozen=True, slots=True)
 class ToJudge:
-    """One answered result and the judged metrics that still have to score it.
+    """One answered result and the deferred metrics that still have to score it.
 
-    ``scores`` are those it has already, ``rescored`` those that were taken anew just now and are not stored yet.
+    ``scores`` are stored already; ``rescored`` were computed just now and are not stored yet.
     """
 
     result_id: int
@@ -67,25 +115,28 @@ class ToJudge:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The scores that judging brought, one for each metric that was asked for.
+    """The scores of deferred metrics, one for each that was requested.
 
-    ``broken_off`` says that some are missing, because the shift ended under it. ``kept`` are errors of an earlier
-    judging that a failure of this one does not replace. ``unscored`` is what the judge was asked for without a new
-    score coming of it.
+    ``aborted``: some are missing, because the lease ended before they came. ``kept``: errors of an earlier judging that
+    a new failure does not replace. ``unscored``: usage of the judge that led to no new score.
     """
 
     request: ToJudge
     scores: Mapping[str, Score]
-    broken_off: bool = False
+    aborted: bool = False
     kept: Mapping[str, Score] = field(default_factory=dict)
     unscored: tuple[JudgeUsage, ...] = ()
 
     @property
-    def all_scores(self) -> Mapping[str, Score]:
-        """Every score that this judging leaves behind, to be stored."""
+    def result_id(self) -> int:
+        return self.request.result_id
+
+    @property
+    def to_store(self) -> Mapping[str, Score]:
+        """Every score to be stored after this judging."""
         return {**self.request.rescored, **self.scores, **self.kept}
 
     @property
     def usages(self) -> list[JudgeUsage]:
-        """Everything the judge was asked."""
+        """All usage of the judge."""
         return [*(score.usage for score in self.scores.values() if score.usage), *self.unscored]

@@ -13,9 +13,8 @@ from itertools import zip_longest
 
 from django.db.models import F
 
-from benchmarks.engine.execution.budget import Price
-from benchmarks.engine.execution.prompts import Prompt
-from benchmarks.engine.execution.questions import PromptBuilder
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.models import Result, Run, Task, Transcript
 from benchmarks.providers.base import Message
 
@@ -23,7 +22,6 @@ BATCH = 500
 MOST_SHOWN = 10
 AROUND = 40
 """Characters shown on each side of the place where two prompts part."""
-_FREE = Price(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class _Prompts:
     """The prompts of one run, built anew. Repeats of a task follow each other, so the last one is kept."""
 
     def __init__(self, run: Run) -> None:
-        self._questioner = PromptBuilder(run, (), _FREE, _FREE)
+        self._questioner = PromptBuilder(run)
         self._task: int | None = None
         self._prompt: Prompt | None = None
         self.problem = ""

@@ -8,7 +8,8 @@ import pytest
 from django.db.models import Max
 
 from benchmarks.engine.execution import adaptive
-from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.summary.adaptive import ORDINARY, asked_of
 from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score
 from benchmarks.services.errors import InvalidRequest

@@ -12,9 +12,11 @@ from django.db.models import F
 from django.utils import timezone
 
 from benchmarks.dataset_format.spec import ToolUse
-from benchmarks.engine.execution import dispatch, model_clients, result_store
-from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution import dispatch, model_clients
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.preparing import prepare_run
+from benchmarks.engine.execution.result_store import ResultStore
+from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import CachedResponse, Lease, Outcome, Result, ResultState, Run, RunStatus
 from benchmarks.sandbox.sandbox import Sandbox
 from benchmarks.services.errors import NotPossible
@@ -252,7 +254,7 @@ def attend_like_a_dead_worker(run: Run) -> None:
     prepare_run(run)
     lease = dispatch.lease_run(run.pk)
     assert lease is not None
-    result_store.claim(lease, ResultState.PENDING, 100)
+    ResultStore(run, lease, []).claim(ResultState.PENDING, 100)
     host = lease.worker.split(":")[0]
     Lease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import DataError
 
-from benchmarks.engine.execution import questions, result_store
+from benchmarks.engine.execution import prompts
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.result_store import ResultStore
 from benchmarks.metrics.base import Item, Score
@@ -46,20 +46,20 @@ def test_a_prompt_that_cannot_be_built_is_an_error_of_its_result(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = endpoint(lambda asked: "2")
-    build = questions.PromptBuilder.prompt
+    build = prompts.PromptBuilder.prompt
 
-    def prompt(self: questions.PromptBuilder, task: Task) -> Any:
+    def prompt(self: prompts.PromptBuilder, task: Task) -> Any:
         if task.task_id == "task-2":
             raise LookupError("no such representation")
         return build(self, task)
 
-    monkeypatch.setattr(questions.PromptBuilder, "prompt", prompt)
+    monkeypatch.setattr(prompts.PromptBuilder, "prompt", prompt)
     failed = failed_result(worked(make_run(make_dataset(two()))))
     assert failed.task.task_id == "task-2"
     assert (failed.outcome, failed.error_kind, failed.value) == (Outcome.PROVIDER_ERROR, "internal", None)
     assert "no such representation" in failed.error_message
     assert server.stats.requests == 2
-    monkeypatch.setattr(questions.PromptBuilder, "prompt", build)
+    monkeypatch.setattr(prompts.PromptBuilder, "prompt", build)
     assert retry_failed(failed.run) == 1
     assert worked(failed.run).status == RunStatus.COMPLETED
 
@@ -124,15 +124,15 @@ def test_an_answer_that_the_database_refuses_is_an_error_of_its_result(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint(lambda asked: "2")
-    write = result_store.write_answers
+    write = ResultStore.write_answers
 
-    def refusing(book: ResultStore, batch: Any) -> set[int]:
+    def refusing(store: ResultStore, batch: Any) -> set[int]:
         bad = [scored for scored in batch if scored.answer.reply and "What is 2" in str(scored.answer.messages)]
         if bad:
             raise DataError("integer out of range")
-        return write(book, batch)
+        return write(store, batch)
 
-    monkeypatch.setattr(result_store, "write_answers", refusing)
+    monkeypatch.setattr(ResultStore, "write_answers", refusing)
     failed = failed_result(worked(make_run(make_dataset(two()))))
     assert failed.error_kind == "internal"
     assert "integer out of range" in failed.error_message

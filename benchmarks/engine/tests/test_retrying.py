@@ -10,10 +10,11 @@ import pytest
 from django.utils import timezone
 
 from benchmarks.dataset_format.spec import ToolUse
-from benchmarks.engine.execution import dispatch, lifecycle, result_store
-from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution import dispatch, lifecycle
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.finishing import close_if_over
-from benchmarks.engine.execution.retried_results import MOST_KEPT
+from benchmarks.engine.execution.result_store import MAX_KEPT, ResultStore
+from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Lease, Outcome, Result, ResultState, Run, RunStatus, Score
 from benchmarks.services.runs.control import cancel_run, resume_run, retry_failed
 from tests.loopback.faults import FAULTS
@@ -85,7 +86,7 @@ def test_a_retry_that_could_not_even_be_put_leaves_the_error(
     def broken(*_: object) -> None:
         raise LookupError("no such representation")
 
-    monkeypatch.setattr("benchmarks.engine.execution.questions.PromptBuilder.prompt", broken)
+    monkeypatch.setattr("benchmarks.engine.execution.prompts.PromptBuilder.prompt", broken)
     assert counters(worked(run)) == (RunStatus.COMPLETED_WITH_ERRORS, 2, 1)
     again = run.results.get(pk=failed.pk)
     assert again.error_message == failed.error_message
@@ -97,7 +98,7 @@ def test_a_worker_that_dies_on_a_retry_does_not_lose_the_error(endpoint: Endpoin
     retry_failed(run)
     lease = dispatch.lease_run(run.pk)
     assert lease is not None
-    assert result_store.claim(lease, ResultState.PENDING, 10) == [failed.pk]
+    assert ResultStore(run, lease, []).claim(ResultState.PENDING, 10) == [failed.pk]
     host = lease.worker.split(":")[0]
     Lease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
     claimed = run.results.get(pk=failed.pk)
@@ -132,12 +133,12 @@ def test_a_breaker_that_ends_a_retry_leaves_the_errors(endpoint: Endpoint) -> No
 
 def test_what_is_kept_of_many_retries_is_bounded(endpoint: Endpoint) -> None:
     _, run, failed = with_one_error(endpoint)
-    failed.transcript.attempts *= MOST_KEPT
+    failed.transcript.attempts *= MAX_KEPT
     failed.transcript.save()
     retry_failed(run)
     worked(run)
     kept = run.results.get(pk=failed.pk)
-    assert len(kept.transcript.attempts) == kept.attempts == MOST_KEPT
+    assert len(kept.transcript.attempts) == kept.attempts == MAX_KEPT
     assert "retried_at" in kept.transcript.attempts[-1]
 
 

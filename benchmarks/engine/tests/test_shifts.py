@@ -19,12 +19,12 @@ from benchmarks.engine.execution import (
     finishing,
     lifecycle,
     preparing,
-    result_store,
 )
-from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.preparing import prepare_run
-from benchmarks.engine.execution.result_store import give_back_claims
+from benchmarks.engine.execution.result_store import ResultStore, give_back_claims
+from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Lease, Outcome, Result, ResultState, Run, RunStatus
 from benchmarks.services.runs.control import cancel_run, raise_budget, resume_run
 from tests.loopback.faults import FAULTS
@@ -73,7 +73,7 @@ def test_a_shift_that_was_ended_claims_nothing(endpoint: Endpoint) -> None:
     prepare_run(run)
     lease = opened(run)
     leases.release(lease, give_back_claims)
-    assert result_store.claim(lease, ResultState.PENDING, 10) == []
+    assert ResultStore(run, lease, []).claim(ResultState.PENDING, 10) == []
     assert not Result.objects.exclude(state=ResultState.PENDING).exists()
 
 
@@ -82,7 +82,7 @@ def test_a_shift_whose_job_is_over_is_dead_though_its_process_lives(endpoint: En
     run = make_run()
     prepare_run(run)
     lease = opened(run)
-    result_store.claim(lease, ResultState.PENDING, 10)
+    ResultStore(run, lease, []).claim(ResultState.PENDING, 10)
     Lease.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=10))
     assert runs_without_worker() == []
     leases.leave(lease)
@@ -93,7 +93,7 @@ def test_a_shift_elsewhere_is_dead_after_its_lease_only(endpoint: Endpoint) -> N
     endpoint(lambda asked: "2")
     run = make_run()
     prepare_run(run)
-    result_store.claim(opened(run), ResultState.PENDING, 10)
+    ResultStore(run, opened(run), []).claim(ResultState.PENDING, 10)
     for silent, ended in ((leases.LEASE_SECONDS - 10, 0), (leases.LEASE_SECONDS + 10, 1)):
         Lease.objects.update(worker="elsewhere:1:token", heartbeat_at=timezone.now() - timedelta(seconds=silent))
         assert leases.release_expired(give_back_claims) == ended
@@ -105,7 +105,7 @@ def test_claims_of_a_dead_worker_on_a_stopped_run_are_settled(endpoint: Endpoint
     run = make_run()
     prepare_run(run)
     lease = opened(run)
-    result_store.claim(lease, ResultState.PENDING, 2)
+    ResultStore(run, lease, []).claim(ResultState.PENDING, 2)
     left_by_a_dead_process(lease)
     lifecycle.fail(run.pk, "for a test")
     runs_without_worker()
@@ -255,9 +255,9 @@ def test_a_shift_claims_ahead_where_answers_are_quick_or_it_is_alone(
         prepare_run(run)
         run.refresh_from_db()
         lease = executor.RunExecutor(run, opened(run))
-        assert lease._ahead() == at_first
+        assert lease._target() == at_first
         lease.began, lease.finished = time.monotonic() - 1, 100
-        assert lease._ahead() > 40
+        assert lease._target() > 40
 
 
 def test_several_shifts_hold_one_budget(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +298,7 @@ def test_a_budget_that_cannot_be_held_for_want_of_token_counts_pauses_the_run(en
     work_on_run_once(run.pk)
     run.refresh_from_db()
     assert run.status == RunStatus.PAUSED
-    assert "does not report the tokens" in run.error_message
+    assert "does not report token usage" in run.error_message
     assert run.done < 20
 
 
@@ -325,9 +325,9 @@ def test_a_shift_makes_room_for_a_run_that_waits_without_breaking_off_what_is_ou
 ) -> None:
     server = endpoint(lambda asked: "2", delay_ms=100)
     for name, seconds in (
-        ("TURN_SECONDS", 0.05),
+        ("YIELD_AFTER_SECONDS", 0.05),
         ("CROWDED_SECONDS", 0.02),
-        ("LOOK_SECONDS", 0.02),
+        ("CHECK_SECONDS", 0.02),
         ("GRACE_SECONDS", 0.02),
     ):
         monkeypatch.setattr(executor, name, seconds)
@@ -337,17 +337,18 @@ def test_a_shift_makes_room_for_a_run_that_waits_without_breaking_off_what_is_ou
     while waiting:  # a worker with one thread
         run_id = waiting.pop(0)
         order.append(run_id)
-        waiting += work_on_run_once(run_id)
+        if work_on_run_once(run_id):
+            waiting.append(run_id)
     assert order[:2] == [large.pk, small.pk]
     assert Run.objects.filter(status=RunStatus.COMPLETED).count() == 2
     assert server.stats.requests == 42
 
 
-def test_an_endpoint_that_never_answers_fails_its_run_though_others_wait(
+def test_an_endpoint_that_never_answers_fails_its_run_though_should_yield(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint(lambda asked: FAULTS["server_500"] if asked.body["messages"][0]["content"] != "fine" else "2")
-    for name, seconds in (("TURN_SECONDS", 0.01), ("CROWDED_SECONDS", 0.01), ("LOOK_SECONDS", 0.01)):
+    for name, seconds in (("YIELD_AFTER_SECONDS", 0.01), ("CROWDED_SECONDS", 0.01), ("CHECK_SECONDS", 0.01)):
         monkeypatch.setattr(executor, name, seconds)
     dead = make_run(make_dataset(100), concurrency=20)
     make_run(make_dataset([make_task(1, input="fine")], slug="waits"))
@@ -366,11 +367,11 @@ def test_only_as_many_shifts_make_room_as_runs_wait(endpoint: Endpoint) -> None:
         prepare_run(run)
         run.refresh_from_db()
         clerks.append(executor.RunExecutor(run, opened(run)))
-    late = time.monotonic() + executor.TURN_SECONDS
-    assert not any(each._others_wait(late) for each in clerks), "a run that has only just come waits for nobody"
-    assert [each._others_wait(late + executor.CROWDED_SECONDS) for each in clerks] == [True, False, False]
-    much_later = late + executor.TURN_SECONDS
-    assert [each._others_wait(much_later) for each in clerks] == [True, True, False], "the oldest takes long to end"
+    late = time.monotonic() + executor.YIELD_AFTER_SECONDS
+    assert not any(each._should_yield(late) for each in clerks), "a run that has only just come waits for nobody"
+    assert [each._should_yield(late + executor.CROWDED_SECONDS) for each in clerks] == [True, False, False]
+    much_later = late + executor.YIELD_AFTER_SECONDS
+    assert [each._should_yield(much_later) for each in clerks] == [True, True, False], "the oldest takes long to end"
 
 
 def test_a_database_that_is_locked_for_long_ends_nothing(endpoint: Endpoint, settings: object) -> None:
@@ -417,4 +418,4 @@ def test_a_run_deleted_under_a_worker_ends_its_shift(endpoint: Endpoint) -> None
     worker.join(20)
     assert not worker.is_alive()
     assert server.stats.requests < 200
-    assert dispatch.work_on_run_once(run.pk) == []
+    assert dispatch.work_on_run_once(run.pk) is False

@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from benchmarks.engine import lease as leases
 from benchmarks.engine.execution import dispatch, lifecycle
-from benchmarks.engine.execution.dispatch import runs_without_worker, work_on_run_once
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.preparing import prepare_run
 from benchmarks.engine.execution.result_store import give_back_claims
+from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.webhooks import delivery
 from benchmarks.engine.webhooks.delivery import send_due, signature
 from benchmarks.models import AuditEntry, Run, RunStatus, WebhookDelivery

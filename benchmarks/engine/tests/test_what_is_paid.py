@@ -211,5 +211,5 @@ def test_a_budget_cannot_be_held_over_a_judge_that_reports_nothing(endpoint: End
     endpoint(lambda asked: "2" if asked.body["model"] == "model" else unreported(VERDICT))
     run = worked(make_run(make_dataset(40), metrics=["correctness"], budget_usd=10.0, max_tokens=10, concurrency=2))
     assert run.status == RunStatus.PAUSED
-    assert "does not report the tokens" in run.error_message
+    assert "does not report token usage" in run.error_message
     assert run.done < 40

@@ -37,7 +37,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker runs in these tests, so nobody is waited for."""
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("benchmarks.engine.execution.dispatch.ENQUEUE_AGAIN_AFTER", timedelta())
+    monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
 def run(*arguments: object) -> tuple[int, str]:

@@ -29,7 +29,7 @@ Endpoint = Callable[..., LoopbackServer]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr("benchmarks.engine.execution.dispatch.ENQUEUE_AGAIN_AFTER", timedelta())
+    monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
 def test_the_bar_is_one_line_that_is_written_over() -> None:

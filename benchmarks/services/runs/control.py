@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import F
 
 from benchmarks.engine.execution import lifecycle
-from benchmarks.engine.execution.finishing import cancelled_results, close_if_over
+from benchmarks.engine.execution.finishing import close_if_over, reset_cancelled
 from benchmarks.models import LIVE, TERMINAL, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
@@ -38,7 +38,7 @@ def resume_run(run: Run, user: Caller = None) -> int:
         if not lifecycle.reopen(run.pk, (RunStatus.CANCELLED, RunStatus.FAILED, RunStatus.PAUSED)):
             raise NotPossible(f"Run {run.pk} is {_now(run)}; only a cancelled, failed or paused run can be resumed.")
         _refuse_if_pruned(run)
-        unasked, unjudged = cancelled_results(run)
+        unasked, unjudged = reset_cancelled(run)
         enqueue_run(run)
     return unasked + unjudged
 

@@ -15,8 +15,8 @@ from rest_framework import serializers
 from benchmarks import jobs
 from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.dispatch import leases_wanted
-from benchmarks.engine.execution.outcomes import usable_metrics
 from benchmarks.engine.execution.prompts import SENT_PARAMETERS
+from benchmarks.engine.execution.scoring import usable_metrics
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Run

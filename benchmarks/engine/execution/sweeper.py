@@ -1,0 +1,42 @@
+"""Find runs that nobody works on: their worker died, or the message that names them was lost or not sent yet."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Exists, Q
+from django.utils import timezone
+
+from benchmarks.engine import lease as leases
+from benchmarks.engine.execution.dispatch import leases_missing
+from benchmarks.engine.execution.finishing import TO_DO, WAITING, close_if_over, results_in
+from benchmarks.engine.execution.result_store import give_back_claims
+from benchmarks.models import Run, RunStatus
+
+ENQUEUE_AGAIN_AFTER = timedelta(seconds=3)
+"""How long a new run waits for its own message before the sweep enqueues it."""
+
+
+def runs_without_worker() -> list[int]:
+    """Release expired leases, finish runs that are over, and return the runs to enqueue, once for each worker missing.
+
+    Every worker may sweep at the same time: each step is a conditional change, and a run enqueued twice is worked on
+    once.
+    """
+    leases.release_expired(give_back_claims)
+    for run_id in _unfinished():
+        close_if_over(run_id)
+    new = Q(status=RunStatus.QUEUED, created_at__gt=timezone.now() - ENQUEUE_AGAIN_AFTER)
+    unprepared = Run.objects.filter(status__in=(RunStatus.QUEUED, RunStatus.PREPARING), leases=None).exclude(new)
+    running = Run.objects.filter(Exists(results_in(WAITING)), status=RunStatus.RUNNING)
+    missing = [run.pk for run in running for _ in range(leases_missing(run))]
+    return sorted([*unprepared.values_list("id", flat=True), *missing])
+
+
+def _unfinished() -> list[int]:
+    """Runs that a worker left between two steps: stopped but not settled, or running with nothing left to do."""
+    alone = Run.objects.filter(leases=None)
+    to_do = Exists(results_in(TO_DO))
+    stopped = alone.filter(to_do | Q(summarized_at=None), status__in=(RunStatus.FAILED, RunStatus.CANCELLED))
+    complete = alone.filter(~to_do, status=RunStatus.RUNNING, total__gt=0)
+    return [*stopped.values_list("pk", flat=True), *complete.values_list("pk", flat=True)]
