@@ -1,4 +1,4 @@
-"""Nothing is read without the right to read: one gate in front of every page, closed unless it is known to be open."""
+"""One gate in front of every page: without the permission to read, only the pages listed here are open."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from rest_framework.views import APIView
 from benchmarks.services.access import READ_REFUSAL, may_read
 
 OPEN_ROUTES = frozenset({"login", "logout", "frontend:theme", "frontend:shared-run", "frontend:charts-script"})
-"""Pages for everybody: the login, the choice of colours, a run shared by a signed link, a script that holds no data."""
+"""Pages for everybody: the login, the choice of theme, a run shared by a signed link, a script without data."""
 
 
 class ReadingMiddleware:
-    """Sends whoever may not read to the login, whatever the page. The admin and the API look after themselves:
+    """Redirects whoever may not read to the login, whatever the page.
 
-    the admin asks for staff accounts, and the API's views check permissions after they have read the caller's token.
+    The admin and the API check permissions themselves: the admin requires staff accounts, and the API's views check
+    after they have read the caller's token.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -33,14 +34,14 @@ class ReadingMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponseBase | None:
-        if may_read(request.user) or _looks_after_itself(request, view):
+        if may_read(request.user) or _checks_access_itself(request, view):
             return None
         if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path(), settings.LOGIN_URL)
         raise PermissionDenied(READ_REFUSAL)
 
 
-def _looks_after_itself(request: HttpRequest, view: Callable[..., Any]) -> bool:
+def _checks_access_itself(request: HttpRequest, view: Callable[..., Any]) -> bool:
     match = request.resolver_match
     if match is None:
         return False
@@ -50,6 +51,6 @@ def _looks_after_itself(request: HttpRequest, view: Callable[..., Any]) -> bool:
 
 
 def client_address(request: HttpRequest) -> str:
-    """Who is asking, for counting failed logins: the last hop that our own proxy wrote down, where there is one."""
+    """The client's address, for counting failed logins. Behind a proxy: the last hop, which the proxy itself added."""
     forwarded = request.headers.get("X-Forwarded-For", "") if settings.BEHIND_PROXY else ""
     return forwarded.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")

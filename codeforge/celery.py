@@ -1,4 +1,4 @@
-"""The Celery app. Each worker keeps the sweep going, so that neither a lost message nor a dead worker strands a run."""
+"""The Celery app. Every worker also runs the periodic work of ``benchmarks.worker``."""
 
 from __future__ import annotations
 

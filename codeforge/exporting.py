@@ -1,4 +1,4 @@
-"""Sends spans to the OpenTelemetry collector that the environment names, if it names one."""
+"""Export spans to the OpenTelemetry collector that the environment names, if any."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ INSTALL = "pip install -r requirements-opentelemetry.txt"
 
 
 def export_spans(environ: Mapping[str, str]) -> bool:
-    """Export by OTLP over HTTP where an endpoint is set; returns whether. The SDK reads its other variables itself.
+    """Export by OTLP over HTTP if an endpoint is set; returns whether. The SDK reads its other variables itself.
 
-    Raises ``ImproperlyConfigured`` where the exporter is not installed, rather than losing spans in silence.
+    Raises ``ImproperlyConfigured`` if the exporter is not installed, because spans would be lost silently.
     """
     if not any(environ.get(name) for name in ENDPOINTS):
         return False
@@ -27,7 +27,7 @@ def export_spans(environ: Mapping[str, str]) -> bool:
         export = importlib.import_module("opentelemetry.sdk.trace.export")
     except ImportError as error:
         raise ImproperlyConfigured(
-            f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but its exporter is not installed ({error}). Run: {INSTALL}"
+            f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but the exporter is not installed ({error}). Run `{INSTALL}`."
         ) from None
     about = {"service.name": environ.get("OTEL_SERVICE_NAME") or "codeforge", "service.version": __version__}
     provider = trace.TracerProvider(resource=resources.Resource.create(about))

@@ -1,8 +1,8 @@
-"""The embedded broker: Celery's filesystem transport, with files that appear whole or not at all.
+"""The embedded broker: Celery's filesystem transport with atomic writes.
 
-The transport as it comes creates a message's file and then writes into it. A worker that looks in between reads an
-empty message, and dies of it: at a few messages a second that took a worker down within minutes. Here everything is
-written under another name and then renamed, which the file system does in one step.
+The original transport creates a message's file and then writes into it. A worker that reads in between gets an empty
+message and crashes: at a few messages per second, within minutes. Here a file is written under another name and then
+renamed, which is atomic.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ class Channel(filesystem.Channel):
     def _put(  # type: ignore[override]  # kombu's two stubs of it disagree
         self, queue: str, payload: Any, **options: Any
     ) -> None:
-        """Put a message onto a queue. Raises ``ChannelError`` where it cannot be written."""
+        """Put a message onto a queue. Raises ``ChannelError`` if it cannot be written."""
         name = f"{monotonic_ns() // 1_000_000}_{uuid.uuid4()}.{queue}.msg"
         _write_whole(Path(self.data_folder_out) / name, dumps(payload))
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        """Take the oldest message of a queue; a file that holds none is ignored. Raises ``Empty``."""
+        """Take the oldest message of a queue; a file without a message is ignored. Raises ``Empty``."""
         folder = Path(self.data_folder_in)
         for name in sorted(os.listdir(folder)):
             if name.partition(".")[2] != f"{queue}.msg":
                 continue
             taken = folder / f".{name}.taken"
             try:
-                os.rename(folder / name, taken)  # of several workers one succeeds
+                os.rename(folder / name, taken)  # only one of several workers succeeds
             except FileNotFoundError:
                 continue
             try:
                 message = loads(taken.read_text(encoding="utf-8"))
             except ValueError:
-                logger.warning("%s holds no message and is ignored", folder / name)
+                logger.warning("%s contains no message and is ignored", folder / name)
                 continue
             finally:
                 taken.unlink()
@@ -54,7 +54,7 @@ class Channel(filesystem.Channel):
         raise Empty
 
     def _queue_bind(self, exchange: str, routing_key: Any, pattern: Any, queue: str) -> None:
-        """Bind a queue; the exchange's table is there before anybody can read it half written."""
+        """Bind a queue. The exchange's table is complete before any process can read it."""
         table: Path = self._exchange_file(exchange)  # type: ignore[attr-defined]  # its stubs are older
         if not table.exists():
             table.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""``/healthz`` and ``/readyz`` for load balancers, compose and systemd: no login, host name or https needed.
+"""``/healthz`` and ``/readyz`` for load balancers, compose and systemd, without login, host name or HTTPS.
 
-``/healthz`` says that the process answers. ``/readyz`` says that a request would be served: the database and the broker
-answer, and every migration is applied. Neither tells more than which of them does not.
+``/healthz``: the process responds. ``/readyz``: requests can be served, because the database and the broker respond and
+every migration is applied. Neither reveals more than which of these fails.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 
 
 class HealthMiddleware:
-    """Answers before all other middleware, which would redirect a probe to https or refuse its host name."""
+    """Responds before all other middleware, which would redirect a probe to HTTPS or reject its host name."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -35,11 +35,11 @@ class HealthMiddleware:
 
 
 def checks() -> dict[str, str]:
-    """What a request depends on → ``ok``, or what is wrong with it in words that hold no address or password."""
+    """What a request depends on → ``ok``, or the problem, without addresses and passwords."""
     database = database_state()
     return {
         "database": database,
-        "migrations": migrations_state() if database == "ok" else "unknown while the database does not answer",
+        "migrations": migrations_state() if database == "ok" else "unknown while the database does not respond",
         "broker": broker_state(),
     }
 
@@ -49,33 +49,33 @@ def database_state() -> str:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError:
-        return "does not answer"
+        return "does not respond"
     return "ok"
 
 
 def migrations_state() -> str:
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} not applied; run manage.py migrate" if missing else "ok"
+    return f"{len(missing)} migrations not applied. Run `manage.py migrate`." if missing else "ok"
 
 
 def broker_state() -> str:
     if not settings.REDIS_URL:
         writable = os.access(Path(settings.STATE_DIR) / "broker" / "queue", os.W_OK)
-        return "ok" if writable else "its folder in the state directory cannot be written"
+        return "ok" if writable else "its folder in the state directory is not writable"
     try:
         client = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS
+            settings.REDIS_URL, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS
         )
         with client:
             client.ping()
     except redis.RedisError:
-        return "does not answer"
+        return "does not respond"
     return "ok"
 
 
 def _readiness() -> HttpResponse:
-    found = checks()
-    ready = all(state == "ok" for state in found.values())
-    answer = {"status": "ready" if ready else "not ready", "checks": found}
+    states = checks()
+    ready = all(state == "ok" for state in states.values())
+    answer = {"status": "ready" if ready else "not ready", "checks": states}
     return JsonResponse(answer, status=200 if ready else 503, headers={"Cache-Control": "no-store"})

@@ -1,4 +1,4 @@
-"""Logs without secrets: one JSON object a line for machines, plain lines on one's own machine."""
+"""Logs without secrets: one JSON object per line in production, plain lines in development."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = re.compile(r"\b(run|result)s?[ /](\d{1,18})\b")
 
 
 class LineFormatter(logging.Formatter):
-    """A record as a plain line, with its traceback below it."""
+    """A record as a plain line, with its traceback below."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ, secret_variables: Iterable[str] = ()) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -57,7 +57,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def secrets_of(environ: Mapping[str, str], secret_variables: Iterable[str] = ()) -> Iterable[str]:
-    """The values of variables named like secrets or listed as such, and the passwords inside addresses."""
+    """The values of variables that are named like secrets or listed as such, and the passwords in URLs."""
     listed = frozenset(secret_variables)
     for name, value in environ.items():
         if name in listed or _SECRET_NAME.search(name):
@@ -75,9 +75,9 @@ def _password_in(address: str) -> str | None:
 
 
 def logging_config(*, as_json: bool, level: str, secret_variables: Iterable[str] = ()) -> dict[str, Any]:
-    """Django's ``LOGGING``: JSON with a line for every request in production, plain lines on one's own machine.
+    """Django's ``LOGGING``: JSON with a line for every request in production, plain lines in development.
 
-    ``secret_variables`` are names of environment variables that hold a secret whatever they are called.
+    ``secret_variables`` are the environment variables that hold a secret although their names do not show it.
     """
     secret = {"secret_variables": tuple(secret_variables)}
     return {
@@ -93,7 +93,7 @@ def logging_config(*, as_json: bool, level: str, secret_variables: Iterable[str]
             "codeforge.requests": {"level": "INFO" if as_json else "WARNING"},
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
-            "kombu.connection": {"level": "ERROR"},  # the filesystem transport has no host name and is warned about it
+            "kombu.connection": {"level": "ERROR"},  # it warns that the filesystem transport has no host name
             "axes": {"level": "WARNING"},
         },
     }

@@ -1,4 +1,4 @@
-"""What keeps others out: a policy that keeps hostile text inert, no writing for a foreign page, no endless requests."""
+"""Security middleware: a content security policy, a limit on request bodies, no writes for pages of other sites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 OWN_SITES = frozenset({"", "same-origin", "none"})
 
-# The admin and the API docs style with inline attributes; scripts are never allowed inline anywhere.
+# The admin and the API docs use inline style attributes. Inline scripts are never allowed.
 STRICT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -21,7 +21,7 @@ INLINE_STYLE_PATHS = ("/api/docs", "/admin/")
 
 
 class ContentSecurityPolicyMiddleware:
-    """Adds the Content-Security-Policy to every response that does not carry one already."""
+    """Adds the Content-Security-Policy to every response without one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -34,9 +34,9 @@ class ContentSecurityPolicyMiddleware:
 
 
 class BodySizeMiddleware:
-    """Refuses a request by the size it declares, before anything reads it into memory or onto the disk.
+    """Rejects a request by its declared size, before anything reads it into memory or writes it to disk.
 
-    A server passes on no more than a request declares; one that declares nothing has no body for Django.
+    A server passes on no more than a request declares; without a declared size, Django sees no body.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -46,18 +46,18 @@ class BodySizeMiddleware:
         declared = request.headers.get("Content-Length", "")
         size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
         with_files = request.content_type == "multipart/form-data"
-        most = settings.MOST_UPLOADED_BYTES if with_files else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        if size > most:
-            told = f"The request has {size / 2**20:,.0f} MB, and at most {most // 2**20} MB are taken."
-            return JsonResponse({"detail": told}, status=413)
+        limit = settings.MAX_UPLOAD_BYTES if with_files else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        if size > limit:
+            detail = f"The request has {size / 2**20:,.0f} MB. The limit is {limit // 2**20} MB."
+            return JsonResponse({"detail": detail}, status=413)
         return self.get_response(request)
 
 
 class ForeignOriginMiddleware:
-    """Refuses to write for a page of another origin.
+    """Rejects writes by pages of another origin.
 
-    In dev mode nobody logs in, so no token of a session stands between a foreign page and an address that spends money.
-    Browsers say where a request comes from; programs such as curl say nothing and are let through.
+    In development mode there is no login, so no session token protects a URL that spends money from such a page.
+    Browsers send the origin of a request; programs such as curl do not, and are let through.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -65,7 +65,7 @@ class ForeignOriginMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in SAFE_METHODS and _is_foreign(request):
-            return JsonResponse({"detail": "Another site's page may not write here."}, status=403)
+            return JsonResponse({"detail": "Requests from other sites cannot change data."}, status=403)
         return self.get_response(request)
 
 

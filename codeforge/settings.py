@@ -1,7 +1,7 @@
 """Django settings: one file, driven by the environment. Every variable is listed in ``.env.example``.
 
-``APP_ENV=development`` is dev mode. Anything else is production, which refuses to start with a missing secret key or
-an open debug flag.
+``APP_ENV=development`` is development mode. Anything else is production, which does not start without a secret key or
+with debugging on.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ def _flag(name: str, default: bool = False) -> bool:
         return default if value == "" else False
     if value in ("1", "true", "yes", "on"):
         return True
-    raise ImproperlyConfigured(f"{name}={value!r}: write 1 or 0")
+    raise ImproperlyConfigured(f"{name}={value!r} is not valid. Set it to 1 or 0.")
 
 
 def _number(name: str, default: float) -> float:
     try:
         return float(os.environ.get(name) or default)
     except ValueError:
-        raise ImproperlyConfigured(f"{name}={os.environ[name]!r}: write a number, such as {default:g}") from None
+        raise ImproperlyConfigured(
+            f"{name}={os.environ[name]!r} is not a number. Set it to a number such as {default:g}."
+        ) from None
 
 
 def _list(name: str) -> list[str]:
@@ -57,7 +59,7 @@ def _secret_key() -> str:
     if key := os.environ.get("SECRET_KEY"):
         return key
     if not DEV_MODE:
-        raise ImproperlyConfigured("SECRET_KEY is not set. Production needs a long random one; see .env.example.")
+        raise ImproperlyConfigured("SECRET_KEY is not set. Production requires a long random key. See .env.example.")
     path = STATE_DIR / "secret_key"
     if not path.exists():
         path.touch(mode=0o600)
@@ -67,7 +69,7 @@ def _secret_key() -> str:
 
 SECRET_KEY = _secret_key()
 if DEBUG and not DEV_MODE:
-    raise ImproperlyConfigured("DEBUG is on outside dev mode. Unset DEBUG, or set APP_ENV=development.")
+    raise ImproperlyConfigured("DEBUG is on in production. Unset DEBUG, or set APP_ENV=development.")
 
 try:
     CODEFORGE: Config = load_config(Path(os.environ.get("CODEFORGE_CONFIG") or BASE_DIR / "codeforge.yaml"))
@@ -79,7 +81,7 @@ ALLOWED_HOSTS = _list("ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]", "
 CSRF_TRUSTED_ORIGINS = _list("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    # Before the admin, whose templates of the same name they replace.
+    # Before the admin: their templates replace the admin's templates of the same name.
     "codeforge",
     "tasks_app",
     "benchmarks",
@@ -145,17 +147,18 @@ DATABASES = {
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Writers take the lock when their transaction begins, so that two of them queue instead of failing half-way.
+    # Writers take the lock when their transaction begins, so two writers queue. With deferred locks, a transaction that
+    # has read first fails at once when another writer comes in between.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
-        # The page cache is per connection, and a worker has one for each of its threads: 16 MB each keeps it small.
+        # The page cache is per connection, and a worker has one connection per thread, so 16 MB each is enough.
         "init_command": (
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
         ),
     }
 else:
-    # A server that vanishes without a word is noticed within half a minute, not after the kernel's two hours.
+    # A server that disappears silently is detected within half a minute instead of the kernel's two hours.
     DATABASES["default"].setdefault("OPTIONS", {}).update(
         connect_timeout=5, keepalives_idle=10, keepalives_interval=5, keepalives_count=3, tcp_user_timeout=30_000
     )
@@ -193,13 +196,13 @@ else:
         "store_processed": False,
         "polling_interval": 0.05,
     }
-    # Remote control would write a file per worker and event into the broker's folder and serves nobody here.
+    # Remote control would write files into the broker's folder that nobody reads.
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 
-# A task's page may hold as much as a dataset file may.
+# The form of one task can contain as much as a dataset file.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
-# A request with files, which are the datasets and the runs of other tools that are uploaded in the admin.
-MOST_UPLOADED_BYTES = 33 * 1024 * 1024
+# A request with files: uploaded datasets, and runs of other tools.
+MAX_UPLOAD_BYTES = 33 * 1024 * 1024
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -213,8 +216,8 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "frontend:overview"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-# Ten wrong passwords from one address close the login to it for a quarter of an hour. Counted in the database, which
-# all web processes share.
+# Ten wrong passwords from one address block its login for 15 minutes, counted in the database that all web processes
+# share.
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = ["ip_address"]

@@ -1,7 +1,7 @@
-"""Keeping a few processes of ours running together: started together, restarted when one dies, stopped together.
+"""Supervise the processes of a development installation: start them, restart one that dies, stop them together.
 
-Each runs in a process group of its own, so that Ctrl-C reaches only the supervisor and stopping reaches grandchildren.
-On Linux a child is also told by the kernel to stop when the supervisor itself is killed.
+Each has its own process group, so Ctrl-C reaches only the supervisor, and stopping also reaches grandchildren. On
+Linux, the kernel stops a child when the supervisor itself is killed.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class Process:
 
 
 def supervise(processes: Sequence[Process]) -> None:
-    """Run the processes until SIGINT or SIGTERM. Raises ``SystemExit`` where one cannot be kept running."""
+    """Run the processes until SIGINT or SIGTERM. Raises ``SystemExit`` if one keeps exiting."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: stop.set())
-    watched = [_Watched(process) for process in processes]
+    supervised = [_Supervised(process) for process in processes]
     try:
         while not stop.wait(0.2):
-            for one in watched:
-                one.keep_running()
+            for process in supervised:
+                process.keep_running()
     finally:
-        _stop_all(watched)
+        _stop_all(supervised)
 
 
-class _Watched:
+class _Supervised:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.quick_deaths = 0
@@ -65,8 +65,8 @@ class _Watched:
         quick = time.monotonic() - self.started < QUICK_DEATH_SECONDS
         self.quick_deaths = self.quick_deaths + 1 if quick else 0
         if self.quick_deaths >= QUICK_DEATHS_ALLOWED:
-            raise SystemExit(f"{self.process.name} cannot be kept running (exit code {code}); its output says why.")
-        print(f"{self.process.name} ended with exit code {code}; starting it again.", file=sys.stderr, flush=True)
+            raise SystemExit(f"{self.process.name} keeps exiting (exit code {code}). For the cause, see its output.")
+        print(f"{self.process.name} exited with code {code}. Restarting it.", file=sys.stderr, flush=True)
         self._start()
 
     def signal(self, number: int) -> None:
@@ -76,14 +76,14 @@ class _Watched:
             return
 
 
-def _stop_all(watched: Sequence[_Watched]) -> None:
-    for one in watched:
-        one.signal(signal.SIGTERM)
+def _stop_all(supervised: Sequence[_Supervised]) -> None:
+    for process in supervised:
+        process.signal(signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
-    for one in watched:
+    for process in supervised:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            one.running.wait(max(deadline - time.monotonic(), 0.1))
-        one.signal(signal.SIGKILL)
+            process.running.wait(max(deadline - time.monotonic(), 0.1))
+        process.signal(signal.SIGKILL)  # to the group: grandchildren may outlive their parent
 
 
 def _die_with_parent() -> None:

@@ -1,4 +1,4 @@
-"""Request ids: every request has one, in its answer, in its log lines, in the audit log and in its span."""
+"""Request ids: every request has one, in its response, its log lines, the audit log and its span."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.services import origin
 from benchmarks.tracing import span, within
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""What is taken over from a caller's ``X-Request-ID``. Anything else could forge lines or fill them."""
+"""A caller's ``X-Request-ID`` that is accepted. Anything else could forge or flood log lines."""
 
 requests = logging.getLogger("codeforge.requests")
 
 
 class RequestIdMiddleware:
-    """Gives every request an id, the caller's where it sent a plain one, and logs how the request ended."""
+    """Gives every request an id, the caller's if it is valid, and logs how the request ended."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -41,7 +41,7 @@ class RequestIdMiddleware:
             origin.token_name.reset(token)
 
     def _traced(self, request: HttpRequest, request_id: str) -> HttpResponse:
-        """The response, from inside a span. It is named by the route: a path may hold the key of a shared link."""
+        """The response, in a span that is named by the route, because a path can contain the key of a shared link."""
         about = {"http__request__method": request.method or "", "codeforge__request_id": request_id}
         with within(request.headers), span("request", **about) as current:
             response = self.get_response(request)
@@ -53,7 +53,7 @@ class RequestIdMiddleware:
 
 
 def _log(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:
-    """The path without its query, which may hold what a reader searched for."""
+    """Logs the path without its query, which can contain what a reader searched for."""
     user = getattr(request, "user", None)
     fields = {
         "method": request.method,

@@ -1,4 +1,4 @@
-"""All addresses of the site. ``/healthz`` and ``/readyz`` are answered before these, by ``codeforge.health``."""
+"""All URLs of the site. ``codeforge.health`` answers ``/healthz`` and ``/readyz`` before they are looked up."""
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView

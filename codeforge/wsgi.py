@@ -11,6 +11,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
 
 application = get_wsgi_application()
 
-import_module(settings.ROOT_URLCONF)  # which the first request would wait for
-# What is loaded by now stays. Left to the collector, a walk over it holds all requests for a tenth of a second.
+import_module(settings.ROOT_URLCONF)  # otherwise the first request waits for it
+# What is loaded now lives as long as the process. A full garbage collection over it would block all requests for 0.1 s.
 gc.freeze()

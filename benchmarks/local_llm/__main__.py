@@ -11,18 +11,18 @@ import threading
 from benchmarks.local_llm.serving import HOST, NAME, PORT, missing, start
 
 WELCOME = """\
-{name} is served at {url}  (Ctrl-C stops it)
+{name} is served at {url}  (stop with Ctrl-C)
 
-It is the model local/{name}. With `make run` in another terminal, or by itself, start a run with it:
+To start a run with it, with or without `make run` in another terminal:
   .venv/bin/python manage.py benchmark run reasoning --model local/{name} --metrics contains
-In the form of the dashboard it is chosen by the same name. It is a very small model: do not expect it to be right."""
+In the dashboard, choose the model local/{name}. It is a very small model, so most of its answers are wrong."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until interrupted. Returns 1 where the model is not installed or the port is taken."""
+    """Serve until interrupted. Returns 1 if the model is not installed or the port is taken."""
     parser = argparse.ArgumentParser(prog="benchmarks.local_llm", description=__doc__)
-    parser.add_argument("--port", type=int, default=PORT, help=f"on loopback, default {PORT}; 0 takes any free one")
-    parser.add_argument("--quiet", action="store_true", help="print the base URL alone")
+    parser.add_argument("--port", type=int, default=PORT, help=f"port on loopback (default: {PORT}; 0: any free port)")
+    parser.add_argument("--quiet", action="store_true", help="print only the base URL")
     options = parser.parse_args(arguments)
     if problem := missing() or _port_problem(options.port):
         print(problem, file=sys.stderr)
@@ -44,7 +44,7 @@ def _port_problem(port: int) -> str | None:
         try:
             probe.bind((HOST, port))
         except (OSError, OverflowError) as error:
-            return f"Port {port} cannot be used ({error}). Is the model served already? Otherwise free the port."
+            return f"Port {port} is not available ({error}). If the model is not already served there, free the port."
     return None
 
 

@@ -59,7 +59,7 @@ def test_the_shipped_file_is_valid_and_its_judge_is_not_the_model_of_the_tutoria
         ({"webhooks": {"Ops room": {"url": "http://x", "secret_env": "A"}}}, "webhooks.Ops room"),
     ],
 )
-def test_a_mistake_is_named_with_its_key(document: dict[str, Any], key: str) -> None:
+def test_an_error_names_its_key(document: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config(document, {})
     assert key in str(caught.value)
@@ -67,7 +67,7 @@ def test_a_mistake_is_named_with_its_key(document: dict[str, Any], key: str) -> 
     assert "user:secret" not in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config({"benchmark": {"a": 1, "b": 2}}, {})
     assert len(str(caught.value).splitlines()) == 2

@@ -34,32 +34,34 @@ def test_a_whole_installation_is_ready(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("strict", "db")
-def test_a_missing_migration_is_told(client: Client) -> None:
+def test_a_missing_migration_is_reported(client: Client) -> None:
     MigrationRecorder.Migration.objects.filter(app="benchmarks").latest("id").delete()
     response = client.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["checks"]["migrations"] == "1 not applied; run manage.py migrate"
+    assert response.json()["checks"]["migrations"] == "1 migrations not applied. Run `manage.py migrate`."
 
 
 @pytest.mark.usefixtures("strict", "db")
-def test_a_silent_database_is_told_without_its_address(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away() -> None:
+def test_a_database_that_does_not_respond_is_reported_without_its_address(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing() -> None:
         raise DatabaseError("could not connect to postgresql://codeforge:hunter22@database")
 
     with monkeypatch.context() as patched:
-        patched.setattr(connection, "cursor", away)
+        patched.setattr(connection, "cursor", failing)
         response = client.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["checks"]["database"] == "does not answer"
+    assert response.json()["checks"]["database"] == "does not respond"
     assert b"hunter22" not in response.content
 
 
 @pytest.mark.usefixtures("strict", "db")
-def test_a_silent_redis_is_told_without_its_password(client: Client, settings: Any) -> None:
+def test_a_redis_that_does_not_respond_is_reported_without_its_password(client: Client, settings: Any) -> None:
     settings.REDIS_URL = "redis://:hunter22@127.0.0.1:1/0"
     response = client.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["checks"]["broker"] == "does not answer"
+    assert response.json()["checks"]["broker"] == "does not respond"
     assert b"hunter22" not in response.content
 
 

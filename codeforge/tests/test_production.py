@@ -29,8 +29,8 @@ def manage(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Co
     ("environment", "says"),
     [
         ({}, "SECRET_KEY is not set"),
-        ({**SAFE, "DEBUG": "1"}, "DEBUG is on outside dev mode"),
-        ({**SAFE, "DEBUG": "perhaps"}, "write 1 or 0"),
+        ({**SAFE, "DEBUG": "1"}, "DEBUG is on in production"),
+        ({**SAFE, "DEBUG": "perhaps"}, "Set it to 1 or 0"),
         ({**SAFE, "CODEFORGE_DATASETS_DIR": "x", "CODEFORGE_JUDGE_MODEL": "nonsense"}, "benchmark.judge_model"),
     ],
 )

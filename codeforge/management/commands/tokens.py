@@ -1,4 +1,4 @@
-"""``manage.py tokens``: make, list and revoke API tokens."""
+"""``manage.py tokens``: create, list and revoke API tokens."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from benchmarks.services.errors import InvalidRequest
 
 
 class Command(BaseCommand):
-    help = "Make, list and revoke the tokens that programs use for the API."
+    help = "Create, list and revoke API tokens."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        create = actions.add_parser("create", help="make a token and show it, this once")
-        create.add_argument("account", help="whose permissions bound the token's")
-        create.add_argument("name", help="what it is for, such as nightly-ci")
+        create = actions.add_parser("create", help="create a token and print it, only this once")
+        create.add_argument("account", help="the token has at most this account's permissions")
+        create.add_argument("name", help="its purpose, such as nightly-ci")
         create.add_argument("--scope", action="append", choices=ApiToken.Scope.values, help="may be repeated")
-        create.add_argument("--days", type=int, help="expire after so many days (default: never)")
-        actions.add_parser("list", help="all tokens, without their texts")
-        revoke = actions.add_parser("revoke", help="make a token useless")
+        create.add_argument("--days", type=int, help="days until it expires (default: never)")
+        actions.add_parser("list", help="list all tokens, without their values")
+        revoke = actions.add_parser("revoke", help="revoke a token")
         revoke.add_argument("account")
         revoke.add_argument("name")
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             _, text = create_token(_account(options["account"]), options["name"], scopes, expires_at)
         except InvalidRequest as refusal:
             raise CommandError(str(refusal), returncode=2) from None
-        self.stderr.write("Keep this text; it is not shown again:")
+        self.stderr.write("Store this token. It is not shown again:")
         self.stdout.write(text)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -50,15 +50,17 @@ class Command(BaseCommand):
         account = _account(options["account"])
         token = ApiToken.objects.filter(account=account, name=options["name"]).first()
         if token is None:
-            raise CommandError(f"{account} has no token {options['name']}; see: manage.py tokens list", returncode=2)
+            raise CommandError(
+                f"{account} has no token {options['name']}. List the tokens with `manage.py tokens list`.", returncode=2
+            )
         revoke_token(token)
-        self.stdout.write(f"{token} is revoked.")
+        self.stdout.write(f"{token} revoked.")
 
 
 def _account(name: str) -> User:
     account = User.objects.filter(username=name).first()
     if account is None:
-        raise CommandError(f"There is no account {name}. Make it in the admin, under Users.", returncode=2)
+        raise CommandError(f"Account {name} does not exist. Create it in the admin under Users.", returncode=2)
     return account
 
 

@@ -1,4 +1,4 @@
-"""``manage.py worker_health``: whether a worker of this host is alive, for the health check of its container."""
+"""``manage.py worker_health``: whether a worker of this host is alive, for its container's health check."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchmarks.engine.workers import alive_on
 
 
 class Command(BaseCommand):
-    help = "Succeed where a worker on this host has reported itself within the last 45 seconds."
+    help = "Succeed if a worker on this host sent a heartbeat within the last 45 seconds."
 
     def handle(self, *args: Any, **options: Any) -> None:
         host = socket.gethostname()
         if not alive_on(host):
-            raise CommandError(f"No worker on {host} reports itself; its log says why.")
+            raise CommandError(f"No worker on {host} sends a heartbeat. For the cause, see its log.")
         self.stdout.write(f"A worker on {host} is alive.")
