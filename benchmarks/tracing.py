@@ -1,8 +1,8 @@
-"""OpenTelemetry spans, where somebody takes them: otherwise nothing is imported, made or measured.
+"""OpenTelemetry spans, if a collector is configured; otherwise nothing is imported, created or measured.
 
-Attributes hold ids, names, numbers and kinds of errors: never a prompt, an answer, a key, an address or the message of
+Attributes hold IDs, names, numbers and kinds of errors: never a prompt, an answer, a key, an address or the message of
 an error, which may quote any of them. The tracer is our own and not the process's global one, so that libraries which
-write prompts into spans have nobody to send them to.
+write prompts into spans send them nowhere.
 """
 
 from __future__ import annotations
@@ -15,50 +15,47 @@ Attribute = str | int | float | bool
 
 
 class NoSpan:
-    """Stands in for a span that nobody takes."""
+    """Replaces a span when there is no collector."""
 
     def set(self, **attributes: Attribute | None) -> None: ...
 
     def failed(self, kind: str) -> None: ...
 
 
-class Span:
-    """One piece of work under way. Attributes are named with ``__`` for a dot; ``None`` is left out."""
+class Span(NoSpan):
+    """A piece of work in progress. Attribute names have ``__`` for a dot; ``None`` is left out."""
 
-    def __init__(self, recorded: Any) -> None:
-        self._recorded = recorded
+    def __init__(self, span: Any) -> None:
+        self._span = span
 
     def set(self, **attributes: Attribute | None) -> None:
-        self._recorded.set_attributes(_named(attributes))
+        self._span.set_attributes(_named(attributes))
 
     def failed(self, kind: str) -> None:
-        """It went wrong, in one word."""
+        """Mark the work as failed, with the kind of error in one word."""
         from opentelemetry.trace import Status, StatusCode
 
-        self._recorded.set_attribute("error.type", kind)
-        self._recorded.set_status(Status(StatusCode.ERROR))
+        self._span.set_attribute("error.type", kind)
+        self._span.set_status(Status(StatusCode.ERROR))
 
 
-_NOTHING: AbstractContextManager[Span | NoSpan] = nullcontext(NoSpan())
+_NOTHING: AbstractContextManager[NoSpan] = nullcontext(NoSpan())
 _tracer: Any = None
 
 
 def take_spans(provider: Any) -> None:
-    """Make spans with this OpenTelemetry ``TracerProvider`` from now on; ``None`` makes none any more."""
+    """Create spans with this OpenTelemetry ``TracerProvider`` from now on; none with ``None``."""
     global _tracer  # noqa: PLW0603 - one switch for the process, set at its start
     _tracer = None if provider is None else provider.get_tracer("codeforge")
 
 
-def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[Span | NoSpan]:
-    """A span around a block, inside the one that surrounds it.
-
-    An exception that leaves the block is noted by its class.
-    """
-    return _NOTHING if _tracer is None else _recorded(name, attributes)
+def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[NoSpan]:
+    """A span around a block, inside the surrounding one. It records the class of an exception that leaves the block."""
+    return _NOTHING if _tracer is None else _span(name, attributes)
 
 
-def carried() -> dict[str, str]:
-    """Headers that take the current span to another process; none where there is no span."""
+def trace_headers() -> dict[str, str]:
+    """Headers that take the current span to another process; empty without a span."""
     headers: dict[str, str] = {}
     if _tracer is not None:
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -68,7 +65,7 @@ def carried() -> dict[str, str]:
 
 
 def within(headers: Mapping[str, str]) -> AbstractContextManager[object]:
-    """Spans of the block lie inside the span that the ``headers`` carry, if they carry one."""
+    """Put the spans of a block inside the span that the headers carry, if they carry one."""
     return _NOTHING if _tracer is None else _within(headers)
 
 
@@ -85,14 +82,15 @@ def _within(headers: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _recorded(name: str, attributes: Mapping[str, Attribute | None]) -> Iterator[Span]:
-    quiet = {"record_exception": False, "set_status_on_exception": False}  # its message may quote anything
-    with _tracer.start_as_current_span(name, attributes=_named(attributes), **quiet) as recorded:
-        found = Span(recorded)
+def _span(name: str, attributes: Mapping[str, Attribute | None]) -> Iterator[Span]:
+    # Both off, because the message of an exception may quote anything.
+    quiet = {"record_exception": False, "set_status_on_exception": False}
+    with _tracer.start_as_current_span(name, attributes=_named(attributes), **quiet) as current:
+        wrapped = Span(current)
         try:
-            yield found
+            yield wrapped
         except BaseException as error:
-            found.failed(type(error).__name__)
+            wrapped.failed(type(error).__name__)
             raise
 
 

@@ -1,7 +1,7 @@
-"""The worker's own entrance: what it does besides the jobs it is sent.
+"""What a Celery worker does besides the jobs that it is sent: report its presence and do periodic work.
 
-It sweeps, finds datasets, starts what is scheduled, sends messages to other systems, prunes old texts, and hands over
-at its end.
+It sweeps, finds datasets, starts scheduled runs, delivers webhooks and prunes old texts. When it shuts down, it tells
+executors to hand over.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from celery import bootsteps
 from django.conf import settings
 from django.db import close_old_connections, connections
 
+from benchmarks.engine import workers
 from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.engine.execution.sql import analyze_changed_tables
+from benchmarks.engine.lease import worker_name
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
 from benchmarks.queries import schedules as schedule_reads
@@ -31,23 +34,20 @@ from benchmarks.services.schedules import control
 logger = logging.getLogger(__name__)
 
 PRUNE_SECONDS = 3_600.0
-
-POST_SECONDS = 2.0
-SAMPLE_SECONDS = 5.0
+DELIVERY_SECONDS = 2.0
+ANALYZE_SECONDS = 5.0
 
 
 def find_datasets() -> None:
-    """Take over new and changed dataset files, so that no restart is needed."""
-    close_old_connections()
+    """Import new and changed dataset files, so that no restart is needed."""
     try:
         sync_datasets(settings.DATASETS_DIR)
     except NotPossible as refusal:
-        logger.warning("datasets cannot be looked for: %s", refusal.message)
+        logger.warning("dataset files cannot be read: %s", refusal.message)
 
 
 def prune_old_texts() -> None:
-    """Hold to ``retention.texts_days``, where it is configured."""
-    close_old_connections()
+    """Delete texts that are older than ``retention.texts_days``, if it is configured."""
     if days := settings.CODEFORGE.retention.texts_days:
         pruned = prune_texts(timedelta(days=days), stopping=STOPPING.is_set)
         if pruned.runs:
@@ -55,8 +55,7 @@ def prune_old_texts() -> None:
 
 
 def follow_schedules() -> None:
-    """Start the runs that are due, and hold those that completed against earlier ones."""
-    close_old_connections()
+    """Start the runs that are due, and compare those that completed with earlier ones."""
     control.start_due()
     for turn in schedule_reads.turns_to_compare():
         try:
@@ -67,62 +66,79 @@ def follow_schedules() -> None:
             logger.exception("run %s could not be compared with earlier ones", turn.run_id)
 
 
-class Rounds(threading.Thread):
-    """Does chores, each as often as it wants, on a thread of its own.
+class PeriodicThread(threading.Thread):
+    """Calls functions, each every so many seconds, on a thread of its own, until it is stopped.
 
-    As jobs they would wait for a free thread of the pool, which busy runs may not leave for hours, and pile up in the
-    broker meanwhile; and a broker that is away would end the very search for what it lost. Chores that take long or
-    wait for others have threads apart.
+    As Celery jobs they would wait for a free thread of the pool, which busy runs may not leave for hours, and pile up
+    in the broker meanwhile; and an unavailable broker would end the very search for what it lost.
     """
 
-    def __init__(self, chores: list[tuple[Callable[[], object], float]]) -> None:
-        """``chores`` with the seconds between two of a kind; the first ones are done at once, in order."""
-        super().__init__(name="rounds", daemon=True)
-        self._chores = chores
-        self._over = threading.Event()
+    def __init__(self, calls: list[tuple[Callable[[], object], float]], at_end: Callable[[], object] | None = None):
+        """``calls`` with the seconds between two calls of each; the first calls are made at once, in order."""
+        super().__init__(daemon=True)
+        self._calls = calls
+        self._at_end = at_end
+        self._stopped = threading.Event()
 
     def run(self) -> None:
-        due = [time.monotonic()] * len(self._chores)
-        while not self._over.wait(max(min(due) - time.monotonic(), 0.0)):
-            turn = due.index(min(due))
-            chore, seconds = self._chores[turn]
-            try:
-                chore()
-            except Exception:  # the database or the broker may be away; the next round may find them
-                logger.exception("a chore of the worker failed and will be tried again")
-            due[turn] = time.monotonic() + seconds
+        due = [time.monotonic()] * len(self._calls)
+        while not self._stopped.wait(max(min(due) - time.monotonic(), 0.0)):
+            number = due.index(min(due))
+            call, seconds = self._calls[number]
+            self._try(call)
+            due[number] = time.monotonic() + seconds
+        if self._at_end:
+            self._try(self._at_end)
         connections.close_all()
 
-    def end(self) -> None:
-        self._over.set()
+    def stop(self) -> None:
+        self._stopped.set()
+
+    @staticmethod
+    def _try(call: Callable[[], object]) -> None:
+        close_old_connections()  # one that broke while the thread slept would fail the call
+        try:
+            call()
+        except Exception:  # the database or the broker may be unavailable; the next call may find it back
+            logger.exception("periodic work of the worker failed and will be retried")
 
 
 class EngineStep(bootsteps.StartStopStep):
-    """Begins the worker's rounds at its start; at its end tells shifts to hand over.
+    """Starts the worker's periodic threads, and at the worker's end stops them and its executors.
 
-    It starts after the pool and so stops before it: the pool waits for its jobs, which have heard by then.
+    It starts after the pool, and so stops before it: the pool waits for its jobs, which know by then.
     """
 
     requires = ("celery.worker.components:Pool",)
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
-        self.rounds: list[Rounds] = []
+        self.threads: list[PeriodicThread] = []
 
     def start(self, parent: Any) -> None:
         STOPPING.clear()
-        # What is loaded by now stays. Left to the collector, a walk over it holds all threads for a tenth of a second.
+        # What is loaded by now stays. Otherwise each collection walks over it and holds all threads for 0.1 s.
         gc.freeze()
-        self.rounds = [
-            Rounds([(sweep, settings.SWEEP_SECONDS), (find_datasets, settings.FIND_DATASETS_SECONDS)]),
-            Rounds([(follow_schedules, settings.SWEEP_SECONDS)]),
-            Rounds([(send_due, POST_SECONDS)]),
-            Rounds([(analyze_changed_tables, SAMPLE_SECONDS), (prune_old_texts, PRUNE_SECONDS)]),
+        # What takes long or waits for others has a thread of its own: a slow webhook must not delay a sweep, and a busy
+        # worker must not look dead.
+        self.threads = [
+            presence_thread(parent.concurrency),
+            PeriodicThread([(sweep, settings.SWEEP_SECONDS), (find_datasets, settings.FIND_DATASETS_SECONDS)]),
+            PeriodicThread([(follow_schedules, settings.SWEEP_SECONDS)]),
+            PeriodicThread([(send_due, DELIVERY_SECONDS)]),
+            PeriodicThread([(analyze_changed_tables, ANALYZE_SECONDS), (prune_old_texts, PRUNE_SECONDS)]),
         ]
-        for rounds in self.rounds:
-            rounds.start()
+        for thread in self.threads:
+            thread.start()
 
     def stop(self, parent: Any) -> None:
         STOPPING.set()
-        for rounds in self.rounds:
-            rounds.end()
+        for thread in self.threads:
+            thread.stop()
+        self.threads[0].join(timeout=5)  # its last call removes the worker from the list
+
+
+def presence_thread(threads: int, seconds: float = workers.HEARTBEAT_SECONDS) -> PeriodicThread:
+    """Reports this worker until it is stopped, and then its departure."""
+    name = worker_name()
+    return PeriodicThread([(lambda: workers.report(name, threads), seconds)], at_end=partial(workers.depart, name))

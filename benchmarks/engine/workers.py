@@ -1,4 +1,4 @@
-"""Workers saying that they are there, busy or not."""
+"""The list of worker processes, as they report themselves, busy or idle."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from benchmarks.models import Worker
 
 HEARTBEAT_SECONDS = 10.0
 ALIVE_FOR = timedelta(seconds=45)
-"""A worker that has been silent for longer is taken for gone."""
-
+"""A worker that was silent for longer is considered gone."""
 FORGOTTEN_AFTER = timedelta(days=1)
 
 
 def report(name: str, threads: int) -> None:
-    """A worker says that it is there. At its first word those that are gone for a day are forgotten."""
+    """Report a worker. Its first report deletes workers that have been gone for a day."""
     now = timezone.now()
     if Worker.objects.filter(name=name).update(heartbeat_at=now):
         return
@@ -26,11 +25,11 @@ def report(name: str, threads: int) -> None:
 
 
 def depart(name: str) -> None:
-    """A worker has ended as it should."""
+    """Remove a worker that shut down."""
     Worker.objects.filter(name=name).delete()
 
 
 def alive_on(host: str) -> bool:
-    """Whether some worker of this host beats."""
+    """Whether a worker on this host is alive."""
     here = Q(name__startswith=f"{host}:", heartbeat_at__gt=timezone.now() - ALIVE_FOR)
     return Worker.objects.filter(here).exists()

@@ -27,10 +27,10 @@ def test_a_web_server_loads_its_views_at_its_start_and_leaves_them_to_stay(tmp_p
 
 
 def test_a_worker_freezes_what_it_has_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "Rounds", lambda chores: SimpleNamespace(start=lambda: None, end=lambda: None))
+    monkeypatch.setattr(worker, "PeriodicThread", lambda calls, at_end=None: SimpleNamespace(start=lambda: None))
     step = worker.EngineStep(None)
     try:
-        step.start(None)
+        step.start(SimpleNamespace(concurrency=1))
         assert gc.get_freeze_count() > 10_000
     finally:
         gc.unfreeze()

@@ -157,7 +157,7 @@ def test_an_exception_is_noted_by_its_class_alone(spans: Callable[[str], list[Re
 def test_without_a_collector_a_span_is_nothing() -> None:
     assert export_spans({}) is False
     assert tracing.span("one", a=1) is tracing.span("two", b=2)
-    assert tracing.carried() == {}
+    assert tracing.trace_headers() == {}
     with tracing.within({"traceparent": TRACEPARENT}), tracing.span("one") as current:
         current.set(anything=1)
         current.failed("kind")

@@ -14,7 +14,7 @@ from consoles import commands
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command, load_command_class
 from pages import ROOT, headings, page, section, table_rows
 
-from benchmarks.engine.execution import dispatch
+from benchmarks.engine.execution import sweeper
 from benchmarks.management import following
 
 PAGE = page("docs/cli.md")
@@ -104,7 +104,7 @@ def test_the_examples_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """In this process, and without the time that a worker is given to take a run up."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(dispatch, "ENQUEUE_AGAIN_AFTER", timedelta(0))
+    monkeypatch.setattr(sweeper, "ENQUEUE_AGAIN_AFTER", timedelta(0))
     call_command("datasets", "sync")
     examples = commands(PAGE)
     assert len(examples) > 5

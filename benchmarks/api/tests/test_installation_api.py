@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.engine import workers
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run, Worker
-from benchmarks.presence import Heart
+from benchmarks.worker import presence_thread
 from tests.support.factories import make_dataset, make_run
 
 ADDRESS = "/api/v1/benchmarks/installation"
@@ -84,39 +84,39 @@ def test_prometheus_is_told_the_same(client: Client) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_heart_beats_from_its_start_to_its_end() -> None:
-    heart = Heart(threads=3, seconds=0.01)
-    heart.start()
-    beats = set()
-    while len(beats) < 3:
-        beats |= set(Worker.objects.values_list("heartbeat_at", flat=True))
+def test_a_worker_reports_itself_from_its_start_to_its_end() -> None:
+    presence = presence_thread(threads=3, seconds=0.01)
+    presence.start()
+    heartbeats = set()
+    while len(heartbeats) < 3:
+        heartbeats |= set(Worker.objects.values_list("heartbeat_at", flat=True))
     assert Worker.objects.get().threads == 3
-    heart.stopping.set()
-    heart.join(timeout=10)
+    presence.stop()
+    presence.join(timeout=10)
     assert not Worker.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_database_that_is_away_costs_beats_and_not_the_heart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_database_costs_reports_and_not_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = threading.Event()
 
-    def away(name: str, threads: int) -> None:
+    def unavailable(name: str, threads: int) -> None:
         tried.set()
-        raise RuntimeError("the database is away")
+        raise RuntimeError("the database is unavailable")
 
     with monkeypatch.context() as patched:
-        patched.setattr(workers, "report", away)
-        heart = Heart(threads=3, seconds=0.01)
-        heart.start()
+        patched.setattr(workers, "report", unavailable)
+        presence = presence_thread(threads=3, seconds=0.01)
+        presence.start()
         assert tried.wait(timeout=10)
     while not Worker.objects.exists():
-        assert heart.is_alive()
-    heart.stopping.set()
-    heart.join(timeout=10)
+        assert presence.is_alive()
+    presence.stop()
+    presence.join(timeout=10)
 
 
 @pytest.mark.django_db
-def test_the_health_check_of_a_container_needs_a_beating_worker_on_this_host() -> None:
+def test_the_health_check_of_a_container_needs_a_live_worker_on_this_host() -> None:
     workers.report("elsewhere:1:token", threads=8)
     with pytest.raises(CommandError, match="No worker on"):
         call_command("worker_health")
