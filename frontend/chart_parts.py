@@ -1,4 +1,4 @@
-"""What charts are made of: the chart itself, its measure, and the pieces of Vega-Lite that several charts share."""
+"""What charts consist of: the chart itself, its measure, and the parts of Vega-Lite that several charts share."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ Cell = str | float | None
 Level = Mapping[str, Any]
 """``{"mean", "n", "low", "high"}`` of one level of a breakdown."""
 
+FIGURES = ("mean", "low", "high", "n")
 SERIES = tuple(f"var(--series-{number})" for number in range(1, 7))
 
+_AXIS_COLORS = {"labelColor": "var(--ink-soft)", "titleColor": "var(--ink-soft)", "titleFontWeight": "normal"}
 _CONFIG: Spec = {
     "background": "transparent",
     "font": "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif",
     "view": {"stroke": None},
-    "axis": {
-        "labelColor": "var(--ink-soft)",
-        "titleColor": "var(--ink-soft)",
+    "axis": _AXIS_COLORS
+    | {
         "gridColor": "var(--line)",
         "domainColor": "var(--line-strong)",
         "tickColor": "var(--line-strong)",
-        "titleFontWeight": "normal",
         "labelFontSize": 12,
         "titleFontSize": 12,
         "labelLimit": 220,
         "labelFlush": False,
         "labelSeparation": 6,
     },
-    "legend": {
+    "legend": _AXIS_COLORS
+    | {
         "labelColor": "var(--ink)",
-        "titleColor": "var(--ink-soft)",
-        "titleFontWeight": "normal",
         "labelFontSize": 12,
         "labelLimit": 260,
         "symbolOpacity": 1,
@@ -45,7 +44,7 @@ _CONFIG: Spec = {
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What a reader sees: ``title`` states what is shown, ``note`` the units and what the lines mean."""
+    """``title`` states what is shown, ``note`` its units and what the marks mean; ``rows`` are the same numbers."""
 
     name: str
     title: str
@@ -79,28 +78,54 @@ def spec_of(values: Sequence[Mapping[str, Any]], **parts: Any) -> Spec:
     }
 
 
-def score_axis(measure: Measure) -> Spec:
-    return {"title": measure.axis, "scale": {"domain": [0, 1]} if measure.bounded else {"zero": False}}
+def layer(mark: str, encoding: Spec, **options: Any) -> Spec:
+    return {"mark": {"type": mark, **options}, "encoding": encoding}
 
 
-def dots_with_intervals(measure: Measure, color: str, x: Spec | None = None) -> list[Spec]:
-    axis = x or {"type": "quantitative", **score_axis(measure)}
+def quantity(field: str, title: str | None = None, **options: Any) -> Spec:
+    named = {} if title is None else {"title": title}
+    return {"field": field, "type": "quantitative", **named, **options}
+
+
+def category(field: str, names: Sequence[str] = (), colors: Sequence[str] = (), **options: Any) -> Spec:
+    """A nominal field without a title, in the order of the data or of ``names``; ``colors`` are one a name."""
+    if not names:
+        return {"field": field, "type": "nominal", "sort": None, "title": None, **options}
+    scale = {"domain": list(names), "range": list(colors)} if colors else {"domain": list(names)}
+    return {"field": field, "type": "nominal", "title": None, "scale": scale, **options}
+
+
+def series(names: Sequence[str], **options: Any) -> Spec:
+    """The color of each group. After six groups the colors repeat; shapes and the table tell the groups apart."""
+    return category("group", names, [SERIES[index % len(SERIES)] for index in range(len(names))], **options)
+
+
+def score_of(field: str, measure: Measure) -> Spec:
+    return quantity(field, measure.axis, scale={"domain": [0, 1]} if measure.bounded else {"zero": False})
+
+
+def tooltip(*fields: str) -> list[Spec]:
+    """The fields, then mean, bounds and n."""
+    figures = [quantity(name, format=".3f") for name in FIGURES[:3]]
+    return [*({"field": name} for name in fields), *figures, quantity("n")]
+
+
+def dots_with_intervals(x: Spec, color: str = "var(--accent)") -> list[Spec]:
+    """A line from low to high and a dot at the mean for each ``level``. ``x`` is the axis of the mean."""
+    y = category("level")
     return [
-        {
-            "mark": {"type": "rule", "color": "var(--ink-soft)", "strokeWidth": 2},
-            "encoding": {"x": {"field": "low", **axis}, "x2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "color": color, "opacity": 1},
-            "encoding": {"x": {"field": "mean", **axis}, "tooltip": tooltip("level")},
-        },
+        layer(
+            "rule",
+            {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y},
+            color="var(--ink-soft)",
+            strokeWidth=2,
+        ),
+        layer(
+            "point",
+            {"x": x, "y": y, "tooltip": tooltip("level")},
+            filled=True,
+            size=60,
+            color=color,
+            opacity=1,
+        ),
     ]
-
-
-def y_level() -> Spec:
-    return {"y": {"field": "level", "type": "nominal", "sort": None, "title": None}}
-
-
-def tooltip(*names: str) -> list[Spec]:
-    figures = [{"field": name, "format": ".3f", "type": "quantitative"} for name in ("mean", "low", "high")]
-    return [*({"field": name} for name in names), *figures, {"field": "n", "type": "quantitative"}]

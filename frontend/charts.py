@@ -1,35 +1,54 @@
-"""Charts as Vega-Lite specs: pure functions from query rows to a ``Chart``.
+"""Charts as Vega-Lite specs: pure functions from stored numbers to a ``Chart``, or ``None`` if there are too few.
 
-Colours are written as ``var(--token)``, the names of ``css/tokens.css``; the page and ``frontend.drawing`` put in the
-values of the theme. Every chart carries the table of its numbers.
+Colors are written as ``var(--token)``, the names of ``css/tokens.css``; the page and ``frontend.drawing`` insert the
+values of the theme. Every chart carries a table of its numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from benchmarks.presentation.labels import sentence_case
+from benchmarks.statistics.psychometric import share_right
 from frontend.chart_parts import (
-    SERIES,
-    Cell,
+    FIGURES,
     Chart,
     Level,
     Measure,
     Spec,
+    category,
     dots_with_intervals,
-    score_axis,
+    layer,
+    quantity,
+    score_of,
+    series,
     spec_of,
     tooltip,
-    y_level,
 )
 from frontend.label_places import LONGEST, PLACES, label_places, share_of
 
 _STEP = 24
+"""Pixels of height for each row of a chart."""
+_CURVE_POINTS = 60
+_INTERVAL_COLUMNS = ("Mean", "Low", "High", "n")
+_FRONTIER = ("On the frontier", "Behind the frontier")
+_AGAINST = {
+    "cost": ("cost", "Cost per 1,000 answers (USD)", "cheaper"),
+    "latency": ("latency", "Median latency (s)", "faster"),
+}
+_DIFFICULTY = {
+    "n_shapes": ("shapes", "number of shapes"),
+    "tracking_steps": ("tracking", "tracking steps"),
+    "inference_steps": ("inference", "inference steps"),
+}
+"""Measure of difficulty → the name of its chart, and its words."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurfaceCell:
-    """The mean score of one task class at one number of shapes, and the address of the results behind it."""
+    """The mean score of a group at one number of shapes, and the address of the results behind it."""
 
     n_shapes: int
     group: str
@@ -54,9 +73,9 @@ class Contender:
 
 
 def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Level], measure: Measure) -> Chart | None:
-    """Means with their intervals, a line for each level; ``None`` where no level has a mean."""
-    values = [
-        {"level": level, "mean": row["mean"], "low": row["low"], "high": row["high"], "n": row["n"]}
+    """A mean with its interval for each level that has one."""
+    values: list[Spec] = [
+        {"level": level, **{figure: row[figure] for figure in FIGURES}}
         for level, row in levels.items()
         if row.get("mean") is not None
     ]
@@ -65,90 +84,66 @@ def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Level
     return Chart(
         name,
         title,
-        f"{measure.axis}; dot: mean" + ("" if all(row["low"] is None for row in values) else ", line: 95 % interval"),
-        spec_of(
-            values,
-            height=_STEP * len(values),
-            encoding=y_level(),
-            layer=dots_with_intervals(measure, "var(--accent)"),
-        ),
-        (level_title, "Mean", "Low", "High", "n"),
-        tuple((row["level"], row["mean"], row["low"], row["high"], row["n"]) for row in values),
+        "Dot: mean." + ("" if all(row["low"] is None for row in values) else " Line: 95% interval."),
+        spec_of(values, height=_STEP * len(values), layer=dots_with_intervals(score_of("mean", measure))),
+        (level_title, *_INTERVAL_COLUMNS),
+        tuple(tuple(row.values()) for row in values),
     )
 
 
 def histogram(name: str, edges: Sequence[float], counts: Sequence[int], measure: Measure) -> Chart | None:
-    """How many results have which score; ``None`` where nothing was scored."""
-    if not counts or not sum(counts):
+    """How many results have which score."""
+    if not sum(counts):
         return None
-    values = [
-        {"from": low, "to": high, "count": count} for low, high, count in zip(edges, edges[1:], counts, strict=False)
-    ]
+    rows = tuple(zip(edges, edges[1:], counts, strict=False))
     return Chart(
         name,
-        f"How the scores of {measure.title} are spread",
-        "Number of results in each range of scores",
+        f"Distribution of {measure.title}",
+        "Number of results per score range",
         spec_of(
-            values,
+            [dict(zip(("from", "to", "count"), row, strict=True)) for row in rows],
             height=140,
             mark={"type": "bar", "color": "var(--accent)", "tooltip": True, "binSpacing": 1},
             encoding={
-                "x": {"field": "from", "type": "quantitative", "bin": {"binned": True}, "title": measure.axis},
+                "x": quantity("from", measure.axis, bin={"binned": True}),
                 "x2": {"field": "to"},
-                "y": {"field": "count", "type": "quantitative", "title": "Results", "axis": {"tickMinStep": 1}},
+                "y": quantity("count", "Results", axis={"tickMinStep": 1}),
             },
         ),
         ("From", "To", "Results"),
-        tuple((row["from"], row["to"], row["count"]) for row in values),
+        rows,
     )
 
 
 def surface_heat_map(
     cells: Sequence[SurfaceCell], measure: Measure, name: str = "surface", by: str = "task class"
 ) -> Chart | None:
-    """Mean score by number of shapes and by what ``group`` is; each cell is a link to its results."""
+    """Mean score by number of shapes and by what ``group`` is; each cell links to its results."""
     if not cells:
         return None
-    x = {"field": "n_shapes", "type": "ordinal", "title": "Shapes on the canvas", "axis": {"labelAngle": 0}}
-    y = {"field": "group", "type": "nominal", "sort": None, "title": None}
-    return Chart(
+    ramp = ["var(--ramp-low)", "var(--ramp-middle)", "var(--ramp-high)"]
+    color = quantity("mean", "Mean", scale={"domain": [0, 0.5, 1], "interpolate": "rgb", "range": ramp})
+    ink = {
+        "condition": {"test": "datum.mean > 0.87", "value": "var(--ramp-high-ink)"},
+        "value": "var(--ink)",
+    }
+    return _surface(
         name,
         f"{measure.title} by number of shapes and {by}",
-        "Mean of each cell; choose one to see its results",
-        spec_of(
-            [_surface_row(cell) | {"url": cell.url} for cell in cells],
-            height=32 * len({cell.group for cell in cells}),
-            encoding={"x": x, "y": y, "href": {"field": "url"}, "tooltip": tooltip("group", "n_shapes")},
-            layer=[
-                {
-                    "mark": {"type": "rect", "cursor": "pointer", "stroke": "var(--surface)"},
-                    "encoding": {
-                        "color": {
-                            "field": "mean",
-                            "type": "quantitative",
-                            "title": "Mean",
-                            "scale": {
-                                "domain": [0, 0.5, 1],
-                                "interpolate": "rgb",
-                                "range": ["var(--ramp-low)", "var(--ramp-middle)", "var(--ramp-high)"],
-                            },
-                        }
-                    },
-                },
-                {
-                    "mark": {"type": "text", "cursor": "pointer"},
-                    "encoding": {
-                        "text": {"field": "mean", "type": "quantitative", "format": ".2f"},
-                        "color": {
-                            "condition": {"test": "datum.mean > 0.87", "value": "var(--ramp-high-ink)"},
-                            "value": "var(--ink)",
-                        },
-                    },
-                },
-            ],
-        ),
-        (by.partition(",")[0].capitalize(), *_SURFACE_COLUMNS),
-        _surface_table(cells),
+        "Each cell is a mean. Select a cell to see its results.",
+        by,
+        cells,
+        height=32 * len({cell.group for cell in cells}),
+        encoding={
+            "x": {"field": "n_shapes", "type": "ordinal", "title": "Number of shapes", "axis": {"labelAngle": 0}},
+            "y": category("group"),
+            "href": {"field": "url"},
+            "tooltip": tooltip("group", "n_shapes"),
+        },
+        layer=[
+            layer("rect", {"color": color}, cursor="pointer", stroke="var(--surface)"),
+            layer("text", {"text": quantity("mean", format=".2f"), "color": ink}, cursor="pointer"),
+        ],
     )
 
 
@@ -159,185 +154,198 @@ def surface_lines(
     if len({cell.n_shapes for cell in cells}) < 2:
         return None
     groups = list(dict.fromkeys(cell.group for cell in cells))
-    color = {
-        "field": "group",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": groups, "range": [SERIES[place % len(SERIES)] for place in range(len(groups))]},
-        "legend": {"columns": 2},
+    mean = {
+        "y": score_of("mean", measure),
+        "shape": category("group", groups),
+        "tooltip": tooltip("group", "n_shapes"),
     }
-    x = {"field": "n_shapes", "type": "quantitative", "title": "Shapes on the canvas", "axis": {"tickMinStep": 1}}
-    x["scale"] = {"zero": False, "nice": False}
-    return Chart(
+    return _surface(
         name,
-        f"{measure.title} as canvases fill up, by {by}",
-        "Line: mean, band: 95 % interval",
-        spec_of(
-            [_surface_row(cell) for cell in cells],
-            height=260,
-            encoding={"x": x, "color": color},
-            layer=[
-                {
-                    "mark": {"type": "area", "opacity": 0.1},
-                    "encoding": {
-                        "y": {"field": "low", "type": "quantitative", **score_axis(measure)},
-                        "y2": {"field": "high"},
-                    },
-                },
-                {
-                    "mark": {"type": "line", "point": {"size": 40, "filled": True}},
-                    "encoding": {
-                        "y": {"field": "mean", "type": "quantitative", **score_axis(measure)},
-                        "shape": {"field": "group", "type": "nominal", "title": None, "scale": {"domain": groups}},
-                        "tooltip": tooltip("group", "n_shapes"),
-                    },
-                },
-            ],
-        ),
-        (by.partition(",")[0].capitalize(), *_SURFACE_COLUMNS),
-        _surface_table(cells),
+        f"{measure.title} by number of shapes, by {by}",
+        "Line: mean. Band: 95% interval.",
+        by,
+        cells,
+        height=260,
+        encoding={
+            "x": _difficulty_axis("n_shapes", "Number of shapes"),
+            "color": series(groups, legend={"columns": 2}),
+        },
+        layer=[
+            layer("area", {"y": score_of("low", measure), "y2": {"field": "high"}}, opacity=0.1),
+            layer("line", mean, point={"size": 40, "filled": True}),
+        ],
     )
 
 
 def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:
     """One line a model, best first, with its interval drawn."""
-    return by_level(
-        "ranking",
-        f"{measure.title} of each model",
-        "Model",
-        {row.label: {"mean": row.mean, "low": row.low, "high": row.high, "n": row.n} for row in contenders},
-        measure,
-    )
+    levels = {row.label: {figure: getattr(row, figure) for figure in FIGURES} for row in contenders}
+    return by_level("ranking", f"{measure.title} by model", "Model", levels, measure)
 
 
 def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) -> Chart | None:
-    """Quality against ``cost`` or ``latency``, with the efficient frontier: models that no other beats in both.
-
-    ``None`` where fewer than two contenders have the figure.
-    """
-    title, column = {
-        "cost": ("cost", "US dollars per 1,000 answers"),
-        "latency": ("latency", "Median seconds per answer"),
-    }[by]
+    """Quality versus ``cost`` or ``latency`` of at least two contenders, with the efficient frontier."""
+    words, column, better = _AGAINST[by]
     points: list[Spec] = [
-        {"label": row.label, "x": x, "mean": row.mean, "low": row.low, "high": row.high, "n": row.n}
-        for row, x in ((row, _figure(row, by)) for row in contenders)
-        if x is not None
+        {"label": row.label, "x": expense, **{figure: getattr(row, figure) for figure in FIGURES}}
+        for row, expense in ((row, _expense(row, by)) for row in contenders)
+        if expense is not None
     ]
     if len(points) < 2:
         return None
     best = frontier([(point["x"], point["mean"]) for point in points])
-    for place, point in enumerate(points):
-        point["frontier"] = "on the frontier" if place in best else "behind it"
-    log = min(p["x"] for p in points) > 0 and max(p["x"] for p in points) > 20 * min(p["x"] for p in points)
+    for index, point in enumerate(points):
+        point["frontier"] = _FRONTIER[index not in best]
+    lowest, highest = min(point["x"] for point in points), max(point["x"] for point in points)
+    log = lowest > 0 and highest > 20 * lowest
     _place_labels(points, best, log=log)
-    steps = [{"x": points[place]["x"], "mean": points[place]["mean"]} for place in best]
-    scale: Spec = {"type": "log"} if log else {"zero": True, "nice": True}
-    x_axis: Spec = {"field": "x", "type": "quantitative", "title": column, "scale": scale}
-    y_axis = {"field": "mean", "type": "quantitative", **score_axis(measure)}
+    x = quantity("x", column, scale={"type": "log"} if log else {"zero": True, "nice": True})
+    y = score_of("mean", measure)
+    dot = {
+        "x": x,
+        "y": y,
+        "shape": category("frontier", _FRONTIER, ("circle", "diamond")),
+        "color": category("frontier", _FRONTIER, ("var(--accent)", "var(--ink-soft)")),
+        "tooltip": [*tooltip("label"), {"field": "x", "title": column, "format": ".3~g"}],
+    }
+    steps = {"values": [{"x": points[index]["x"], "mean": points[index]["mean"]} for index in best]}
+    note = f"Line: efficient frontier (no model is both better and {better}). Vertical line: 95% interval."
+    if not all(point["place"] for point in points):
+        note += " Names that would overlap appear only in the table."
     return Chart(
         f"quality-against-{by}",
-        f"{measure.title} against {title}",
-        f"{column}; line: efficient frontier (nothing is both better and {'cheaper' if by == 'cost' else 'faster'}), "
-        "upright: 95 % interval"
-        + ("" if all(p["place"] for p in points) else "; a name that would cover another stands in the table alone"),
+        f"{measure.title} versus {words}",
+        note,
         spec_of(
             points,
             height=280,
             layer=[
-                {
-                    "data": {"values": steps},
-                    "mark": {"type": "line", "interpolate": "step-after", "color": "var(--line-strong)"},
-                    "encoding": {"x": x_axis, "y": y_axis},
-                },
-                {
-                    "mark": {"type": "rule", "color": "var(--line-strong)"},
-                    "encoding": {"x": x_axis, "y": y_axis | {"field": "low"}, "y2": {"field": "high"}},
-                },
-                {
-                    "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-                    "encoding": {
-                        "x": x_axis,
-                        "y": y_axis,
-                        "shape": _frontier_scale(["circle", "diamond"]),
-                        "color": _frontier_scale(["var(--accent)", "var(--ink-soft)"]),
-                        "tooltip": [*tooltip("label"), {"field": "x", "title": column, "format": ".3~g"}],
-                    },
-                },
+                {"data": steps} | layer("line", {"x": x, "y": y}, interpolate="step-after", color="var(--line-strong)"),
+                layer("rule", {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}, color="var(--line-strong)"),
+                layer("point", dot, filled=True, size=70, opacity=1),
                 *(
-                    layer
+                    labels
                     for place in dict.fromkeys(point["place"] for point in points if point["place"])
-                    for layer in _label_layers(place, x_axis, y_axis)
+                    for labels in _label_layers(place, x, y)
                 ),
             ],
         ),
-        ("Model", column, "Mean", "Low", "High", "n", "Efficient frontier"),
-        tuple((p["label"], p["x"], p["mean"], p["low"], p["high"], p["n"], p["frontier"]) for p in points),
+        ("Model", column, *_INTERVAL_COLUMNS, "Efficient frontier"),
+        tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
     )
 
 
 def deltas(rows: Sequence[tuple[str, float, float, float, int]], against: str, measure: Measure) -> Chart | None:
-    """Differences ``(label, mean, low, high, n)`` from the run ``against`` on shared tasks, around a line at none."""
+    """Differences ``(label, mean, low, high, n)`` from the run ``against`` on shared tasks, around a line at zero."""
     if not rows:
         return None
-    values = [dict(zip(("level", "mean", "low", "high", "n"), row, strict=True)) for row in rows]
     bound = max(0.05, *(abs(bound) for row in rows for bound in row[2:4])) * 1.1
-    x = {
-        "type": "quantitative",
-        "title": f"Difference in {measure.axis}",
-        "scale": {"domain": [-bound, bound]},
-        "axis": {"tickCount": 9, "format": "+.2f"},
-    }
+    axis = {"scale": {"domain": [-bound, bound]}, "axis": {"tickCount": 9, "format": "+.2f"}}
+    x = quantity("mean", f"Difference in {measure.axis}", **axis)
+    zero = {"x": {key: part for key, part in x.items() if key != "field"} | {"datum": 0}}
     return Chart(
         "deltas",
         f"{measure.title}: difference from {against} on shared tasks",
-        "Right of the line: better than it; dot: mean difference, line: 95 % interval",
+        f"Right of zero: better than {against}. Dot: mean difference. Line: 95% interval.",
         spec_of(
-            values,
-            height=_STEP * len(values),
-            layer=[
-                {
-                    "mark": {"type": "rule", "color": "var(--line-strong)", "aria": False},
-                    "encoding": {"x": {"datum": 0, **x}},
-                },
-                *(
-                    layer | {"encoding": layer["encoding"] | y_level()}
-                    for layer in dots_with_intervals(measure, "var(--accent)", x)
-                ),
-            ],
+            [dict(zip(("level", *FIGURES), row, strict=True)) for row in rows],
+            height=_STEP * len(rows),
+            layer=[layer("rule", zero, color="var(--line-strong)", aria=False), *dots_with_intervals(x)],
         ),
         ("Run", "Difference", "Low", "High", "Shared tasks"),
         tuple(rows),
     )
 
 
+def threshold_charts(thresholds: Sequence[Mapping[str, Any]]) -> list[Chart]:
+    """For each measure of difficulty with a fitted curve: dots for the scores, a line for each curve."""
+    fitted = [row for row in thresholds if row["status"] == "fitted"]
+    return [
+        _threshold_chart(measure, [row for row in fitted if row["measure"] == measure])
+        for measure in dict.fromkeys(row["measure"] for row in fitted)
+    ]
+
+
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Places of the points, cheapest first, that no other point beats: none costs as little and is better.
-
-    A point is ``(cost, quality)``.
-    """
-    best, places = float("-inf"), []
-    for place in sorted(range(len(points)), key=lambda place: (points[place][0], -points[place][1])):
-        if points[place][1] > best:
-            best = points[place][1]
-            places.append(place)
-    return places
+    """Indexes of the points ``(cost, quality)``, cheapest first, that no other beats in both."""
+    best, indexes = float("-inf"), []
+    for index in sorted(range(len(points)), key=lambda index: (points[index][0], -points[index][1])):
+        if points[index][1] > best:
+            best = points[index][1]
+            indexes.append(index)
+    return indexes
 
 
-_SURFACE_COLUMNS = ("Shapes", "Mean", "Low", "High", "n")
+def _surface(name: str, title: str, note: str, by: str, cells: Sequence[SurfaceCell], **parts: Any) -> Chart:
+    fields = ("group", "n_shapes", *FIGURES)
+    values = [{field: getattr(cell, field) for field in (*fields, "url")} for cell in cells]
+    return Chart(
+        name,
+        title,
+        note,
+        spec_of(values, **parts),
+        (sentence_case(by.partition(",")[0]), "Shapes", *_INTERVAL_COLUMNS),
+        tuple(tuple(row[field] for field in fields) for row in values),
+    )
 
 
-def _frontier_scale(values: list[str]) -> Spec:
-    return {
-        "field": "frontier",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": ["on the frontier", "behind it"], "range": values},
-    }
+def _difficulty_axis(field: str, title: str) -> Spec:
+    return quantity(field, title, scale={"zero": False, "nice": False}, axis={"tickMinStep": 1})
+
+
+def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
+    name, words = _DIFFICULTY[measure]
+    groups = [sentence_case(row["group"]) or "All task classes" for row in rows]
+    x, y = _difficulty_axis("x", sentence_case(words)), quantity("share", "Mean score", scale={"domain": [0, 1]})
+    encoding = {"x": x, "y": y, "color": series(groups)}
+    dots, curves, table = [], [], []
+    for group, row in zip(groups, rows, strict=True):
+        for level in row["levels"]:
+            difficulty, mean = level["difficulty"], level["mean"]
+            dots.append({"group": group, "x": difficulty, "share": mean, "n": level["n"]})
+            table.append((group, difficulty, mean, _fitted(row, difficulty), level["n"]))
+        lowest, highest = (bound(level["difficulty"] for level in row["levels"]) for bound in (min, max))
+        for index in range(_CURVE_POINTS + 1):
+            place = lowest + (highest - lowest) * index / _CURVE_POINTS
+            curves.append({"group": group, "x": round(place, 3), "share": round(_fitted(row, place), 4)})
+    shown = [{"field": "group"}, {"field": "x"}, {"field": "share", "format": ".3f"}]
+    return Chart(
+        f"threshold-{name}",
+        f"Score by {words}",
+        "Dot: mean. Line: fitted curve. The threshold is halfway between guessing and perfect.",
+        spec_of(
+            dots,
+            height=260,
+            layer=[
+                {"data": {"values": curves}} | layer("line", encoding, strokeWidth=2),
+                layer(
+                    "point",
+                    encoding | {"shape": category("group", groups), "tooltip": shown},
+                    filled=True,
+                    size=40,
+                    opacity=1,
+                ),
+            ],
+        ),
+        ("Task class", sentence_case(words), "Mean", "Fitted", "n"),
+        tuple(table),
+    )
+
+
+def _fitted(row: Mapping[str, Any], difficulty: float) -> float:
+    curve = {"threshold": row["threshold"], "slope": row["slope"], "lapse": row["lapse"], "guess_rate": row["guess"]}
+    return share_right(difficulty, **curve)
+
+
+def _expense(row: Contender, by: str) -> float | None:
+    """The cost, or the latency in seconds."""
+    if by == "cost":
+        return row.cost
+    return None if row.latency is None else row.latency / 1000
 
 
 def _place_labels(points: Sequence[Spec], best: Sequence[int], *, log: bool) -> None:
-    """Set the ``place`` of each point's label. The axis begins at none, or at the least where it is logarithmic."""
+    """Set the ``place`` of each point's label. The axis begins at 0, or at the lowest value if it is logarithmic."""
     low, high = min(point["x"] for point in points) if log else 0.0, max(point["x"] for point in points)
     bottom = min(0.0, *(point["mean"] for point in points))
     top = max(1.0, *(point["mean"] for point in points))
@@ -346,37 +354,11 @@ def _place_labels(points: Sequence[Spec], best: Sequence[int], *, log: bool) -> 
         point["place"] = place
 
 
-def _label_layers(place: str, x_axis: Spec, y_axis: Spec) -> list[Spec]:
-    """The labels that stand at that place, each on a rim of the ground's colour, so that lines do not cross it."""
+def _label_layers(place: str, x: Spec, y: Spec) -> list[Spec]:
+    """The labels at that place, each on a rim in the color of the ground, so that lines do not cross it."""
     where = PLACES[place]
-    text = {"type": "text", "limit": LONGEST, "align": where.align, "dx": where.dx, "dy": where.dy}
-    rim = {"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round", "color": "var(--paper)"}
-    return [
-        {
-            "transform": [{"filter": {"field": "place", "equal": place}}],
-            "mark": {**text, **colours},
-            "encoding": {"x": x_axis, "y": y_axis, "text": {"field": "label"}},
-        }
-        for colours in ({**rim, "aria": False}, {})
-    ]
-
-
-def _figure(row: Contender, by: str) -> float | None:
-    if by == "cost":
-        return row.cost
-    return None if row.latency is None else row.latency / 1000
-
-
-def _surface_row(cell: SurfaceCell) -> Spec:
-    return {
-        "n_shapes": cell.n_shapes,
-        "group": cell.group,
-        "mean": cell.mean,
-        "low": cell.low,
-        "high": cell.high,
-        "n": cell.n,
-    }
-
-
-def _surface_table(cells: Sequence[SurfaceCell]) -> tuple[tuple[Cell, ...], ...]:
-    return tuple((cell.group, cell.n_shapes, cell.mean, cell.low, cell.high, cell.n) for cell in cells)
+    options = {"limit": LONGEST, "align": where.align, "dx": where.dx, "dy": where.dy}
+    rim = {"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round", "color": "var(--paper)", "aria": False}
+    chosen = {"transform": [{"filter": {"field": "place", "equal": place}}]}
+    encoding = {"x": x, "y": y, "text": {"field": "label"}}
+    return [chosen | layer("text", encoding, **options, **colors) for colors in (rim, {})]

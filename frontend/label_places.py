@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 WIDTH, HEIGHT = 420.0, 280.0
-"""The plot on a wide page, in pixels. Elsewhere it is as high and nearly always wider."""
+"""The plot on a wide page, in pixels. Elsewhere it has this height and is nearly always wider."""
 CHARACTER, LINE = 6.6, 14.0
 LONGEST = 240.0
 """Pixels after which a name is cut off."""
 _DOT = 6.0
-_IN_THE_WAY = 10.0
-"""What a place costs that covers a dot or another name, or leaves the plot: it is not taken."""
+_BLOCKED = 10.0
+"""The cost of a place that covers a dot or another name, or leaves the plot: from this cost on it is not used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Beside the point: how the text is aligned there, and how far off it stands, in pixels."""
+class Place(NamedTuple):
+    """How the text is aligned beside the point, and its distance from it in pixels."""
 
     align: str
     dx: float
@@ -38,45 +37,44 @@ PLACES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(NamedTuple):
     left: float
     top: float
     right: float
     bottom: float
 
-    def meets(self, other: _Box) -> bool:
-        return (
-            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
-        )
+    def overlaps(self, other: _Box) -> bool:
+        apart = self.right <= other.left or other.right <= self.left
+        return not (apart or self.bottom <= other.top or other.bottom <= self.top)
 
 
 def label_places(
     labels: Sequence[str], points: Sequence[tuple[float, float]], steps: Sequence[int] = ()
 ) -> list[str | None]:
-    """A key of ``PLACES`` for each label, ``None`` where it would cover something wherever it stood.
+    """A key of ``PLACES`` for each label, ``None`` if it would cover something at every place.
 
     ``points`` are (x, y) from 0 to 1, from the lower left corner. A line with steps through the points numbered in
-    ``steps``, from left to right, is avoided where there is a choice. Those points' labels are placed first.
+    ``steps``, from left to right, is avoided if possible. Those points' labels are placed first.
     """
     spots = [(x * WIDTH, (1 - y) * HEIGHT) for x, y in points]
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in spots]
     line = [part for here, there in pairwise(steps) for part in _step(spots[here], spots[there])]
-    found: list[str | None] = [None] * len(labels)
+    chosen: list[str | None] = [None] * len(labels)
     taken: list[_Box] = []
-    for one in sorted(range(len(labels)), key=lambda one: (one not in steps, -points[one][1])):
-        others = [dot for other, dot in enumerate(dots) if other != one]
-        boxes = {name: _box(labels[one], spots[one], place) for name, place in PLACES.items()}
-        costs = {name: _cost(box, [*others, *taken], line) for name, box in boxes.items()}
+    # Greedy: a label is placed once and never moved, the best points first, so that those keep their names.
+    for index in sorted(range(len(labels)), key=lambda index: (index not in steps, -points[index][1])):
+        occupied = [*(dot for other, dot in enumerate(dots) if other != index), *taken]
+        boxes = {name: _box(labels[index], spots[index], place) for name, place in PLACES.items()}
+        costs = {name: _cost(box, occupied, line) for name, box in boxes.items()}
         best = min(costs, key=lambda name: costs[name])
-        if costs[best] < _IN_THE_WAY:
-            found[one] = best
+        if costs[best] < _BLOCKED:
+            chosen[index] = best
             taken.append(boxes[best])
-    return found
+    return chosen
 
 
 def share_of(value: float, low: float, high: float, *, log: bool = False) -> float:
-    """Where a value stands on an axis, from 0 to 1; in the middle of one that has no length."""
+    """The position of a value on an axis, from 0 to 1; the middle if the axis has no length."""
     if log:
         value, low, high = math.log(value), math.log(low), math.log(high)
     return (value - low) / (high - low) if high > low else 0.5
@@ -90,13 +88,13 @@ def _box(label: str, spot: tuple[float, float], place: Place) -> _Box:
 
 
 def _step(here: tuple[float, float], there: tuple[float, float]) -> tuple[_Box, _Box]:
-    """A line that goes right to below (or above) the next point, then straight to it."""
-    right = _Box(here[0], here[1] - 1, there[0], here[1] + 1)
-    upright = _Box(there[0] - 1, min(here[1], there[1]), there[0] + 1, max(here[1], there[1]))
-    return right, upright
+    """A line that runs horizontally to below (or above) the next point, then vertically to it."""
+    horizontal = _Box(here[0], here[1] - 1, there[0], here[1] + 1)
+    vertical = _Box(there[0] - 1, min(here[1], there[1]), there[0] + 1, max(here[1], there[1]))
+    return horizontal, vertical
 
 
 def _cost(box: _Box, occupied: Sequence[_Box], line: Sequence[_Box]) -> float:
     outside = box.left < 0 or box.right > WIDTH or box.top < 0 or box.bottom > HEIGHT
-    covered = sum(box.meets(other) for other in occupied)
-    return _IN_THE_WAY * (covered + outside) + sum(box.meets(part) for part in line)
+    covered = sum(box.overlaps(other) for other in occupied)
+    return _BLOCKED * (covered + outside) + sum(box.overlaps(part) for part in line)

@@ -12,12 +12,10 @@ from frontend.views import (
     judges,
     launch,
     leaderboard,
-    notices,
     overview,
     results,
     runs,
     statistics,
-    workers,
 )
 
 app_name = "frontend"
@@ -68,8 +66,8 @@ urlpatterns = [
     path("judges/<key:pk>/charts/<str:name>.<str:form>", judges.chart, name="calibration-chart"),
     path("compare/", compare.compare, name="compare"),
     path("compare/<str:name>.<str:form>", compare.chart, name="compare-chart"),
-    path("notices/<key:pk>/dismiss/", notices.dismiss, name="dismiss-notice"),
-    path("workers/", workers.workers, name="workers"),
+    path("score-drops/<key:pk>/dismiss/", overview.dismiss_drop, name="dismiss-score-drop"),
+    path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/<str:name>.<str:form>", leaderboard.chart, name="leaderboard-chart"),
 ]

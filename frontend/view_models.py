@@ -1,4 +1,4 @@
-"""Runs as pages show them: everything a template would have to compute. Pure but for the registry of metrics."""
+"""Runs as pages show them, so that templates compute nothing. Pure but for the registry of metrics."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ from django.utils import timezone
 
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Outcome, Run, RunStatus
+from benchmarks.presentation.sentences import sample
 from frontend.chart_parts import Measure
-
-_ABSENCES = (
-    ("n_not_applicable", "not applicable"),
-    ("n_unparsable", "unparsable"),
-    ("n_judge_error", "judge errors"),
-    ("n_metric_error", "metric errors"),
-    ("n_missing", "without answer"),
-)
-_SPOILT = (("n_truncated", "cut off"), ("n_refused", "refused"))
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric of a run: its mean with the interval and n, and how many results have no score, and why."""
+    """One metric of a run: its mean with interval and n, and ``sample``, which says what has no score and why.
+
+    ``corrected`` is the mean above guessing with its bounds, if guessing scores anything.
+    """
 
     name: str
     title: str
@@ -36,13 +31,9 @@ class MetricRow:
     low: float | None = None
     high: float | None = None
     n: int = 0
-    method: str = ""
     note: str = ""
-    absent: tuple[tuple[str, int], ...] = ()
+    sample: str = ""
     corrected: Mapping[str, Any] | None = None
-    """The mean corrected for guessing with its bounds, where guessing earns anything."""
-    spoilt: tuple[tuple[str, int], ...] = ()
-    """How many of the ``n`` are answers that were cut off or refused."""
 
     @property
     def measure(self) -> Measure:
@@ -51,7 +42,7 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is. ``rate`` is results per second since its start, ``left`` the seconds to go at that rate."""
+    """How far a run is. ``rate`` is results per second since its start, ``left`` the seconds left at that rate."""
 
     total: int
     done: int
@@ -68,7 +59,7 @@ class RunRow:
     headline: MetricRow
     progress: Progress
     cost: float | None
-    """Model and judge together, US dollars; ``None`` where a price is unknown."""
+    """Model and judge together, US dollars; ``None`` if a price is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,37 +79,39 @@ class Standing:
 
 
 def metric_row(
-    name: str, summary: Mapping[str, Any] | None = None, corrected: Mapping[str, Any] | None = None
+    name: str,
+    summary: Mapping[str, Any] | None = None,
+    corrected: Mapping[str, Any] | None = None,
+    *,
+    live: bool = False,
 ) -> MetricRow:
-    """The summary of a metric made readable. A metric no longer registered goes by its name."""
-    metric, found = metric_named(name), summary or {}
+    """A metric with its numbers from a run's summary. A metric that is no longer registered goes by its name."""
+    metric, numbers = metric_named(name), summary or {}
     return MetricRow(
         name=name,
         title=metric.title if metric else name,
         unit=metric.unit if metric else "",
         bounded=metric is None or metric.range == (0.0, 1.0),
         judged=metric is not None and metric.judged,
-        mean=found.get("mean"),
-        low=found.get("low"),
-        high=found.get("high"),
-        n=found.get("n", 0),
-        method=found.get("method", ""),
-        note=found.get("note", ""),
-        absent=tuple((word, found[key]) for key, word in _ABSENCES if found.get(key)),
+        mean=numbers.get("mean"),
+        low=numbers.get("low"),
+        high=numbers.get("high"),
+        n=numbers.get("n", 0),
+        note=numbers.get("note", ""),
+        sample=sample(numbers, live=live),
         corrected=corrected if corrected and corrected["mean"] is not None else None,
-        spoilt=tuple((word, found[key]) for key, word in _SPOILT if found.get(key)),
     )
 
 
 def metric_rows(run: Run) -> list[MetricRow]:
     summaries = run.summary.get("metrics", {})
-    return [metric_row(name, summaries.get(name), corrected_mean(run, name)) for name in run.metrics]
+    return [metric_row(name, summaries.get(name), corrected_mean(run, name), live=run.is_live) for name in run.metrics]
 
 
 def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
-    """The average over what the run asked, corrected for guessing; ``None`` where no guess rate is known."""
-    found: Mapping[str, Any] = run.summary.get("chance", {}).get(metric, {})
-    return found.get("average")
+    """The mean above guessing over all tasks of the run; ``None`` if no guess rate is known."""
+    numbers: Mapping[str, Any] = run.summary.get("chance", {}).get(metric, {})
+    return numbers.get("average")
 
 
 def run_row(run: Run, now: datetime | None = None) -> RunRow:
@@ -136,7 +129,7 @@ def run_rows(runs: Iterable[Run]) -> list[RunRow]:
 
 
 def total_cost(run: Run) -> float | None:
-    """What the run spent, model and judge; unknown as soon as one of the two is."""
+    """The cost of model and judge; unknown as soon as one of the two is."""
     if not run.judge_model:
         return run.cost_usd
     if run.cost_usd is None or run.judge_cost_usd is None:
@@ -159,7 +152,7 @@ def progress(run: Run, now: datetime) -> Progress:
 
 
 def outcome_counts(run: Run) -> list[OutcomeCount]:
-    """Outcomes that occur, in their fixed order, with their shares of all that have one."""
+    """Outcomes that occur, in their fixed order, with their shares of all results that have one."""
     counts = run.summary.get("outcomes", {})
     total = sum(counts.values())
     return [
@@ -170,7 +163,7 @@ def outcome_counts(run: Run) -> list[OutcomeCount]:
 
 
 def error_counts(run: Run) -> list[tuple[str, int]]:
-    """Kinds of errors that occur and how many results ended so, the most frequent first."""
+    """Kinds of errors that occur and their number of results, the most frequent first."""
     return sorted(run.summary.get("error_kinds", {}).items(), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -210,18 +203,17 @@ def _canvas_settings(run: Run) -> list[tuple[str, object]]:
 
 
 def standings(runs: Iterable[Run], models: int = 3) -> list[Standing]:
-    """The best models of each dataset among ``runs`` (newest first): the latest whole run of each model counts."""
+    """The best models of each dataset among ``runs`` (newest first): the latest full run of each model counts."""
     by_dataset: dict[int, dict[str, Run]] = {}
     for run in runs:
         if run.limit is None:
             by_dataset.setdefault(run.dataset_id, {}).setdefault(run.model_label, run)
-    found = []
+    standings = []
     for latest in by_dataset.values():
         metric = next(iter(latest.values())).metrics[0]
-        rows = [
-            row for row in run_rows(latest.values()) if row.headline.name == metric and row.headline.mean is not None
-        ]
-        rows.sort(key=lambda row: -(row.headline.mean or 0.0))
-        if rows:
-            found.append(Standing(rows[0].run.dataset, metric_row(metric), tuple(rows[:models])))
-    return found
+        rows = [(row.headline.mean, row) for row in run_rows(latest.values()) if row.headline.name == metric]
+        ranked = sorted(((mean, row) for mean, row in rows if mean is not None), key=lambda pair: -pair[0])
+        if ranked:
+            top = tuple(row for _, row in ranked[:models])
+            standings.append(Standing(top[0].run.dataset, metric_row(metric), top))
+    return standings

@@ -96,10 +96,12 @@ def result_detail(run_id: int, result_id: int) -> Result:
 
 
 def scores_of(result: Result) -> list[Score]:
-    return list(Score.objects.filter(result=result))
+    """The scores of a result in the order of the run's metrics, those of other metrics last."""
+    order = {name: place for place, name in enumerate(result.run.metrics)}
+    return sorted(Score.objects.filter(result=result), key=lambda score: order.get(score.metric, len(order)))
 
 
-def result_neighbours(result: Result, filters: ResultFilters) -> tuple[int | None, int | None]:
+def result_neighbors(result: Result, filters: ResultFilters) -> tuple[int | None, int | None]:
     """Ids of the results before and after this one inside the filter."""
     rows = matching_results(result.run, filters)
     if filters.text:

@@ -100,8 +100,8 @@ def run_status(pk: int) -> Run:
     )
 
 
-def other_ways(run: Run, limit: int = 12) -> list[Run]:
-    """The latest completed run of the same model on the same version for each other way of asking."""
+def other_variants(run: Run, limit: int = 12) -> list[Run]:
+    """The latest completed run of the same model on the same version for each other prompt variant."""
     same = runs().filter(dataset_version=run.dataset_version_id, model=run.model, status__in=COMPLETED, limit=None)
     latest: dict[tuple[str, bool], Run] = {}
     for other in same.defer("summary")[:200]:
@@ -110,8 +110,8 @@ def other_ways(run: Run, limit: int = 12) -> list[Run]:
     return list(latest.values())[:limit]
 
 
-def runs_to_hold_against(run: Run, limit: int = 4) -> list[Run]:
-    """The latest other completed run of each model on the same dataset: the model's own before all others'."""
+def comparable_runs(run: Run, limit: int = 4) -> list[Run]:
+    """The latest other completed run of each model on the same dataset, the run's own model first."""
     others = runs().filter(dataset=run.dataset_id, status__in=COMPLETED).exclude(pk=run.pk).defer("summary")
     latest: dict[str, Run] = {}
     for other in others[:100]:

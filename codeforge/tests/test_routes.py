@@ -88,7 +88,7 @@ RULES: dict[str, Rule] = {
     "frontend:run-action": writes(LAUNCH, pk=1, action="cancel"),
     "frontend:run-chart": pages(pk=1, name="none", form="svg"),
     "frontend:run-export": pages(pk=1, form="csv"),
-    "frontend:dismiss-notice": writes(LAUNCH, pk=1),
+    "frontend:dismiss-score-drop": writes(LAUNCH, pk=1),
     "frontend:share": writes(LAUNCH, **PK),
     "frontend:shared-run": pages(OPEN, key="forged"),
     "frontend:surface": pages(**PK),

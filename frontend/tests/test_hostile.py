@@ -36,7 +36,7 @@ NOT_READ = {
     "new-calibration": "takes a form",
     "new-canvas-set": "takes a form",
     "calibration-action": "takes a form",
-    "dismiss-notice": "takes a form",
+    "dismiss-score-drop": "takes a form",
     "run-export": "see the exports",
     "shared-run": "see the exports",
 }

@@ -33,14 +33,14 @@ def notice() -> ScoreDrop:
 def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, notice: ScoreDrop) -> None:
     page = client.get("/").content.decode()
     assert "Score drops" in page
-    assert "level 1.0 %" in page
+    assert "level 1.0%" in page
     assert f"/compare/?runs={notice.compared_with_id},{notice.turn.run_id}" in page
     assert HOSTILE not in page
     assert "<b>Every" not in page
     assert "\u202e" not in page
-    response = client.post(f"/notices/{notice.pk}/dismiss/", follow=True)
+    response = client.post(f"/score-drops/{notice.pk}/dismiss/", follow=True)
     shown = response.content.decode()
-    assert "is dismissed." in shown
+    assert "dismissed." in shown
     assert "Score drops" not in shown
 
 
@@ -51,13 +51,13 @@ def test_who_may_not_launch_sees_notices_and_cannot_dismiss_them(
     page = client.get("/").content.decode()
     assert "Score drops" in page
     assert "/dismiss/" not in page
-    assert client.post(f"/notices/{notice.pk}/dismiss/").status_code == 403
+    assert client.post(f"/score-drops/{notice.pk}/dismiss/").status_code == 403
     notice.refresh_from_db()
     assert notice.dismissed_at is None
 
 
 def test_a_notice_that_is_not_there_is_told(client: Client) -> None:
-    assert client.post("/notices/999/dismiss/").status_code == 404
+    assert client.post("/score-drops/999/dismiss/").status_code == 404
 
 
 def test_a_run_says_which_schedule_started_it(client: Client, notice: ScoreDrop) -> None:

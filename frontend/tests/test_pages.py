@@ -72,11 +72,11 @@ def test_the_heaviest_run_and_canvas_are_light_pages(client: Client) -> None:
 
 def test_the_charts_of_a_run_are_of_one_metric_and_lead_to_the_others(client: Client) -> None:
     run = make_scored_run(values=(1.0, 0.0, 0.5), metrics=["exact_match", "contains"])
-    assert "How the scores of Exact match are spread" in (first := page(client, f"/runs/{run.pk}/"))
-    assert "How the scores of Contains are spread" not in first
+    assert "Distribution of Exact match" in (first := page(client, f"/runs/{run.pk}/"))
+    assert "Distribution of Contains" not in first
     assert 'href="?charts=contains#charts"' in first
-    assert "How the scores of Contains are spread" in page(client, f"/runs/{run.pk}/?charts=contains")
-    assert "How the scores of Exact match are spread" in page(client, f"/runs/{run.pk}/?charts=nonsense")
+    assert "Distribution of Contains" in page(client, f"/runs/{run.pk}/?charts=contains")
+    assert "Distribution of Exact match" in page(client, f"/runs/{run.pk}/?charts=nonsense")
 
 
 def test_a_first_visitor_starts_a_baseline_run_with_one_button(client: Client) -> None:

@@ -63,9 +63,9 @@ def test_the_page_of_a_canvas_run_tells_what_the_api_tells(canvases: Dataset, cl
     for one in told["thresholds"]:
         assert threshold_sentence(one["threshold"], one["low"], one["high"], one["note"]) in page
     repeats = told["reliability"]["task_score"]
-    assert f"At least one of 2 tries right (pass@2) {shown(repeats['pass_at']['2'])}" in page
-    assert f"All of 2 tries right (pass^2) {shown(repeats['pass_hat']['2'])}" in page
-    assert f"Tasks whose tries are not all alike {shown(repeats['flipped'])}" in page
+    assert f"At least 1 of 2 repeats correct (pass@2) {shown(repeats['pass_at']['2'])}" in page
+    assert f"All 2 repeats correct (pass^2) {shown(repeats['pass_hat']['2'])}" in page
+    assert f"Tasks with differing repeats {shown(repeats['flipped'])}" in page
 
 
 def test_the_mean_corrected_for_guessing_stands_beside_the_raw_one(canvases: Dataset, client: Client) -> None:
@@ -106,7 +106,7 @@ def test_a_fitted_threshold_is_drawn_with_its_curve(client: Client) -> None:
     assert "7.0 (6.4 to 7.6)" in words(client, f"/runs/{run.pk}/")
     drawn = client.get(f"/runs/{run.pk}/thresholds/threshold-shapes.svg")
     assert drawn.status_code == 200
-    assert b"count" in drawn.content
+    assert b"Count" in drawn.content
     assert client.get(f"/runs/{run.pk}/thresholds/other.svg").status_code == 404
     assert client.get("/runs/999/thresholds/threshold-shapes.svg").status_code == 404
 

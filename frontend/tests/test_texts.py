@@ -3,8 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.texts import DIFF_LENGTH, difference, excerpt
-from frontend.transcripts import TEXT_BUDGET, call_pairs, turns
+from frontend.texts import DIFF_LENGTH, TEXT_BUDGET, call_pairs, difference, excerpt, turns
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

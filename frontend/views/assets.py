@@ -1,8 +1,7 @@
-"""What pages are made with: the drawing script, drawn charts, the chosen colours."""
+"""The chart script, and the theme that a reader chose."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from django.conf import settings
@@ -11,7 +10,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from frontend import drawing
-from frontend.chart_parts import Chart
 from frontend.context_processors import THEME_COOKIE, THEMES
 
 _YEAR = 365 * 24 * 3600
@@ -19,9 +17,9 @@ _YEAR = 365 * 24 * 3600
 
 @require_GET
 def charts_script(request: HttpRequest, version: str) -> HttpResponse:
-    """Vega-Embed and all it needs. The address names the version, so that browsers may keep it for good."""
+    """Vega-Embed with its dependencies. The address names the version, so browsers may cache it forever."""
     if version != drawing.BUNDLE_VERSION:
-        raise Http404("this version of the drawing script is not here")
+        raise Http404("This version of the chart script is not available. Reload the page.")
     content = drawing.bundle(Path(settings.STATE_DIR) / "assets")
     headers = {"Cache-Control": f"public, max-age={_YEAR}, immutable", "Content-Encoding": "gzip"}
     return HttpResponse(content, content_type="text/javascript; charset=utf-8", headers=headers)
@@ -29,8 +27,9 @@ def charts_script(request: HttpRequest, version: str) -> HttpResponse:
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Remember the chosen colours in a cookie and go back."""
+    """Store the theme in a cookie and go back."""
     back = request.POST.get("next", "/")
+    # Only paths of this site: an address of another host would make this an open redirect.
     if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
         back = "/"
     response = HttpResponseRedirect(back)
@@ -40,16 +39,3 @@ def theme(request: HttpRequest) -> HttpResponse:
     else:
         response.delete_cookie(THEME_COOKIE)
     return response
-
-
-def drawn(request: HttpRequest, charts: Iterable[Chart | None], name: str, form: str) -> HttpResponse:
-    """The chart of that name as SVG or PNG, in the colours asked for by ``?theme=``."""
-    chart = next((chart for chart in charts if chart is not None and chart.name == name), None)
-    if chart is None or form not in ("svg", "png"):
-        raise Http404("there is no such chart")
-    colours: drawing.Theme = "dark" if request.GET.get("theme") == "dark" else "light"
-    if form == "png":
-        return HttpResponse(drawing.png(chart, colours), content_type="image/png")
-    # A picture opened by itself is a document: it may style itself and do nothing else.
-    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-    return HttpResponse(drawing.svg(chart, colours), content_type="image/svg+xml", headers=policy)

@@ -6,21 +6,21 @@ import json
 from itertools import zip_longest
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.queries import datasets as reads
-from benchmarks.queries.keyset import BadCursor
 from benchmarks.queries.results import same_task_elsewhere
-from benchmarks.queries.runs import RunFilters
-from benchmarks.queries.runs import run_list as runs_of
+from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.services.access import may_launch
 from frontend import params
 from frontend.texts import Difference, difference
 from frontend.view_models import run_rows
+from frontend.views.shared import or_404, paged
 
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
@@ -40,96 +40,77 @@ def dataset_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def dataset(request: HttpRequest, slug: str) -> HttpResponse:
-    found = _dataset(slug)
-    versions = reads.versions_of(found)
+    dataset = _dataset(slug)
+    versions = reads.versions_of(dataset)
     number = params.whole_number(request.GET, "version")
-    version = _version(found, number) if number else found.current_version
+    version = _version(dataset, number) if number else dataset.current_version
     filters = params.task_filters(request.GET)
     context = {
-        "dataset": found,
+        "dataset": dataset,
         "version": version,
         "versions": list(zip_longest(versions, versions[1:])),
         "filters": filters,
-        "page": None if version is None else _tasks(request, version, filters),
-        "runs": run_rows(runs_of(RunFilters(dataset=slug))[:RUNS_SHOWN]),
+        "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
+        "runs": run_rows(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN]),
         "may_launch": may_launch(request.user),
-        "crumbs": [("Datasets", reverse("frontend:datasets")), (found.slug, None)],
+        "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.slug, None)],
     }
     return render(request, "frontend/datasets/detail.html", context)
 
 
 @require_safe
 def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    found = _dataset(slug)
-    try:
-        shown = reads.task_detail(found, pk)
-    except Task.DoesNotExist:
-        raise Http404("there is no such task") from None
+    dataset = _dataset(slug)
+    task = or_404(lambda: reads.task_detail(dataset, pk), f"Task {pk} does not exist in {slug}.")
     context = {
-        "dataset": found,
-        "task": shown,
-        "elsewhere": same_task_elsewhere(shown),
-        "crumbs": [
-            ("Datasets", reverse("frontend:datasets")),
-            (found.slug, reverse("frontend:dataset", args=(slug,))),
-            (shown.task_id, None),
-        ],
+        "dataset": dataset,
+        "task": task,
+        "elsewhere": same_task_elsewhere(task),
+        "crumbs": _crumbs(slug, task.task_id),
     }
     return render(request, "frontend/datasets/task.html", context)
 
 
 @require_safe
 def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
-    found = _dataset(slug)
-    changed = reads.version_changes(_version(found, old), _version(found, new), CHANGES_SHOWN)
+    dataset = _dataset(slug)
+    changes = reads.version_changes(_version(dataset, old), _version(dataset, new), CHANGES_SHOWN)
     context = {
-        "dataset": found,
+        "dataset": dataset,
         "old": old,
         "new": new,
-        "changes": changed,
-        "changed": [(before, after, _parts(before, after)) for before, after in changed.changed],
-        "crumbs": [
-            ("Datasets", reverse("frontend:datasets")),
-            (found.slug, reverse("frontend:dataset", args=(slug,))),
-            (f"Version {old} to {new}", None),
-        ],
+        "changes": changes,
+        "changed": [(before, after, _parts(before, after)) for before, after in changes.changed],
+        "crumbs": _crumbs(slug, f"Version {old} to {new}"),
     }
     return render(request, "frontend/datasets/changes.html", context)
 
 
-def _tasks(request: HttpRequest, version: DatasetVersion, filters: reads.TaskFilters) -> reads.TaskPage:
-    try:
-        return reads.task_page(version, filters, request.GET.get("after"), request.GET.get("before"))
-    except BadCursor:
-        return reads.task_page(version, filters)
+def _crumbs(slug: str, title: str) -> list[tuple[str, str | None]]:
+    return [
+        ("Datasets", reverse("frontend:datasets")),
+        (slug, reverse("frontend:dataset", args=(slug,))),
+        (title, None),
+    ]
 
 
 def _dataset(slug: str) -> Dataset:
-    try:
-        return reads.dataset_detail(slug)
-    except Dataset.DoesNotExist:
-        raise Http404(f"there is no dataset {slug}") from None
+    return or_404(lambda: reads.dataset_detail(slug), f"Dataset {slug} does not exist.")
 
 
 def _version(dataset: Dataset, number: int) -> DatasetVersion:
-    try:
-        return reads.version_of(dataset, number)
-    except DatasetVersion.DoesNotExist:
-        raise Http404(f"{dataset.slug} has no version {number}") from None
+    missing = f"Version {number} of {dataset.slug} does not exist."
+    return or_404(lambda: reads.version_of(dataset, number), missing)
 
 
 def _parts(before: Task, after: Task) -> list[tuple[str, str, str, Difference | None]]:
-    """The fields in which two tasks differ, with both texts and their marked difference."""
-    found = []
-    for name in COMPARED:
-        left, right = (_as_text(getattr(task, name)) for task in (before, after))
-        if left != right:
-            found.append((name.replace("_", " ").capitalize(), left, right, difference(left, right)))
-    return found
+    """The fields in which two tasks differ: label, both texts, their marked difference."""
+    texts = ((name, *(_as_text(getattr(task, name)) for task in (before, after))) for name in COMPARED)
+    return [(sentence_case(name), left, right, difference(left, right)) for name, left, right in texts if left != right]
 
 
 def _as_text(value: object) -> str:
-    """A field's value to be read; nothing where the field is left out."""
+    """A field's value for reading; empty if the field is not set."""
     if value in (None, [], {}):
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

@@ -1,4 +1,4 @@
-"""A run's results as a file to keep, and a run shown to somebody without an account, for a while."""
+"""A run's results as a file, and its report behind a link that needs no account and expires."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from datetime import timedelta
 
 from django.contrib import messages
 from django.core import signing
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
-from benchmarks.queries.runs import run_detail
-from benchmarks.services.access import LAUNCH_REFUSAL, may_launch, record
+from benchmarks.services.access import record
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 from frontend import drawing
 from frontend.run_charts import run_charts
+from frontend.views.shared import require_launch, run_or_404
 
 SHARED_FOR = timedelta(days=7)
 _SALT = "shared run"
@@ -33,33 +32,35 @@ _HEADERS = {
 @require_safe
 def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse:
     if form not in CONTENT_TYPES:
-        raise Http404(f"there is no export {form}; choose one of {', '.join(CONTENT_TYPES)}")
-    found = _run(pk)
-    headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{export_name(found, form)}"'}
-    return _streamed(found, form, headers)
+        raise Http404(f"The export format {form} is not available. Choose one of: {', '.join(CONTENT_TYPES)}.")
+    run = run_or_404(pk)
+    headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{export_name(run, form)}"'}
+    return _streamed(run, form, headers)
 
 
 @require_POST
 def share(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make a link to the run's report that needs no account and ends by itself."""
-    if not may_launch(request.user):
-        raise PermissionDenied(LAUNCH_REFUSAL)
-    found = _run(pk)
-    key = signing.dumps({"run": found.pk}, salt=_SALT)
-    record(request.user, "run.share", f"run {found.pk}", days=SHARED_FOR.days)
+    """Create a link to the run's report."""
+    require_launch(request)
+    run = run_or_404(pk)
+    key = signing.dumps({"run": run.pk}, salt=_SALT)
+    record(request.user, "run.share", f"run {run.pk}", days=SHARED_FOR.days)
     address = request.build_absolute_uri(reverse("frontend:shared-run", args=(key,)))
-    messages.success(request, f"Whoever has this link can read the run's report for {SHARED_FOR.days} days: {address}")
+    messages.success(
+        request,
+        f"Share link created. Anyone with this link can read the report for {SHARED_FOR.days} days: {address}",
+    )
     return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
 
 
 @require_safe
 def shared_run(request: HttpRequest, key: str) -> StreamingHttpResponse:
-    """The report behind a shared link. A forged and an expired link are told alike."""
+    """The report behind a share link. A forged link and an expired one get the same answer."""
     try:
-        named = signing.loads(key, salt=_SALT, max_age=SHARED_FOR)
+        shared = signing.loads(key, salt=_SALT, max_age=SHARED_FOR)
     except signing.BadSignature:
-        raise Http404("this link has expired or was never made") from None
-    return _streamed(_run(named["run"]), "html", _HEADERS)
+        raise Http404("This link has expired or is not valid. Ask for a new one.") from None
+    return _streamed(run_or_404(shared["run"]), "html", _HEADERS)
 
 
 def _streamed(run: Run, form: str, headers: dict[str, str]) -> StreamingHttpResponse:
@@ -69,10 +70,3 @@ def _streamed(run: Run, form: str, headers: dict[str, str]) -> StreamingHttpResp
     except NotPossible as refusal:
         raise Http404(refusal.message) from None
     return StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[form], headers=headers)
-
-
-def _run(pk: int) -> Run:
-    try:
-        return run_detail(pk)
-    except Run.DoesNotExist:
-        raise Http404(f"there is no run {pk}") from None

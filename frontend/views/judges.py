@@ -30,8 +30,7 @@ from frontend import params
 from frontend.calibration_charts import calibration_charts
 from frontend.calibrations import CalibrationRow, calibration_row, calibration_rows, settings_of
 from frontend.forms import CalibrationForm
-from frontend.placed import placed
-from frontend.views.assets import drawn
+from frontend.views.shared import drawn, placed
 
 PAGE_SIZE = 50
 ACTIONS: dict[str, tuple[Callable[[JudgeCalibration, Caller], object], str]] = {
@@ -74,9 +73,7 @@ def calibration(request: HttpRequest, pk: int) -> HttpResponse:
     row = _row(pk)
     context = {
         "row": row,
-        "charts": placed(
-            calibration_charts(row.findings), lambda *name: reverse("frontend:calibration-chart", args=(pk, *name))
-        ),
+        "charts": placed(calibration_charts(row.findings), "calibration-chart", pk),
         "settings": settings_of(row.calibration),
         "may_launch": may_launch(request.user),
         "crumbs": [("Judges", reverse("frontend:judges")), (f"Calibration {pk}", None)],

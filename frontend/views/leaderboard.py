@@ -1,32 +1,36 @@
-"""One row a model, per dataset version and metric, with quality set against cost and latency."""
+"""One row a model, per dataset version and metric, with quality versus cost and latency."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import Run
 from benchmarks.queries import leaderboard as reads
-from benchmarks.statistics.sentences import threshold_sentence
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
-from frontend.placed import placed
+from frontend.run_charts import variant_of
 from frontend.view_models import MetricRow, corrected_mean, metric_row, total_cost
-from frontend.views.assets import drawn
+from frontend.views.shared import drawn, placed
+from frontend.views.statistics import threshold_words
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the table. Cost is US dollars per 1,000 results, latency the median in milliseconds."""
+    """One row of the table. Cost is US dollars per 1,000 results, latency the median in milliseconds.
+
+    ``setting`` is the prompt variant, empty for YAML datasets; ``threshold`` is empty if the run has none.
+    """
 
     run: Run
     setting: str
@@ -35,13 +39,11 @@ class Row:
     cost: float | None
     latency: float | None
     threshold: str
-    """In words; empty where the run has none."""
 
 
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
-    board = _board(request)
-    return render(request, "frontend/leaderboard/leaderboard.html", board)
+    return render(request, "frontend/leaderboard/leaderboard.html", _board(request))
 
 
 @require_safe
@@ -50,25 +52,22 @@ def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
 
 
 def _board(request: HttpRequest) -> dict[str, Any]:
-    """The dataset, version and metric asked for (the first of each by default) and the rows they give."""
+    """The chosen dataset, version and metric (by default the first of each) and their rows."""
     datasets = reads.ranked_datasets()
-    slug = params.text(request.GET, "dataset")
-    dataset = next((dataset for dataset in datasets if dataset.slug == slug), next(iter(datasets), None))
+    slug, number = params.text(request.GET, "dataset"), params.whole_number(request.GET, "version")
+    dataset = _first(datasets, lambda dataset: dataset.slug == slug)
     versions = reads.ranked_versions(dataset) if dataset else []
-    number = params.whole_number(request.GET, "version")
-    version = next((version for version in versions if version.number == number), next(iter(versions), None))
+    version = _first(versions, lambda version: version.number == number)
     runs = reads.whole_runs(version) if version else []
     metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
-    asked = params.text(request.GET, "metric")
-    metric = asked if asked in metrics else next(iter(metrics), "")
+    metric = _first(metrics, lambda name: name == params.text(request.GET, "metric")) or ""
     choose = reads.BEST if request.GET.get("choose") == reads.BEST else reads.LATEST
     rank = reads.THRESHOLD if request.GET.get("rank") == reads.THRESHOLD else reads.MEAN
-    rows = _rows(reads.places(runs, metric, choose, rank), metric)
-    query = urlencode(
-        {"dataset": dataset.slug, "version": version.number, "metric": metric, "choose": choose, "rank": rank}
-        if dataset and version
-        else {}
-    )
+    rows = [_row(place, metric) for place in reads.places(runs, metric, choose, rank)]
+    query = ""
+    if dataset and version:
+        chosen = {"dataset": dataset.slug, "version": version.number, "metric": metric}
+        query = urlencode({**chosen, "choose": choose, "rank": rank})
     return {
         "datasets": datasets,
         "dataset": dataset,
@@ -85,45 +84,33 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "has_thresholds": any(row.threshold for row in rows),
         "rows": rows,
         "judges": sorted({row.run.judge_model for row in rows if row.score.judged}),
-        "charts": placed(_charts(rows), lambda *name: f"{reverse('frontend:leaderboard-chart', args=name)}?{query}"),
+        "charts": placed(_charts(rows), "leaderboard-chart", query=query),
     }
 
 
-def _rows(places: Sequence[reads.Place], metric: str) -> list[Row]:
-    return [
-        Row(
-            run=place.run,
-            setting=_setting(place.run),
-            score=metric_row(metric, place.summary, corrected_mean(place.run, metric)),
-            n_runs=place.n_runs,
-            cost=_per_thousand(place.run),
-            latency=(place.run.summary.get("latency_ms") or {}).get("p50"),
-            threshold=_threshold(place),
-        )
-        for place in places
-    ]
+def _first(items: Sequence[Item], wanted: Any) -> Item | None:
+    """The item that was asked for, otherwise the first one."""
+    return next(filter(wanted, items), next(iter(items), None))
 
 
-def _threshold(place: reads.Place) -> str:
-    found = place.threshold
-    return "" if found is None else threshold_sentence(*(found[name] for name in ("threshold", "low", "high", "note")))
+def _row(place: reads.Place, metric: str) -> Row:
+    run, cost = place.run, total_cost(place.run)
+    return Row(
+        run=run,
+        setting=variant_of(run) if run.representation else "",
+        score=metric_row(metric, place.summary, corrected_mean(run, metric)),
+        n_runs=place.n_runs,
+        cost=None if cost is None or not run.total else 1000 * cost / run.total,
+        latency=(run.summary.get("latency_ms") or {}).get("p50"),
+        threshold=threshold_words(place.threshold) if place.threshold else "",
+    )
 
 
-def _setting(run: Run) -> str:
-    """How a canvas set was shown to the model; empty for YAML datasets."""
-    return f"{run.representation}, {'few-shot' if run.few_shot else 'zero-shot'}" if run.representation else ""
-
-
-def _per_thousand(run: Run) -> float | None:
-    cost = total_cost(run)
-    return None if cost is None or not run.total else 1000 * cost / run.total
-
-
-def _charts(rows: Sequence[Row]) -> list[Chart | None]:
+def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
     if not rows:
         return []
-    places = Counter(row.run.model_label for row in rows)
-    contenders = [_contender(row, alone=places[row.run.model_label] == 1) for row in rows]
+    n_places = Counter(row.run.model_label for row in rows)
+    contenders = [_contender(row, alone=n_places[row.run.model_label] == 1) for row in rows]
     measure = rows[0].score.measure
     return [
         charts.quality_against("cost", contenders, measure),
@@ -133,10 +120,8 @@ def _charts(rows: Sequence[Row]) -> list[Chart | None]:
 
 
 def _contender(row: Row, alone: bool) -> Contender:
-    """A model that is ranked once goes by its name alone, another by how it was asked too."""
-    name = row.run.model_label
-    label = name if alone or not row.setting else f"{name}, {row.setting}"
+    """A model that is ranked once goes by its name, another one by its prompt variant too."""
+    label = row.run.model_label if alone or not row.setting else f"{row.run.model_label}, {row.setting}"
     mean = row.score.mean or 0.0
-    low = mean if row.score.low is None else row.score.low
-    high = mean if row.score.high is None else row.score.high
+    low, high = (mean if bound is None else bound for bound in (row.score.low, row.score.high))
     return Contender(label, mean, low, high, row.score.n, row.cost, row.latency)

@@ -1,24 +1,31 @@
-"""The first page: what runs, what ran last, who is best, what broke; or, with an empty database, what to do."""
+"""The first page: runs in progress, latest runs, standings, what needs attention; on an empty database, what to do."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
 
+from benchmarks.models import ScoreDrop
+from benchmarks.presentation.numbers import percent
 from benchmarks.queries import datasets as dataset_reads
+from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
 from benchmarks.services.access import may_launch
-from benchmarks.statistics.sentences import percent
+from benchmarks.services.schedules.control import dismiss_notice
 from frontend.view_models import run_rows, standings
+from frontend.views.shared import require_launch
 
 LATEST, LIVE, TROUBLED, RANKED = 10, 6, 5, 200
 
 
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    """Whole page, or for htmx the part that moves."""
+    """The page; for htmx the part that changes."""
     live = run_rows(run_reads.live_runs(LIVE))
     if request.headers.get("HX-Request"):
         return render(request, "frontend/overview/live.html", {"live": live, "polled": True})
@@ -33,7 +40,24 @@ def overview(request: HttpRequest) -> HttpResponse:
         "notice_level": percent(LEVEL),
         "files": dataset_reads.files_to_mend(),
         "may_launch": may_launch(request.user),
+        "first_dataset": None if latest else next(iter(dataset_reads.runnable_datasets()), None),
     }
-    if not latest:
-        context["first_dataset"] = next(iter(dataset_reads.runnable_datasets()), None)
     return render(request, "frontend/overview/overview.html", context)
+
+
+@require_POST
+def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove a score drop from the overview."""
+    require_launch(request)
+    drop = get_object_or_404(ScoreDrop.objects.select_related("turn"), pk=pk)
+    dismiss_notice(drop, request.user)
+    messages.success(request, f"Score drop of {drop.metric} in run {drop.turn.run_id} dismissed.")
+    return HttpResponseRedirect(reverse("frontend:overview"))
+
+
+@require_safe
+@never_cache
+def workers(request: HttpRequest) -> HttpResponse:
+    """The workers, what each of them does, and how much work waits."""
+    context = {"found": operations.installation(), "workers": operations.workers()}
+    return render(request, "frontend/workers/list.html", context)

@@ -1,4 +1,4 @@
-"""Runs: the list, one run with its live status, its charts, and what may be done with it."""
+"""Runs: the list, one run with its live status and charts, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -14,17 +13,16 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, Task
-from benchmarks.presentation.actions import allowed_actions
+from benchmarks.models import COMPLETED, Outcome, Run, RunStatus, Task
+from benchmarks.presentation.actions import allowed_actions, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.judges import latest_by_metric
-from benchmarks.queries.keyset import BadCursor
-from benchmarks.queries.results import SEARCH_WINDOW, ResultPage, result_page
+from benchmarks.queries.results import SEARCH_WINDOW, result_page
 from benchmarks.queries.schedules import turn_of
 from benchmarks.queries.webhooks import deliveries_of
-from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
+from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.judges import examinable_metrics
 from benchmarks.services.runs import control as services
@@ -32,20 +30,19 @@ from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.exports import forms_here
 from frontend import params
 from frontend.calibrations import judge_trust
-from frontend.placed import placed
-from frontend.run_charts import run_charts, surface_charts, way_of
+from frontend.run_charts import run_charts, surface_charts, variant_of
 from frontend.view_models import error_counts, metric_rows, outcome_counts, run_row, run_rows, settings_of
-from frontend.views.assets import drawn
+from frontend.views.shared import drawn, paged, placed, require_launch, run_or_404
 from frontend.views.statistics import report_of
 
 PAGE_SIZE = 50
 SORTS = (
-    ("position", "as asked"),
-    ("-position", "last asked first"),
-    ("value", "worst score first"),
-    ("-value", "best score first"),
-    ("-duration", "slowest first"),
-    ("duration", "fastest first"),
+    ("position", "Task order"),
+    ("-position", "Reverse task order"),
+    ("value", "Lowest score first"),
+    ("-value", "Highest score first"),
+    ("-duration", "Slowest first"),
+    ("duration", "Fastest first"),
 )
 
 
@@ -69,34 +66,36 @@ def run_list(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    found = _run(reads.run_detail, pk)
+    run = run_or_404(pk)
     filters = params.result_filters(request.GET)
-    results = _results(request, found)
-    drawn_metrics = [row for row in metric_rows(found) if row.mean is not None]
-    asked = params.text(request.GET, "charts")
-    of_metric = next((row.name for row in drawn_metrics if row.name == asked), found.metrics[0])
-    context = _status(found) | {
-        **report_of(found),
+    results = paged(request, lambda after, before: result_page(run, filters, after, before))
+    drawn_metrics = [row for row in metric_rows(run) if row.mean is not None]
+    chosen = params.text(request.GET, "charts")
+    drawn_metric = next((row.name for row in drawn_metrics if row.name == chosen), run.metrics[0])
+    context = _status(run) | {
+        **report_of(run),
         "drawn_metrics": drawn_metrics,
-        "drawn_metric": of_metric,
-        "charts": placed(run_charts(found, of_metric), lambda *name: reverse("frontend:run-chart", args=(pk, *name))),
-        "has_surface": bool(found.breakdown.get("surface")),
-        "settings": settings_of(found),
-        "system_prompt": found.parameters.get("system_prompt", ""),
+        "drawn_metric": drawn_metric,
+        "charts": placed(run_charts(run, drawn_metric), "run-chart", pk),
+        "has_surface": bool(run.breakdown.get("surface")),
+        "settings": settings_of(run),
+        "system_prompt": run.parameters.get("system_prompt", ""),
         "filters": filters,
         "kept": params.kept(request.GET),
         "results": results,
-        "rows": [(result, _scores_of(results, result, found.metrics)) for result in results.rows],
-        "turn": turn_of(found),
-        "deliveries": deliveries_of(found),
+        "rows": [
+            (result, [results.scores.get(result.pk, {}).get(name) for name in run.metrics]) for result in results.rows
+        ],
+        "turn": turn_of(run),
+        "deliveries": deliveries_of(run),
         "export_forms": forms_here(),
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
         "outcomes_known": [*Outcome.choices, ("pending", RESULT_STATE["pending"])],
         "difficulties": Task.Difficulty.choices,
-        "held_against": reads.runs_to_hold_against(found) if found.status in COMPLETED else [],
-        "actions": allowed_actions(found) if may_launch(request.user) else {},
-        "judge_trust": judge_trust(found, latest_by_metric(found.judge_model), examinable_metrics()),
+        "comparable_runs": reads.comparable_runs(run) if run.status in COMPLETED else [],
+        "actions": allowed_actions(run) if may_launch(request.user) else {},
+        "judge_trust": judge_trust(run, latest_by_metric(run.judge_model), examinable_metrics()),
         "may_launch": may_launch(request.user),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
     }
@@ -106,31 +105,29 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @require_safe
 def status(request: HttpRequest, pk: int) -> HttpResponse:
-    """The part of a run's page that moves. The one that finds the run ended tells the page to fetch its rest."""
-    found = _run(reads.run_status, pk)
-    response = render(request, "frontend/runs/status.html", _status(found))
-    if not found.is_live:
-        response["HX-Trigger"] = "run-ended"
+    """The part of a run's page that changes while it is live."""
+    run = run_or_404(pk, reads.run_status)
+    response = render(request, "frontend/runs/status.html", _status(run))
+    if not run.is_live:
+        response["HX-Trigger"] = "run-ended"  # the page fetches its other parts once, and polls no more
     return response
 
 
 @require_POST
 def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
-    """Do one of ``actions`` with a run, and say how it went."""
-    if not may_launch(request.user):
-        raise PermissionDenied(LAUNCH_REFUSAL)
+    """Do one of ``_ACTIONS`` with a run and report the outcome."""
+    require_launch(request)
     if action not in _ACTIONS:
-        raise Http404("there is no such action")
-    found = _run(reads.run_detail, pk)
-    do, done = _ACTIONS[action]
+        raise Http404(f"{action} is not an action for runs.")
+    run = run_or_404(pk)
     try:
-        do(found, request)
+        _ACTIONS[action](run, request)
     except NotPossible as error:
         messages.error(request, error.message)
     except InvalidRequest as error:
         messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
     else:
-        messages.success(request, done.format(pk))
+        messages.success(request, done_sentence(action, pk))
         if action == "delete":
             return HttpResponseRedirect(reverse("frontend:runs"))
     return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
@@ -138,25 +135,22 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
-    return drawn(request, run_charts(_run(reads.run_detail, pk)), name, form)
+    return drawn(request, run_charts(run_or_404(pk)), name, form)
 
 
 @require_safe
 def surface(request: HttpRequest, pk: int) -> HttpResponse:
     """The difficulty surface of a run on a canvas set."""
-    found = _run(reads.run_detail, pk)
-    metric = params.text(request.GET, "metric") or found.metrics[0]
-    others = reads.other_ways(found)
+    run = run_or_404(pk)
+    metric = params.text(request.GET, "metric") or run.metrics[0]
+    others = reads.other_variants(run)
     context = {
-        "run": found,
-        "way": way_of(found),
-        "metrics": metric_rows(found),
+        "run": run,
+        "variant": variant_of(run),
+        "metrics": metric_rows(run),
         "metric": metric,
-        "others": [(other, way_of(other)) for other in others],
-        "charts": placed(
-            surface_charts(found, metric, others),
-            lambda *name: reverse("frontend:surface-chart", args=(pk, metric, *name)),
-        ),
+        "others": [(other, variant_of(other)) for other in others],
+        "charts": placed(surface_charts(run, metric, others), "surface-chart", pk, metric),
         "crumbs": [
             ("Runs", reverse("frontend:runs")),
             (f"Run {pk}", reverse("frontend:run", args=(pk,))),
@@ -168,35 +162,25 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def surface_chart(request: HttpRequest, pk: int, metric: str, name: str, form: str) -> HttpResponse:
-    found = _run(reads.run_detail, pk)
-    return drawn(request, surface_charts(found, metric, reads.other_ways(found)), name, form)
+    run = run_or_404(pk)
+    return drawn(request, surface_charts(run, metric, reads.other_variants(run)), name, form)
 
 
 def _raise_budget(run: Run, request: HttpRequest) -> None:
     usd = params.real_number(request.POST, "budget_usd")
     if usd is None:
-        raise NotPossible("Give the new budget in US dollars, for example 5.")
+        raise NotPossible("Enter the new budget in US dollars, for example 5.")
     services.raise_budget(run, usd, request.user)
 
 
-_ACTIONS: dict[str, tuple[Callable[[Run, HttpRequest], Any], str]] = {
-    "cancel": (lambda run, request: services.cancel_run(run, request.user), "Run {} is cancelled."),
-    "resume": (lambda run, request: services.resume_run(run, request.user), "Run {} goes on where it stopped."),
-    "retry": (lambda run, request: services.retry_failed(run, request.user), "Run {} asks its failed tasks again."),
-    "delete": (lambda run, request: services.delete_run(run, request.user), "Run {} is deleted."),
-    "check": (
-        lambda run, request: check_contamination(run, request.user),
-        "Run {}'s questions are asked about fresh canvases.",
-    ),
-    "budget": (_raise_budget, "Run {} has a new budget."),
+_ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
+    "cancel": lambda run, request: services.cancel_run(run, request.user),
+    "resume": lambda run, request: services.resume_run(run, request.user),
+    "retry": lambda run, request: services.retry_failed(run, request.user),
+    "delete": lambda run, request: services.delete_run(run, request.user),
+    "check": lambda run, request: check_contamination(run, request.user),
+    "budget": _raise_budget,
 }
-
-
-def _run(read: Callable[[int], Run], pk: int) -> Run:
-    try:
-        return read(pk)
-    except Run.DoesNotExist:
-        raise Http404(f"there is no run {pk}") from None
 
 
 def _status(run: Run) -> dict[str, Any]:
@@ -209,18 +193,3 @@ def _status(run: Run) -> dict[str, Any]:
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
         "latency": run.summary.get("latency_ms") or {},
     }
-
-
-def _results(request: HttpRequest, run: Run) -> ResultPage:
-    """The page of results asked for; the first one where the address holds a made-up place."""
-    filters = params.result_filters(request.GET)
-    try:
-        return result_page(run, filters, request.GET.get("after"), request.GET.get("before"))
-    except BadCursor:
-        return result_page(run, filters)
-
-
-def _scores_of(page: ResultPage, result: Result, metrics: list[str]) -> list[Score | None]:
-    """A result's scores in the order of the run's metrics; ``None`` where there is none yet."""
-    found = page.scores.get(result.pk, {})
-    return [found.get(name) for name in metrics]

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.models import Result, Run, Score
 from benchmarks.queries import results as reads
 from benchmarks.queries.keyset import BadCursor
-from benchmarks.queries.results import ORDERS, ResultFilters, result_neighbours, result_page
+from benchmarks.queries.results import ORDERS, ResultFilters, result_neighbors, result_page
 from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
@@ -105,7 +105,7 @@ def test_the_neighbours_of_a_result_are_those_of_the_list(run: Run, sort: str) -
     listed = walk(run, filters)
     by_position = {row.position: row for row in Result.objects.filter(run=run).select_related("run")}
     for place, position in enumerate(listed):
-        before, after = result_neighbours(by_position[position], filters)
+        before, after = result_neighbors(by_position[position], filters)
         assert before == (by_position[listed[place - 1]].pk if place else None)
         assert after == (by_position[listed[place + 1]].pk if place + 1 < len(listed) else None)
 

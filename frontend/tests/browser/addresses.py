@@ -92,7 +92,7 @@ NO_PAGES = {
     "leaderboard-chart": "a picture",
     "whole-text": "plain text",
     "run-export": "a file",
-    "dismiss-notice": "takes a form and goes to the overview",
+    "dismiss-score-drop": "takes a form and goes to the overview",
     "share": "takes a form and goes to the run",
     "shared-run": "a report in one file",
     "new-calibration": "takes the form of the judges' page",

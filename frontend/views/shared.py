@@ -1,0 +1,76 @@
+"""What several views need: rows or 404, pages of lists, permission to start runs, charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+
+from benchmarks.models import Run
+from benchmarks.queries.keyset import BadCursor
+from benchmarks.queries.runs import run_detail
+from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
+from frontend import drawing
+from frontend.chart_parts import Chart
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedChart:
+    """A chart with the addresses at which the server draws it."""
+
+    chart: Chart
+    svg: str
+    png: str
+
+
+def or_404(read: Callable[[], Row], missing: str) -> Row:
+    """What ``read`` returns; where the row does not exist, a page that says ``missing``."""
+    try:
+        return read()
+    except ObjectDoesNotExist:
+        raise Http404(missing) from None
+
+
+def run_or_404(pk: int, read: Callable[[int], Run] = run_detail) -> Run:
+    return or_404(lambda: read(pk), f"Run {pk} does not exist.")
+
+
+def paged(request: HttpRequest, read: Callable[[str | None, str | None], Row]) -> Row:
+    """The page that ``read(after, before)`` returns; the first one if the address holds an invalid cursor."""
+    try:
+        return read(request.GET.get("after"), request.GET.get("before"))
+    except BadCursor:
+        return read(None, None)
+
+
+def require_launch(request: HttpRequest) -> None:
+    if not may_launch(request.user):
+        raise PermissionDenied(LAUNCH_REFUSAL)
+
+
+def placed(charts: Iterable[Chart | None], route: str, *key: object, query: str = "") -> list[PlacedChart]:
+    """The charts that exist. ``route`` takes ``key``, the chart's name and the format."""
+
+    def address(chart: Chart, form: str) -> str:
+        return reverse(f"frontend:{route}", args=(*key, chart.name, form)) + (f"?{query}" if query else "")
+
+    return [PlacedChart(chart, address(chart, "svg"), address(chart, "png")) for chart in charts if chart]
+
+
+def drawn(request: HttpRequest, charts: Iterable[Chart | None], name: str, form: str) -> HttpResponse:
+    """The chart of that name as SVG or PNG, in the theme of ``?theme=``."""
+    chart = next((chart for chart in charts if chart and chart.name == name), None)
+    if chart is None or form not in ("svg", "png"):
+        raise Http404("This chart does not exist.")
+    colors: drawing.Theme = "dark" if request.GET.get("theme") == "dark" else "light"
+    if form == "png":
+        return HttpResponse(drawing.png(chart, colors), content_type="image/png")
+    # An SVG opened on its own is a document: it may style itself and do nothing else.
+    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+    return HttpResponse(drawing.svg(chart, colors), content_type="image/svg+xml", headers=policy)
