@@ -29,7 +29,7 @@ from django.urls import NoReverseMatch, reverse
 from benchmarks.services.runs.exports import CONTENT_TYPES
 from codeforge.tests.routes import all_routes
 from codeforge.tests.test_routes import RULES
-from frontend.views.results import _PARTS as PARTS
+from frontend.views.results import _TEXTS as TEXTS
 from tests.loopback.hosting import serve
 from tests.loopback.server import LoopbackServer
 from tests.support import services
@@ -178,7 +178,7 @@ def public_addresses(found: Installation) -> Iterator[str]:
             variants = [{**given, "pk": pk} for (pk,) in tasks]
         elif "pk" in given:
             variants = [{**given, "pk": run} for run in runs]
-        for key, values in (("part", PARTS), ("form", CONTENT_TYPES if "export" in name else ())):
+        for key, values in (("part", TEXTS), ("form", CONTENT_TYPES if "export" in name else ())):
             if key in given and values:
                 variants = [{**variant, key: value} for variant in variants for value in values]
         for variant in variants:

@@ -96,12 +96,6 @@ def badge(outcome: str, state: str = "pending") -> SafeString:
 
 
 @register.filter
-def outcome_label(outcome: str) -> str:
-    """The label of an outcome, or of ``pending`` for results that have none."""
-    return labels.result_label("pending", "" if outcome == "pending" else outcome)
-
-
-@register.filter
 def status_label(status: str) -> str:
     return labels.run_status(status)
 
