@@ -1,21 +1,10 @@
-"""The admin: datasets and tasks edited as people would, runs and results looked at and acted on."""
+"""The admin: edit datasets and tasks, import runs, and manage what has no page on the dashboard yet."""
 
 from django.contrib import admin
 
-from benchmarks.admin import access, canvas_sets, datasets, files, results, runs, schedules, tasks, versions, webhooks
+from benchmarks.admin import access, canvas_sets, datasets, files, runs, schedules, tasks, versions, webhooks
 
-__all__ = [
-    "access",
-    "canvas_sets",
-    "datasets",
-    "files",
-    "results",
-    "runs",
-    "schedules",
-    "tasks",
-    "versions",
-    "webhooks",
-]
+__all__ = ["access", "canvas_sets", "datasets", "files", "runs", "schedules", "tasks", "versions", "webhooks"]
 
 admin.site.site_header = "CodeForge Benchmarks"
 admin.site.site_title = "CodeForge Benchmarks"

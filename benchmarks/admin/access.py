@@ -1,4 +1,4 @@
-"""API tokens, shown once when they are made, and the audit log. Neither is ever edited."""
+"""API tokens, whose text is shown once when they are created, and the audit log. Neither can be edited."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        date_and_time = getattr(self.fields["expires_at"].widget, "widgets", ())
-        for widget, part in zip(date_and_time, ("date", "time"), strict=False):  # which the admin draws without labels
+        expires_at = self.fields.get("expires_at")  # A read-only page has no fields.
+        widgets = expires_at.widget.widgets if expires_at else ()
+        for widget, part in zip(widgets, ("date", "time"), strict=False):  # The admin draws these without labels.
             widget.attrs["aria-label"] = f"Expires at, {part}"
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        if {"account", "name", "scopes"} <= given.keys():
-            wrong = token_errors(given["account"], given["name"].strip(), {*given["scopes"]}, given.get("expires_at"))
-            if wrong:
-                raise ValidationError(wrong)
-        return given
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if {"account", "name", "scopes"} <= data.keys() and (
+            errors := token_errors(data["account"], data["name"].strip(), {*data["scopes"]}, data.get("expires_at"))
+        ):
+            raise ValidationError(errors)
+        return data
 
 
 @admin.register(ApiToken)
@@ -50,18 +51,18 @@ class ApiTokenAdmin(PlainModelAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        """A token is revoked, not deleted, so that what was done with it keeps its name."""
+        """Tokens are revoked, not deleted, so that the audit log keeps their names."""
         return False
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("benchmarks.change_apitoken")
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
-        """Make the token as everywhere else, and show its text in the one message that follows."""
-        given = form.cleaned_data
-        made, text = create_token(given["account"], given["name"], given["scopes"], given["expires_at"], request.user)
-        obj.pk = made.pk
-        messages.warning(request, f"The token, which is not shown again: {text}")
+        """Create the token by its service, and show its text in the one message that follows."""
+        data = form.cleaned_data
+        token, text = create_token(data["account"], data["name"], data["scopes"], data["expires_at"], request.user)
+        obj.pk = token.pk
+        messages.warning(request, f"Copy the token now. It is not shown again: {text}")
 
     @admin.action(description="Revoke selected tokens", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
@@ -71,7 +72,7 @@ class ApiTokenAdmin(PlainModelAdmin):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):
-    shown = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
-    list_display = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
+    list_fields = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
+    list_display = list_fields
     list_filter = ("action",)
     search_fields = ("subject", "account_name")

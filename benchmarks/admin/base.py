@@ -1,28 +1,32 @@
-"""What the admin's pages share: narrow lists that never count huge tables, read-only models, pages around a form."""
+"""What the pages of the admin share: lists of bounded cost, read-only models, forms, and deletion through services."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import AdminErrorList, AdminForm
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from benchmarks.admin.fields import SCRIPT
 from benchmarks.models import Dataset
+from benchmarks.services.errors import NotPossible
 
 if TYPE_CHECKING:
     PlainModelAdmin = admin.ModelAdmin[Any]
@@ -32,59 +36,53 @@ else:
     PlainModelAdmin, PlainChangeList, PlainPaginator = admin.ModelAdmin, ChangeList, Paginator
 
 UPLOAD = "admin/benchmarks/upload.html"
-"""Around a form with a file: its mistakes are shown by line."""
+"""Template of a form with a file: lists the errors of the file by line."""
 
-MOST_LISTED = 10_000
-"""A list leads through so many rows at most. Who looks for one beyond them filters or searches."""
-SHOWN = 20_000
-"""Characters of a long text on an admin page; the dashboard has the whole."""
+MAX_LISTED = 10_000
+"""Rows that a list pages through. To find a row beyond them, filter or search."""
+MAX_TEXT = 20_000
+"""Characters of a long text on an admin page; the dashboard shows all of it."""
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 class BoundedPaginator(PlainPaginator):
-    """Pages over at most ``MOST_LISTED`` rows, so that counting them costs the same however long the table is."""
+    """Pages over at most ``MAX_LISTED`` rows."""
 
     @cached_property
     def count(self) -> int:
+        # The LIMIT is inside the count, so counting costs the same however long the table is.
         rows = self.object_list
-        if isinstance(rows, QuerySet):
-            return int(rows.order_by().values("pk")[:MOST_LISTED].count())
-        return len(rows)
+        return int(rows.order_by().values("pk")[:MAX_LISTED].count()) if isinstance(rows, QuerySet) else len(rows)
 
 
-class NarrowList(PlainChangeList):
-    """Loads what the list shows and no long texts."""
+class BoundedChangeList(PlainChangeList):
+    """Loads the columns that the list shows and no long texts."""
 
     def get_filters(self, request: HttpRequest) -> Any:
-        """Django's. Values that a database cannot compare with lead to the list without filters."""
-        asked = [str(value) for name, value in request.GET.items() if name != SEARCH_VAR]
-        if any("\0" in value or (value.isdigit() and whole(value) is None) for value in asked):
+        """Filters as in Django. Values that no database can compare lead to the list without filters."""
+        values = [str(value) for name, value in request.GET.items() if name != SEARCH_VAR]
+        if any("\0" in value or (value.isdigit() and key_number(value) is None) for value in values):
             raise IncorrectLookupParameters
         return super().get_filters(request)
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         model_admin: Any = self.model_admin
-        narrowed: QuerySet[Any] = model_admin.narrowed(rows)
-        return narrowed
+        rows: QuerySet[Any] = model_admin.list_rows(super().get_queryset(request, exclude_parameters))
+        return rows
 
 
 class ModelAdmin(PlainModelAdmin):
-    """A model whose list is narrow. ``shown`` names the columns it loads."""
+    """A model whose list loads ``list_fields`` only."""
 
-    shown: ClassVar[tuple[str, ...]] = ()
+    list_fields: ClassVar[tuple[str, ...]] = ()
     views: ClassVar[Mapping[str, str]] = {}
-    """Pages of our own, name → route. The method with that name and ``_view`` answers."""
+    """Additional pages, name → route. The method ``{name}_view`` responds."""
     show_full_result_count = False
     paginator = BoundedPaginator
     list_per_page = 50
     sortable_by = ()
     show_facets = admin.ShowFacets.NEVER
-
-    @property
-    def media(self) -> Any:
-        return super().media + SCRIPT
 
     def get_urls(self) -> list[URLPattern]:
         model = f"{self.opts.app_label}_{self.opts.model_name}"
@@ -95,14 +93,31 @@ class ModelAdmin(PlainModelAdmin):
         return [*own, *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        return NarrowList
+        return BoundedChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         title = capfirst(str(self.opts.verbose_name_plural))
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
-    def narrowed(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.only(*self.shown)
+    def list_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.only(*self.list_fields)
+
+    def list_url(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    def visible_object(self, request: HttpRequest, pk: object) -> Any:
+        """The object with this key. Raises ``Http404``, and ``PermissionDenied`` for accounts that may not view it."""
+        obj = self.get_object(request, str(pk))
+        if obj is None:
+            raise Http404(f"{capfirst(str(self.opts.verbose_name))} {pk} does not exist.")
+        if not self.has_view_permission(request, obj):
+            raise PermissionDenied
+        return obj
+
+    def page(self, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+        """A page of our own inside the frame of the admin."""
+        frame = {**self.admin_site.each_context(request), "title": title, "opts": self.opts, "media": self.media}
+        return TemplateResponse(request, f"admin/benchmarks/{template}", {**frame, **context})
 
     def form_page(
         self,
@@ -114,36 +129,35 @@ class ModelAdmin(PlainModelAdmin):
         template: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> HttpResponse:
-        """A page in the admin's form around a plain form, which brings its ``fieldsets``."""
-        plain: Any = form  # the stubs know model forms alone, though the helpers take any form
-        shown = AdminForm(plain, plain.fieldsets, {}, (), self)
-        around = {
+        """The admin's form page around a plain form, which defines its ``fieldsets``."""
+        plain: Any = form  # Django's stubs accept model forms only, but its helpers accept any form.
+        admin_form = AdminForm(plain, plain.fieldsets, {}, (), self)
+        frame = {
             **self.admin_site.each_context(request),
             "title": title,
             "subtitle": None,
-            "adminform": shown,
+            "adminform": admin_form,
             "object_id": obj.pk if obj else None,
             "original": obj,
             "is_popup": False,
             "to_field": None,
-            "media": self.media + shown.media,
+            "media": self.media + admin_form.media,
             "inline_admin_formsets": [],
             "errors": AdminErrorList(plain, []),
             "preserved_filters": self.get_preserved_filters(request),
             "show_save_and_add_another": False,
             **(context or {}),
         }
-        page: Any = self.render_change_form(request, around, add=obj is None, change=obj is not None, obj=obj)
-        # Who sees the form may save it, also where the object itself is of a version that has been overtaken.
+        page: Any = self.render_change_form(request, frame, add=obj is None, change=obj is not None, obj=obj)
+        # Whoever sees this form may save it, also if the object belongs to a version that is no longer current.
         page.context_data["has_change_permission"] = True
-        if template is not None:
-            page.template_name = template
-        answer: HttpResponse = page
-        return answer
+        page.template_name = template or page.template_name
+        response: HttpResponse = page
+        return response
 
 
 class ReadOnlyAdmin(ModelAdmin):
-    """A model that is only looked at here."""
+    """A model that the admin only shows."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -155,8 +169,63 @@ class ReadOnlyAdmin(ModelAdmin):
         return False
 
 
+class ServiceDeletion(ModelAdmin):
+    """Deletes through a service, so that its checks and the audit log apply.
+
+    The action is named like Django's own, which it replaces: that one would delete rows without any service.
+    """
+
+    deletion_note = "This cannot be undone."
+
+    def delete_by_service(self, request: HttpRequest, obj: Any) -> None:
+        """Delete the object. Raises ``NotPossible``."""
+        raise NotImplementedError
+
+    def deletion_notes(self, obj: Any) -> tuple[str, str]:
+        """What is deleted with the object, and why it cannot be deleted; each may be empty."""
+        return "", ""
+
+    @admin.action(description="Delete selected", permissions=["delete"])
+    def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        """Ask for confirmation; then delete every object that the service permits, and report the others."""
+        chosen = list(queryset.order_by("pk"))
+        if "confirmed" not in request.POST:
+            return self._confirmation(request, chosen)
+        if deleted := [str(obj) for obj in chosen if self._delete(request, obj)]:
+            messages.success(request, f"Deleted: {', '.join(deleted)}.")
+        return None
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        obj = self.visible_object(request, unquote(object_id))
+        if not self.has_delete_permission(request, obj):
+            raise PermissionDenied
+        if request.method != "POST":
+            return self._confirmation(request, [obj])
+        name = str(obj)
+        if not self._delete(request, obj):
+            return HttpResponseRedirect(change_url(obj))
+        messages.success(request, f"Deleted: {name}.")
+        return HttpResponseRedirect(self.list_url())
+
+    def _confirmation(self, request: HttpRequest, chosen: list[Any]) -> HttpResponse:
+        rows = [(obj, *self.deletion_notes(obj)) for obj in chosen]
+        name = self.opts.verbose_name if len(chosen) == 1 else self.opts.verbose_name_plural
+        context = {"rows": rows, "may_delete": any(not reason for *_, reason in rows), "note": self.deletion_note}
+        return self.page(request, "delete.html", f"Delete {name}", **context)
+
+    def _delete(self, request: HttpRequest, obj: Any) -> bool:
+        try:
+            with transaction.atomic():
+                self.log_deletions(request, [obj])  # type: ignore[arg-type]  # any iterable of objects works
+                self.delete_by_service(request, obj)
+        except NotPossible as refusal:
+            messages.error(request, refusal.message)
+            return False
+        return True
+
+
 class DatasetFilter(admin.SimpleListFilter):
-    """Rows of one dataset. The datasets come with their slugs alone, in one query."""
+    """Rows of one dataset. One query loads the identifiers of all datasets."""
 
     title = "dataset"
     parameter_name = "dataset"
@@ -168,57 +237,56 @@ class DatasetFilter(admin.SimpleListFilter):
         return [(str(pk), slug) for pk, slug in datasets.values_list("pk", "slug")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        number = whole(self.value())
+        number = key_number(self.value())
         return queryset if number is None else queryset.filter(**{self.path: number})
 
 
-class ChoicesFilter(admin.SimpleListFilter):
-    """By the values that there can be: looking up which there are would read the whole table."""
+def column(description: str, value: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A column of a list, or a read-only field of a page, that shows ``value(obj)``."""
 
-    options: ClassVar[Sequence[tuple[Any, Any]]]
-    path: ClassVar[str]
+    @admin.display(description=description)
+    def show(model_admin: Any, obj: Any) -> Any:
+        return value(obj)
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in self.options]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{self.path: self.value()}) if self.value() else queryset
+    return show
 
 
-def whole(text: str | None) -> int | None:
-    """A positive whole number that fits into a key, or ``None``."""
+def form_data(request: HttpRequest) -> tuple[Any, Any]:
+    """The data and files of a submitted form, also of an empty one; two ``None`` if nothing was submitted."""
+    return (request.POST, request.FILES) if request.method == "POST" else (None, None)
+
+
+def key_number(text: str | None) -> int | None:
+    """A whole number that fits into a key, or ``None``."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def visible(text: str) -> str:
-    """Text of others with the signs that hide or turn text written out."""
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """The text with characters that hide or reorder text written out as escapes."""
+    return _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def folded(text: str, most: int = SHOWN) -> SafeString:
-    """Text of others, inert: escaped, line ends kept, what is invisible written out, long text cut."""
-    more = f"… and {len(text) - most:,} characters more, on the dashboard" if len(text) > most else ""
-    return format_html('<pre class="cf-text" tabindex="0">{}</pre>{}', visible(text[:most]), more)
+def folded(text: str, limit: int = MAX_TEXT) -> SafeString:
+    """Untrusted text as inert HTML: escaped, line ends kept, invisible characters written out, cut to ``limit``."""
+    more = f"… and {len(text) - limit:,} more characters" if len(text) > limit else ""
+    return format_html('<pre class="cf-text" tabindex="0">{}</pre>{}', visible(text[:limit]), more)
 
 
 def shown_json(value: Any) -> SafeString | str:
-    """JSON for reading; a dash where there is none."""
-    if value in (None, [], {}, ""):
-        return "–"
-    return folded(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def shown_texts(texts: Sequence[str]) -> SafeString | str:
-    """Texts below each other, each under its number."""
-    parts = (format_html("[{}] {}", number, folded(text)) for number, text in enumerate(texts, 1))
-    return SafeString("").join(parts) or "–"
+    """JSON for reading; a dash if empty."""
+    return "–" if value in (None, [], {}, "") else folded(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def change_url(obj: Model) -> str:
-    """The address of an object's own page in the admin."""
+    """The address of an object's page in the admin."""
     return reverse(f"admin:{obj._meta.app_label}_{obj._meta.model_name}_change", args=(obj.pk,))
 
 
 def link(obj: Model | None, text: str | None = None) -> SafeString | str:
-    """A link to an object's own page in the admin; a dash where there is none."""
+    """A link to an object's page in the admin; a dash for ``None``."""
     return format_html('<a href="{}">{}</a>', change_url(obj), text or str(obj)) if obj else "–"
+
+
+def run_link(pk: int | None) -> SafeString | str:
+    """A link to a run's page on the dashboard; a dash for ``None``."""
+    return format_html('<a href="{}">Run {}</a>', reverse("frontend:run", args=(pk,)), pk) if pk else "–"

@@ -1,6 +1,6 @@
-"""Form fields for what a dataset holds: texts kept to the letter, JSON with its mistakes by line, lists row by row.
+"""Form fields for the content of a dataset: exact texts, JSON with errors by line and column, lists row by row.
 
-No field checks what ``dataset_format`` checks. They only bring what a browser sends into plain values: an empty
+No field checks what ``dataset_format`` checks. Fields only turn what a browser sends into plain values: an empty
 optional field becomes ``None``, which the forms leave out.
 """
 
@@ -14,27 +14,26 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
 
-SCRIPT = forms.Media(js=("benchmarks/admin.js",), css={"all": ("benchmarks/admin.css",)})
-
-MOST_ROWS = 28
+MAX_ROWS = 28
+"""Height of a text area in lines. Longer texts scroll."""
 
 
 def one_line_end(text: str) -> str:
-    """The text with every line end as one newline, which is how a browser's are compared."""
+    """The text with every line end as one newline. Browsers send CR LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class FittingTextarea(forms.Textarea):
-    """As high as its text, from the rows it was given to ``MOST_ROWS``."""
+    """As high as its text, from its own number of rows to ``MAX_ROWS``."""
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         lines = sum(1 + len(line) // 90 for line in str(value or "").split("\n"))
-        rows = max(self.attrs["rows"], min(lines + 1, MOST_ROWS))
+        rows = max(self.attrs["rows"], min(lines + 1, MAX_ROWS))
         return super().get_context(name, value, {**(attrs or {}), "rows": rows})
 
 
 class TextField(forms.CharField):
-    """Text as it was typed, blanks kept. A text that differs from the stored one in line ends alone stays as it was."""
+    """Text as typed, with its spaces. If it differs from the stored text only in line ends, the stored text stays."""
 
     def __init__(self, *, rows: int | None = None, code: bool = False, optional: bool = False, **options: Any) -> None:
         attrs: dict[str, Any] = {"class": "vTextField"} if rows is None else {"class": "vLargeTextField", "rows": rows}
@@ -46,26 +45,25 @@ class TextField(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         text = one_line_end(super().clean(value))
-        stored = self.initial
-        if isinstance(stored, str) and one_line_end(stored) == text:
-            text = stored
+        # Saving a form unchanged must not create a version, and a stored text may have other line ends than a browser.
+        if isinstance(self.initial, str) and one_line_end(self.initial) == text:
+            text = self.initial
         return None if self.optional and not text else text
 
 
-def file_field(label: str, accept: Sequence[str], help_text: str) -> forms.FileField:
-    """One file that has to be chosen, by the endings of its name."""
-    told = {"required": "choose a file", "empty": "the file is empty", "missing": "choose a file"}
-    widget = forms.FileInput({"accept": ",".join(accept)})
-    return forms.FileField(label=label, help_text=help_text, widget=widget, error_messages=told)
+def file_field(label: str, extensions: Sequence[str], help_text: str) -> forms.FileField:
+    """A required file with one of these extensions."""
+    messages = {"required": "Choose a file.", "empty": "The file is empty.", "missing": "Choose a file."}
+    widget = forms.FileInput({"accept": ",".join(extensions)})
+    return forms.FileField(label=label, help_text=help_text, widget=widget, error_messages=messages)
 
 
 class NumberText(forms.CharField):
-    """A number; what is none stays text, about which the dataset's own check says what is meant."""
+    """A number. Anything else stays text, so that the check of the dataset reports it."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(
-            required=False, widget=forms.TextInput({"class": "vTextField", "inputmode": "decimal"}), **options
-        )
+        widget = forms.TextInput({"class": "vTextField", "inputmode": "decimal"})
+        super().__init__(required=False, widget=widget, **options)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
@@ -76,7 +74,7 @@ class NumberText(forms.CharField):
 
 
 class JsonField(forms.CharField):
-    """JSON, shown with two spaces of indentation. Empty is ``None``. Mistakes are told with line and column."""
+    """JSON, indented by two spaces. Empty is ``None``. Errors name line and column."""
 
     def __init__(self, *, rows: int = 6, **options: Any) -> None:
         attrs = {"class": "vLargeTextField code", "rows": rows, "spellcheck": "false"}
@@ -91,59 +89,58 @@ class JsonField(forms.CharField):
 
 
 def pretty(value: Any) -> str:
-    """JSON for people; empty for ``None`` and empty lists and mappings."""
+    """JSON for people; empty for ``None`` and for empty lists and mappings."""
     return json.dumps(value, indent=2, ensure_ascii=False) if value not in (None, [], {}) else ""
 
 
 def read_json(text: str) -> Any:
-    """Read JSON strictly. Raises ``ValidationError`` that says where it breaks off, or which key stands twice."""
+    """Read JSON strictly. Raises ``ValidationError`` with the place of the error, or the repeated key."""
     try:
         return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        message = f"is no JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        raise ValidationError(message + _hint(text)) from None
+        hint = ". Put keys and strings in double quotes" if "'" in text and '"' not in text else ""
+        message = f"is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}{hint}"
+        raise ValidationError(message) from None
     except RecursionError:
         raise ValidationError("is nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
-        raise ValidationError(f"holds a number that cannot be read: {error}") from None
+        raise ValidationError(f"contains a number that cannot be read: {error}") from None
 
 
 def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValidationError("has the key %(key)s twice in one mapping", params={"key": json.dumps(twice)[:60]})
-    return found
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValidationError("has the key %(key)s twice in one mapping", params={"key": json.dumps(repeated)[:60]})
+    return dict(pairs)
 
 
 def _no_constant(name: str) -> Any:
-    raise ValidationError(f"holds {name}, which is no JSON: quote it")
-
-
-def _hint(text: str) -> str:
-    return "; keys and texts stand in double quotes" if "'" in text and '"' not in text else ""
+    raise ValidationError(f"contains {name}, which is not valid JSON: quote it")
 
 
 class Rows(forms.Widget):
-    """A list, a row an item and an empty one for the next; a script adds and removes rows. Empty rows do not count."""
+    """A list with one row per item and an empty row for the next one. A script adds and removes rows."""
 
     template_name = "admin/benchmarks/widgets/rows.html"
     parts: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Suffix and label of each input of a row."""
 
+    class Media:
+        js = ("benchmarks/admin.js",)
+
     def __init__(self, item: str, rows: int = 3) -> None:
         super().__init__()
         self.item, self.rows = item, rows
 
-    @property
-    def media(self) -> forms.Media:
-        return SCRIPT
-
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[tuple[str, ...]]:
-        columns = [_all(data, name + suffix) for suffix, _ in self.parts]
-        rows = zip(*columns, strict=False)
-        return [row for row in (tuple(map(one_line_end, row)) for row in rows) if any(row)]
+        """Every row that is not empty."""
+        columns = [
+            data.getlist(name + suffix) if isinstance(data, MultiValueDict) else data.get(name + suffix, [])
+            for suffix, _ in self.parts
+        ]
+        rows = (tuple(one_line_end(str(text)) for text in row) for row in zip(*columns, strict=False))
+        return [row for row in rows if any(row)]
 
     def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:
         return False
@@ -151,30 +148,19 @@ class Rows(forms.Widget):
     def id_for_label(self, id_: str, index: str | None = None) -> str:
         return f"{id_}_1" if id_ else id_
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        empty = ("",) * len(self.parts)
-        context = super().get_context(name, value, attrs)
-        context["widget"] |= {
-            "item": self.item,
-            "lines": self.rows,
-            "rows": [self._inputs(name, row) for row in (*(value or ()), empty)],
-            "blank": self._inputs(name, empty),
-        }
-        return context
-
-    def _inputs(self, name: str, row: tuple[str, ...]) -> list[dict[str, Any]]:
-        return [
-            {"name": name + suffix, "label": label, "value": text}
-            for (suffix, label), text in zip(self.parts, row, strict=True)
-        ]
-
     def format_value(self, value: Any) -> None:
         return None
 
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        def inputs(row: tuple[str, ...]) -> list[dict[str, Any]]:
+            cells = zip(self.parts, row, strict=True)
+            return [{"name": name + suffix, "label": label, "value": text} for (suffix, label), text in cells]
 
-def _all(data: Mapping[str, Any], name: str) -> list[str]:
-    found = data.getlist(name) if isinstance(data, MultiValueDict) else data.get(name, [])
-    return [str(value) for value in found]
+        empty = inputs(("",) * len(self.parts))
+        rows = [*map(inputs, value or ()), empty]
+        context = super().get_context(name, value, attrs)
+        context["widget"] |= {"item": self.item, "lines": self.rows, "rows": rows, "blank": empty}
+        return context
 
 
 class TextRows(Rows):
@@ -186,7 +172,7 @@ class CallRows(Rows):
 
 
 class RowsField(forms.Field):
-    """A list whose items a ``Rows`` widget edits; ``None`` where there are none."""
+    """A list whose items a ``Rows`` widget edits; ``None`` if empty."""
 
     def __init__(
         self,
@@ -202,15 +188,15 @@ class RowsField(forms.Field):
         return [row if isinstance(row, tuple) else self.to_row(row) for row in value or ()]
 
     def clean(self, value: Any) -> Any:
-        found, problems = [], []
+        items, problems = [], []
         for index, row in enumerate(value or ()):
             try:
-                found.append(self.from_row(row))
+                items.append(self.from_row(row))
             except ValidationError as error:
                 problems += [f"[{index}]: {message}" for message in error.messages]
         if problems:
             raise ValidationError(problems)
-        return found or None
+        return items or None
 
 
 def text_list(item: str, **options: Any) -> RowsField:
@@ -219,14 +205,10 @@ def text_list(item: str, **options: Any) -> RowsField:
 
 
 def call_list(**options: Any) -> RowsField:
-    """A field for a list of ``{name, args}``, the arguments written as JSON."""
-    return RowsField(CallRows("call"), _call_row, _call, **options)
+    """A field for a list of ``{name, args}``, with the arguments as JSON."""
 
+    def from_row(row: tuple[str, ...]) -> dict[str, Any]:
+        name, args = row
+        return {"name": name} | ({"args": read_json(args)} if args.strip() else {})
 
-def _call_row(call: Mapping[str, Any]) -> tuple[str, str]:
-    return call["name"], pretty(call.get("args"))
-
-
-def _call(row: tuple[str, ...]) -> dict[str, Any]:
-    name, args = row
-    return {"name": name} | ({"args": read_json(args)} if args.strip() else {})
+    return RowsField(CallRows("call"), lambda call: (call["name"], pretty(call.get("args"))), from_row, **options)

@@ -1,4 +1,4 @@
-"""Forms that take over what other tools made: their runs, and tables of questions and answers."""
+"""Forms that import files of other tools: runs, and tables of questions and answers."""
 
 from __future__ import annotations
 
@@ -21,47 +21,45 @@ from benchmarks.imports.formats import FORMATS
 from benchmarks.imports.table_tasks import USES
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.models import Dataset
+from benchmarks.presentation.labels import metric_title
 from benchmarks.services.access import Caller
 from benchmarks.services.datasets.tables import TableRequest, read_table
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import OUR_METRICS, Imported, import_runs, own_metrics
 
 MOST_BYTES = 32 * 2**20
-"""Of a file of runs that is uploaded. A larger one is for the command, which keeps no request waiting."""
+"""Of an uploaded file of runs. Larger files are for the command, which keeps no request waiting."""
 MOST_DECOMPRESSED = 256 * 2**20
 
-_ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}")
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}")
 _TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
-"""Not Parquet: a small file of it may hold more than a web server should unpack."""
+"""Not Parquet: a small Parquet file can hold more than a web server should unpack."""
 
 
 class RunImportForm(ProblemForm):
-    """A file of Inspect or promptfoo. ``take_over`` gives its runs, or puts at the fields what speaks against them."""
+    """A file of Inspect or promptfoo."""
 
     file = file_field(
         "File",
         (".eval", ".json"),
-        f"A log of Inspect (.eval or .json) or results of promptfoo (.json), up to {MOST_BYTES // 2**20} MB. "
-        "Larger ones are taken over by: manage.py benchmark import",
+        f"Inspect log (.eval or .json) or promptfoo results (.json), up to {MOST_BYTES // 2**20} MB. "
+        "Import larger files with: manage.py benchmark import",
     )
     format = forms.ChoiceField(
         required=False,
-        choices=[("", "found out from the file"), *((name, TOOLS[name]) for name in FORMATS)],
-        help_text="Which tool wrote it",
+        choices=[("", "Detected from the file"), *((name, TOOLS[name]) for name in FORMATS)],
+        help_text="Tool that wrote the file",
     )
     dataset = forms.ChoiceField(
         required=False,
-        help_text="The dataset whose tasks these are, found by what they ask; otherwise they become one of their own",
+        help_text="Dataset with the same tasks, matched by input; otherwise a new dataset is created",
     )
-    slug = TextField(
-        label="Identifier",
-        help_text="Of the dataset that is made of the tasks; without one, named after the tool and what it ran",
-    )
+    slug = TextField(label="Identifier", help_text="Identifier of a new dataset. Empty: named after tool and tasks")
     metrics = forms.MultipleChoiceField(
         label="Our metrics",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Taken of the answers besides the tool's own scores, to compare them with runs made here",
+        help_text="Score the imported answers with these metrics too, to compare them with runs made here",
     )
 
     fieldsets: Any = ((None, {"fields": ("file", "format", "dataset", "slug", "metrics")}),)
@@ -70,35 +68,33 @@ class RunImportForm(ProblemForm):
         super().__init__(data, files, initial={"metrics": OUR_METRICS})
         ready = Dataset.objects.filter(kind=Dataset.Kind.YAML, current_version__isnull=False).order_by("slug")
         slugs = ready.values_list("slug", flat=True)
-        self.fields["dataset"].choices = [("", "one of their own"), *((slug, slug) for slug in slugs)]  # type: ignore[attr-defined]
-        self.fields["metrics"].choices = [(name, name) for name in own_metrics()]  # type: ignore[attr-defined]
+        self.fields["dataset"].choices = [("", "New dataset"), *((slug, slug) for slug in slugs)]  # type: ignore[attr-defined]
+        self.fields["metrics"].choices = [(name, metric_title(name)) for name in own_metrics()]  # type: ignore[attr-defined]
 
     def clean_file(self) -> UploadedFile[Any]:
         upload: UploadedFile[Any] = self.cleaned_data["file"]
         if upload.size is None or upload.size > MOST_BYTES:
             raise forms.ValidationError(
-                f"is larger than {MOST_BYTES // 2**20} MB: take it over by manage.py benchmark import"
+                f"The file is larger than {MOST_BYTES // 2**20} MB. Import it with: manage.py benchmark import"
             )
         return upload
 
-    def take_over(self, user: Caller) -> list[Imported]:
-        """The runs of a valid form's file; none, with an error in the form, where they cannot be taken over."""
-        given = self.cleaned_data
-        try:
-            with _on_disk(given["file"]) as path:
-                return import_runs(
+    def import_file(self, user: Caller) -> list[Imported] | None:
+        """Import the runs of a valid form; ``None``, with an error in the form, if the file cannot be imported."""
+        data = self.cleaned_data
+        with _on_disk(data["file"]) as path:
+            return self.save(
+                lambda: import_runs(
                     path,
-                    name=given["file"].name,
-                    form=given["format"] or None,
-                    slug=given["slug"] or None,
-                    dataset=given["dataset"] or None,
-                    metrics=given["metrics"],
+                    name=data["file"].name,
+                    form=data["format"] or None,
+                    slug=data["slug"] or None,
+                    dataset=data["dataset"] or None,
+                    metrics=data["metrics"],
                     most_bytes=MOST_DECOMPRESSED,
                     user=user,
                 )
-        except NotPossible as refusal:
-            self.add_error(None, refusal.message)
-            return []
+            )
 
 
 class TableForm(DatasetFileForm):
@@ -107,14 +103,16 @@ class TableForm(DatasetFileForm):
     file = file_field(
         "Table",
         _TABLES,
-        f"JSON Lines, JSON or CSV with a row for each task, up to {MAX_BYTES // 1_000_000} MB. "
-        "Parquet is taken over by: manage.py datasets import",
+        f"JSON Lines, JSON or CSV with one row per task, up to {MAX_BYTES // 1_000_000} MB. "
+        "Import Parquet with: manage.py datasets import",
     )
-    slug = TextField(label="Identifier", help_text="Without one, the file's name without its ending")
-    name = TextField(help_text="Title for people; without one, the identifier")
+    slug = TextField(label="Identifier", help_text="Empty: the file name without its extension")
+    name = TextField(help_text="Title of the dataset. Empty: the identifier")
     description = TextField(rows=3, help_text="What the tasks are and where they come from")
-    answer_after = TextField(help_text="Of the reference answer take only what follows this text, as #### in GSM8K")
-    limit = forms.IntegerField(required=False, min_value=1, help_text="Only so many rows from the beginning")
+    answer_after = TextField(
+        help_text="Use only the part of the reference answer after this text, for example, #### in GSM8K"
+    )
+    limit = forms.IntegerField(required=False, min_value=1, help_text="Import only the first N rows")
 
     fieldsets: Any = (
         (None, {"fields": ("file", "slug", "name", "description")}),
@@ -122,7 +120,7 @@ class TableForm(DatasetFileForm):
             "Columns",
             {
                 "fields": (*USES, "answer_after", "limit"),
-                "description": "Columns that are left open are guessed by the names that published datasets use.",
+                "description": "Columns left empty are detected by the names that published datasets use.",
             },
         ),
     )
@@ -136,43 +134,42 @@ class TableForm(DatasetFileForm):
     def clean_file(self) -> UploadedFile[Any]:
         upload: UploadedFile[Any] = self.cleaned_data["file"]
         if not str(upload.name).lower().endswith(_TABLES):
-            raise forms.ValidationError(f"its name has to end in {', '.join(_TABLES)}, which tells what it is")
+            raise forms.ValidationError(f"The file name must end in one of: {', '.join(_TABLES)}.")
         if upload.size is None or upload.size > MAX_BYTES:
-            raise forms.ValidationError(f"is larger than {MAX_BYTES // 1_000_000} MB, more than a dataset holds")
+            raise forms.ValidationError(f"The file is larger than {MAX_BYTES // 1_000_000} MB, the limit of a dataset.")
         return upload
 
     def clean(self) -> dict[str, Any]:
-        if not self.errors:
-            self._read(self.cleaned_data)
-        return self.cleaned_data
-
-    def _read(self, given: dict[str, Any]) -> None:
-        shown = printable(given["file"].name)
-        slug = given["slug"] = given["slug"] or slugify(Path(shown).stem)
-        asked = TableRequest(
+        data = self.cleaned_data
+        if self.errors:
+            return data
+        name = printable(data["file"].name)
+        slug = data["slug"] = data["slug"] or slugify(Path(name).stem)
+        request = TableRequest(
             slug=slug,
-            name=given["name"] or slug,
-            description=given["description"] or f"Taken over from the table {shown}.",
-            columns={use: given[use] or None for use in USES},
-            answer_after=given["answer_after"],
-            limit=given["limit"],
+            name=data["name"] or slug,
+            description=data["description"] or f"Imported from the table {name}.",
+            columns={use: data[use] or None for use in USES},
+            answer_after=data["answer_after"],
+            limit=data["limit"],
         )
         try:
-            with _on_disk(given["file"]) as path:
-                report = read_table(path, shown, asked)
+            with _on_disk(data["file"]) as path:
+                report = read_table(path, name, request)
         except NotPossible as refusal:
             self.add_error("file", refusal.message)
-            return
+            return data
         self.spec, self.columns = report.spec, str(report.columns)
         if report.problems:
             self.refuse_file([(problem, "") for problem in report.problems])
+        return data
 
 
 @contextmanager
 def _on_disk(upload: UploadedFile[Any]) -> Iterator[Path]:
-    """The path of a file that is there during the block, its name ending as the upload's does."""
-    ending = Path(str(upload.name)).suffix
-    with NamedTemporaryFile(suffix=ending if _ENDING.fullmatch(ending) else "") as file:
+    """The path of a temporary copy, with the extension of the upload, by which the readers recognize its format."""
+    extension = Path(str(upload.name)).suffix
+    with NamedTemporaryFile(suffix=extension if _EXTENSION.fullmatch(extension) else "") as file:
         for chunk in upload.chunks():
             file.write(chunk)
         file.flush()

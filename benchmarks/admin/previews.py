@@ -1,4 +1,4 @@
-"""The prompt of a task exactly as a run would send it, built by the engine itself."""
+"""The prompt of a task exactly as a run sends it, built by the engine itself."""
 
 from __future__ import annotations
 
@@ -6,60 +6,62 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.utils.safestring import SafeString
 
 from benchmarks.admin.base import folded
 from benchmarks.dataset_format import TaskSpec, as_mapping
 from benchmarks.engine.execution.prompts import PromptBuilder
-from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.models import DatasetVersion, Run, Task
+from tasks_app.loader import REPRESENTATIONS
+
+_WHOLE_PROMPT = 200_000
+
+
+class SettingsForm(forms.Form):
+    """The settings of a run that change a prompt."""
+
+    system_prompt = forms.CharField(required=False, widget=forms.Textarea({"rows": 2, "class": "vLargeTextField"}))
+    representation = forms.ChoiceField(required=False, choices=[(name, name) for name in REPRESENTATIONS])
+    few_shot = forms.BooleanField(required=False, label="Include two examples")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A prompt for reading: role and text of each message, pictures as data addresses, tools as JSON."""
+class PromptView:
+    """A prompt for reading: role and text of each message, images as data URLs, tools as JSON."""
 
     messages: list[tuple[str, SafeString]]
-    pictures: list[str]
+    images: list[str]
     tools: SafeString | None
     n_tools: int
     hash: str
 
 
-def prompt_of(
+def prompt_view(
     task: Task, version: DatasetVersion, system_prompt: str = "", representation: str = "", few_shot: bool = False
-) -> Prompt:
-    """What a run with these settings would send for the task. Canvas tasks need a representation."""
+) -> PromptView:
+    """What a run with these settings sends for the task. Canvas tasks need a representation."""
     run = Run(
         dataset_version=version,
         parameters={"system_prompt": system_prompt or None},
         representation=representation,
         few_shot=few_shot,
     )
-    return PromptBuilder(run).prompt(task)
-
-
-def prompt_of_edit(task: TaskSpec, version: DatasetVersion) -> Prompt:
-    """What would be sent for a task that is not saved yet."""
-    values = as_mapping(task)
-    unsaved = Task(
-        input=task.input,
-        context=values.get("context", []),
-        tools=values.get("tools"),
-        expected_tools=values.get("expected_tools", []),
-    )
-    return prompt_of(unsaved, version)
-
-
-def for_reading(prompt: Prompt) -> Shown:
-    """The prompt with its pictures apart from its texts."""
+    prompt = PromptBuilder(run).prompt(task)
     messages: list[tuple[str, SafeString]] = []
-    pictures: list[str] = []
+    images: list[str] = []
     for message in prompt.messages:
         content: Any = message["content"]
         parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        pictures += [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+        images += [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
         text = "\n".join(part["text"] for part in parts if part["type"] == "text")
-        messages.append((message["role"], folded(text, 200_000)))
+        messages.append((message["role"], folded(text, _WHOLE_PROMPT)))
     tools = folded(json.dumps(prompt.tools, indent=2, ensure_ascii=False)) if prompt.tools else None
-    return Shown(messages, pictures, tools, len(prompt.tools), prompt.hash())
+    return PromptView(messages, images, tools, len(prompt.tools), prompt.hash())
+
+
+def unsaved_prompt_view(task: TaskSpec, version: DatasetVersion) -> PromptView:
+    """What a run would send for a task that is not saved yet."""
+    values = as_mapping(task)
+    names = ("input", "context", "tools", "expected_tools")
+    return prompt_view(Task(**{name: values[name] for name in names if name in values}), version)

@@ -1,8 +1,7 @@
-"""Schedules, edited as the request they make, and notices of scores that dropped."""
+"""Schedules, edited as the request of their runs, and score drops."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -14,20 +13,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from rest_framework import serializers
 
-from benchmarks.admin.base import ModelAdmin, ReadOnlyAdmin, change_url, link, visible
-from benchmarks.admin.edits import posted
+from benchmarks.admin.base import ReadOnlyAdmin, ServiceDeletion, change_url, column, form_data, link, run_link, visible
 from benchmarks.admin.fields import TextField
 from benchmarks.admin.forms import ProblemForm
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, Run, Schedule, ScheduledRun, ScoreDrop
+from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
+from benchmarks.presentation.labels import run_status
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
-from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.start import RunRequest
-from benchmarks.services.schedules import control as services
+from benchmarks.services.schedules import control
 from benchmarks.statistics.sentences import percent
 
-FIRST = ("dataset", "model", "metrics", "judge_model", "budget_usd", "max_tokens", "temperature")
-"""Fields of a request that stand before the others."""
+MAIN_FIELDS = ("dataset", "model", "metrics", "judge_model", "budget_usd", "max_tokens", "temperature")
+"""Fields of a request that the form shows first."""
 
 
 class NamesField(forms.CharField):
@@ -41,88 +39,79 @@ class NamesField(forms.CharField):
 
 
 class ScheduleForm(ProblemForm):
-    """A schedule with every field of a request for a run. The services check it and word the errors."""
+    """A schedule with every field of a request for a run. The services validate it."""
 
-    name = TextField(help_text="What it is called in notices and messages")
-    enabled = forms.BooleanField(required=False, initial=True, help_text="Whether it starts runs")
-    when = TextField(help_text="Every day at a time, 03:00, or a cron expression, 0 3 * * 1-5")
+    name = TextField(help_text="Name shown in score drops and messages")
+    enabled = forms.BooleanField(required=False, initial=True, help_text="Turned off, the schedule starts no runs")
+    when = TextField(help_text="A time of day such as 03:00, or a cron expression such as 0 3 * * 1-5")
 
-    def __init__(self, data: Any = None, *, schedule: Schedule | None = None) -> None:
-        stored = {} if schedule is None else {name: getattr(schedule, name) for name in ("name", "enabled", "when")}
-        request = {} if schedule is None else schedule.request
-        super().__init__(data, initial={**request, **stored})
-        asked = {str(name): field for name, field in RunRequest().fields.items()}
-        self.fields |= {name: _form_field(name, field) for name, field in asked.items()}
-        self.asked = tuple(asked)
-        others = tuple(name for name in asked if name not in FIRST)
-        when = f"In the time zone of the site, {timezone.get_default_timezone_name()}"
+    def __init__(self, data: Any = None, files: Any = None, *, schedule: Schedule | None = None) -> None:
+        stored = {name: getattr(schedule, name) for name in ("name", "enabled", "when")} if schedule else {}
+        super().__init__(data, files, initial={**(schedule.request if schedule else {}), **stored})
+        request_fields = {str(name): _form_field(str(name), field) for name, field in RunRequest().fields.items()}
+        self.fields |= request_fields
+        self.request_names = tuple(request_fields)
+        more = tuple(name for name in request_fields if name not in MAIN_FIELDS)
+        time_zone = f"In the time zone of the site, {timezone.get_default_timezone_name()}"
         self.fieldsets = (
-            (None, {"fields": ("name", "enabled", "when"), "description": when}),
-            ("The run", {"fields": FIRST}),
-            ("More about the run", {"fields": others, "classes": ("collapse",)}),
+            (None, {"fields": ("name", "enabled", "when"), "description": time_zone}),
+            ("Run", {"fields": MAIN_FIELDS}),
+            ("More options", {"fields": more, "classes": ("collapse",)}),
         )
 
     def request_data(self) -> dict[str, Any]:
-        """The request as the API would get it: what was left empty is left out."""
-        given = self.cleaned_data
-        return {name: given[name] for name in self.asked if given.get(name) not in ("", [], False, None)}
+        """The request as the API receives it, without empty fields."""
+        values = {name: self.cleaned_data.get(name) for name in self.request_names}
+        return {name: value for name, value in values.items() if value not in ("", [], False, None)}
 
 
 def _form_field(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.Field:
-    told: dict[str, Any] = {"required": False, "help_text": str(field.help_text or "")}
+    options: dict[str, Any] = {"required": False, "help_text": str(field.help_text or "")}
     if name == "dataset":
         ready = Dataset.objects.filter(current_version__isnull=False).order_by("slug").values_list("slug", flat=True)
-        return forms.CharField(widget=forms.Select(choices=[("", "---"), *((slug, slug) for slug in ready)]), **told)
+        return forms.CharField(widget=forms.Select(choices=[("", "---"), *((slug, slug) for slug in ready)]), **options)
     if name == "metrics":
-        told["help_text"] = f"Separated by commas; the first decides the outcome. From: {', '.join(REGISTERED_METRICS)}"
+        names = ", ".join(REGISTERED_METRICS)
+        options["help_text"] = f"Separated by commas; the first one decides the outcome. Available: {names}"
     if isinstance(field, serializers.BooleanField):
-        return forms.BooleanField(**told)
+        return forms.BooleanField(**options)
     if isinstance(field, serializers.ListField):
-        return NamesField(widget=forms.TextInput({"class": "vTextField"}), **told)
+        return NamesField(widget=forms.TextInput({"class": "vTextField"}), **options)
     if isinstance(field, serializers.ChoiceField):
-        return forms.CharField(widget=forms.Select(choices=[("", "---"), *field.choices.items()]), **told)
-    if name == "system_prompt":
-        return TextField(rows=4, help_text=told["help_text"])
-    return forms.CharField(widget=forms.TextInput({"class": "vTextField"}), **told)
+        return forms.CharField(widget=forms.Select(choices=[("", "---"), *field.choices.items()]), **options)
+    return TextField(rows=4 if name == "system_prompt" else None, help_text=options["help_text"])
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(ModelAdmin):
-    list_display = ("name", "enabled", "when", "dataset", "asked_model", "next_run_at", "latest", "last_problem")
+class ScheduleAdmin(ServiceDeletion):
+    list_display = ("name", "enabled", "when", "dataset", "model_name", "next_run_at", "latest_run", "last_problem")
     list_filter = ("enabled",)
     search_fields = ("name",)
     ordering = ("name",)
-    shown = ("name", "enabled", "when", "request", "next_run_at", "last_problem")
+    actions = ("delete_selected",)
+    list_fields = ("name", "enabled", "when", "request", "next_run_at", "last_problem")
+    deletion_note = "Their score drops are deleted as well. Their runs are kept."
 
-    @admin.display(description="dataset")
-    def dataset(self, schedule: Schedule) -> str:
-        return str(schedule.request.get("dataset", "–"))
+    dataset = column("dataset", lambda schedule: str(schedule.request.get("dataset", "–")))
+    model_name = column("model", lambda schedule: visible(str(schedule.request.get("model", "–"))))
+    latest_run = column("latest run", lambda schedule: run_link(schedule.latest_run_id))
 
-    @admin.display(description="model")
-    def asked_model(self, schedule: Schedule) -> str:
-        return visible(str(schedule.request.get("model", "–")))
-
-    @admin.display(description="latest run")
-    def latest(self, schedule: Any) -> str:
-        number = schedule.latest_run
-        return "–" if number is None else link(Run(pk=number))
-
-    def narrowed(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        turns = ScheduledRun.objects.filter(schedule=OuterRef("pk")).order_by("-pk")
-        annotated: QuerySet[Any] = super().narrowed(rows).annotate(latest_run=Subquery(turns.values("run_id")[:1]))
+    def list_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        runs = ScheduledRun.objects.filter(schedule=OuterRef("pk")).order_by("-pk").values("run_id")
+        annotated: QuerySet[Any] = super().list_rows(rows).annotate(latest_run_id=Subquery(runs[:1]))
         return annotated
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and _may_launch(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """A schedule starts runs in the name of who saves it."""
+        """A schedule starts runs under the account that saved it last."""
         return super().has_change_permission(request, obj) and _may_launch(request)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        return self._form(request, None, title="Add a schedule")
+        return self._form(request, None, "Add schedule")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -130,108 +119,81 @@ class ScheduleAdmin(ModelAdmin):
         schedule = self.get_object(request, unquote(object_id))
         if schedule is None or not self.has_change_permission(request, schedule):
             return super().change_view(request, object_id, form_url, extra_context)
-        return self._form(request, schedule, title=f"Schedule {schedule.name}")
+        return self._form(request, schedule, f"Schedule {schedule.name}")
 
-    def _form(self, request: HttpRequest, schedule: Schedule | None, *, title: str) -> HttpResponse:
-        form = ScheduleForm(posted(request), schedule=schedule)
-        if form.is_valid() and (saved := _saved(form, schedule, request)):
-            if schedule is None:
-                self.log_addition(request, saved, "Added.")
+    def _form(self, request: HttpRequest, schedule: Schedule | None, title: str) -> HttpResponse:
+        form = ScheduleForm(*form_data(request), schedule=schedule)
+        if form.is_valid() and (saved := form.save(lambda: _save(form, schedule, request))):
+            log = self.log_addition if schedule is None else self.log_change
+            log(request, saved, "Saved.")
+            if saved.next_run_at:
+                next_run = f"{timezone.localtime(saved.next_run_at):%Y-%m-%d %H:%M}"
+                messages.success(request, f"{saved.name} saved. Its next run starts at {next_run}.")
             else:
-                self.log_change(request, saved, "Changed.")
-            messages.success(request, _next_words(saved))
+                messages.success(request, f"{saved.name} saved. It is not enabled, so it starts no runs.")
             return HttpResponseRedirect(change_url(saved))
-        context = {} if schedule is None else _history(schedule)
+        context: dict[str, Any] = {"level": percent(LEVEL)}
+        if schedule:
+            turns = schedule.turns.select_related("run")[:MOST_SHOWN]
+            context["turns"] = [(turn, run_status(turn.run.status, turn.run.errors)) for turn in turns]
+            context["drops"] = open_notices().filter(turn__schedule=schedule)[:MOST_SHOWN]
         template = "admin/benchmarks/schedule/form.html"
         return self.form_page(request, form, title=title, obj=schedule, template=template, context=context)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Schedules go with their notices, and their runs stay, so that is not listed."""
-        chosen = list(objs)
-        lacking = set() if self.has_delete_permission(request) else {"schedule"}
-        return [str(schedule) for schedule in chosen], {"schedules": len(chosen)}, lacking, []
-
-    def delete_model(self, request: HttpRequest, obj: Schedule) -> None:
-        services.delete_schedule(obj, request.user)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:
-        for schedule in queryset:
-            services.delete_schedule(schedule, request.user)
+    def delete_by_service(self, request: HttpRequest, obj: Schedule) -> None:
+        control.delete_schedule(obj, request.user)
 
 
 @admin.register(ScoreDrop)
-class ScoreNoticeAdmin(ReadOnlyAdmin):
-    list_display = ("metric", "drop", "schedule", "run_link", "sentence", "created_at", "dismissed_at", "dismissed_by")
-    list_select_related = ("turn__schedule", "turn__run", "dismissed_by")
+class ScoreDropAdmin(ReadOnlyAdmin):
+    list_display = (
+        "metric",
+        "points",
+        "schedule",
+        "run_link",
+        "sentence",
+        "created_at",
+        "dismissed_at",
+        "dismissed_by",
+    )
+    list_select_related = ("turn__schedule", "dismissed_by")
     list_filter = (("dismissed_at", admin.EmptyFieldListFilter),)
     ordering = ("-id",)
     actions = ("dismiss",)
-    shown = (
+    list_fields = (
         *("metric", "difference", "sentence", "created_at", "dismissed_at"),
-        *("turn__schedule__name", "turn__run__model", "dismissed_by__username"),
+        *("turn__schedule__name", "turn__run_id", "dismissed_by__username"),
     )
     fields = (
-        *("metric", "drop", "low", "high", "p_adjusted", "n_shared", "sentence", "schedule", "run_link"),
+        *("metric", "points", "low", "high", "p_adjusted", "n_shared", "sentence", "schedule", "run_link"),
         *("earlier_link", "created_at", "dismissed_at", "dismissed_by"),
     )
-    readonly_fields = ("drop", "schedule", "run_link", "earlier_link")
 
-    @admin.display(description="difference")
-    def drop(self, notice: ScoreDrop) -> str:
-        return f"{100 * notice.difference:+.1f} points"
-
-    @admin.display(description="schedule")
-    def schedule(self, notice: ScoreDrop) -> str:
-        return link(notice.turn.schedule)
-
-    @admin.display(description="run")
-    def run_link(self, notice: ScoreDrop) -> str:
-        return link(notice.turn.run)
-
-    @admin.display(description="held against")
-    def earlier_link(self, notice: ScoreDrop) -> str:
-        return link(notice.compared_with)
+    points = column("difference", lambda drop: f"{100 * drop.difference:+.1f} points")
+    schedule = column("schedule", lambda drop: link(drop.turn.schedule))
+    run_link = column("run", lambda drop: run_link(drop.turn.run_id))
+    earlier_link = column("compared with", lambda drop: run_link(drop.compared_with_id))
 
     def has_dismiss_permission(self, request: HttpRequest) -> bool:
         return _may_launch(request)
 
-    @admin.action(description="Dismiss selected notices", permissions=["dismiss"])
+    @admin.action(description="Dismiss selected score drops", permissions=["dismiss"])
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ScoreDrop]) -> None:
-        for notice in queryset.select_related("turn"):
-            services.dismiss_notice(notice, request.user)
+        for drop in queryset.select_related("turn"):
+            control.dismiss_notice(drop, request.user)
 
 
 def _may_launch(request: HttpRequest) -> bool:
     return request.user.has_perm("benchmarks.launch_run")
 
 
-def _saved(form: ScheduleForm, schedule: Schedule | None, request: HttpRequest) -> Schedule | None:
-    """The schedule as it is stored now; ``None`` where the form has to be mended, which it tells."""
-    given = form.cleaned_data
-    try:
-        return services.save_schedule(
-            given["name"],
-            given["when"],
-            form.request_data(),
-            enabled=given["enabled"],
-            schedule=schedule,
-            user=request.user,
-        )
-    except InvalidRequest as refusal:
-        form.add_problems(refusal.errors)
-        return None
-
-
-def _next_words(schedule: Schedule) -> str:
-    if schedule.next_run_at is None:
-        return f"{schedule.name} is saved and not enabled: it starts no run."
-    return f"{schedule.name} starts its next run at {timezone.localtime(schedule.next_run_at):%Y-%m-%d %H:%M}."
-
-
-def _history(schedule: Schedule) -> Mapping[str, Any]:
-    """What a schedule's page says besides its form."""
-    return {
-        "turns": schedule.turns.select_related("run")[:MOST_SHOWN],
-        "notices": open_notices().filter(turn__schedule=schedule)[:MOST_SHOWN],
-        "level": percent(LEVEL),
-    }
+def _save(form: ScheduleForm, schedule: Schedule | None, request: HttpRequest) -> Schedule:
+    data = form.cleaned_data
+    return control.save_schedule(
+        data["name"],
+        data["when"],
+        form.request_data(),
+        enabled=data["enabled"],
+        schedule=schedule,
+        user=request.user,
+    )

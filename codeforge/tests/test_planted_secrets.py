@@ -239,7 +239,6 @@ def test_no_page_of_the_admin_holds_a_secret(installation: Installation) -> None
     assert {path: leaks(text) for path, text in answers.items() if leaks(text)} == {}
     opened = [path for path, text in answers.items() if text.startswith("200")]
     assert len(opened) > 30
-    assert any("[key hidden]" in answers[path] for path in opened if "/result/" in path)
 
 
 @pytest.mark.services
@@ -266,7 +265,8 @@ def test_no_row_of_the_database_holds_a_secret(installation: Installation) -> No
     text = database_text(installation)
     assert leaks(text) == []
     assert text.count("[key hidden]") >= 5
-    assert installation.rows("SELECT COUNT(*) FROM benchmarks_cachedreply WHERE reply::text LIKE '%key hidden%'")[0][0]
+    query = "SELECT COUNT(*) FROM benchmarks_cachedresponse WHERE reply::text LIKE '%key hidden%'"
+    assert installation.rows(query)[0][0]
 
 
 @pytest.mark.services

@@ -53,7 +53,6 @@ def pages() -> dict[str, str]:
         "launch": "/runs/new/?dataset=many-sums",
         "judges": "/judges/",
         "admin: datasets": "/admin/benchmarks/dataset/",
-        "admin: results": "/admin/benchmarks/result/",
         "admin: runs": "/admin/benchmarks/run/",
         "admin: tasks": "/admin/benchmarks/task/",
         "api: runs": "/api/v1/benchmarks/runs",

@@ -1,4 +1,4 @@
-"""Files of the datasets directory in the admin: mistakes shown, changes on both sides decided by a person."""
+"""Files of the datasets directory in the admin: errors shown, conflicting changes decided by a person."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.admin.tests.accounts import ADMIN, staff
+from benchmarks.admin.tests.support import ADMIN, staff, text_of
 from benchmarks.dataset_format.tests.examples import VALID
 from benchmarks.models import Dataset, DatasetFile
 from benchmarks.services.datasets.files import save_edited_version, spec_of, sync_datasets
@@ -24,7 +24,7 @@ def folder(tmp_path: Path, settings: Any) -> Path:
 
 
 @pytest.fixture
-def undecided(folder: Path) -> DatasetFile:
+def conflict(folder: Path) -> DatasetFile:
     """A file that changed after its dataset was edited here."""
     path = folder / "demo.yaml"
     path.write_text(VALID)
@@ -40,88 +40,72 @@ def undecided(folder: Path) -> DatasetFile:
 
 
 def decide(client: Client, file: DatasetFile, decision: str, base: int | None = None) -> str:
-    """Press a button of the page, which shows version ``base`` or the current one; returns what is said then."""
-    given = {"base": base or Dataset.objects.get().current_version_id, "decision": decision}
-    response = client.post(f"{ADMIN}/datasetfile/{file.pk}/decide/", given, follow=True)
-    return " ".join(response.content.decode().split())
+    """Press a button on the page that shows version ``base`` or the current one; returns the next page."""
+    data = {"base": base or Dataset.objects.get().current_version_id, "decision": decision}
+    return text_of(client.post(f"{ADMIN}/datasetfile/{file.pk}/decide/", data, follow=True))
 
 
-def test_a_broken_file_shows_its_mistakes_with_line_and_text_escaped(admin_client: Client, folder: Path) -> None:
+def test_a_file_shows_its_errors_with_line_and_escaped_source(admin_client: Client, folder: Path) -> None:
     (folder / "bad.yaml").write_text(VALID.replace("id: t1", "idd: <script>alert(1)</script>"))
     sync_datasets(folder)
     file = DatasetFile.objects.get()
-    shown = admin_client.get(f"{ADMIN}/datasetfile/{file.pk}/change/").content.decode()
-    assert "<td>4</td><td><code>tasks[0].idd</code></td>" in shown
-    assert "  - idd: &lt;script&gt;alert(1)&lt;/script&gt;" in shown
-    assert "<script>alert" not in shown
-    assert "bad.yaml" in admin_client.get(f"{ADMIN}/dataset/").content.decode()
+    page = admin_client.get(f"{ADMIN}/datasetfile/{file.pk}/change/").content.decode()
+    assert "<td>4</td><td><code>tasks[0].idd</code></td>" in page
+    assert "  - idd: &lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<script>alert" not in page
+    assert "Has errors" in page
+    assert "bad.yaml" in text_of(admin_client.get(f"{ADMIN}/dataset/"))
 
 
-def test_the_directory_is_read_at_the_press_of_a_button(admin_client: Client, folder: Path) -> None:
+def test_a_button_imports_the_directory(admin_client: Client, folder: Path) -> None:
     (folder / "good.yaml").write_text(VALID)
     (folder / "bad.yaml").write_text("name: x")
-    response = admin_client.post(f"{ADMIN}/datasetfile/sync/", follow=True)
-    assert "Datasets: 1 new, 1 broken." in response.content.decode()
+    page = text_of(admin_client.post(f"{ADMIN}/datasetfile/sync/", follow=True))
+    assert '<li class="warning">Datasets: 1 new, 1 ' in page
     assert Dataset.objects.get().slug == "good"
-
-
-def test_a_missing_directory_says_what_to_do(admin_client: Client, folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
     folder.rmdir()
-    response = admin_client.post(f"{ADMIN}/datasetfile/sync/", follow=True)
-    assert "benchmark.datasets_dir" in response.content.decode()
+    assert "benchmark.datasets_dir" in text_of(admin_client.post(f"{ADMIN}/datasetfile/sync/", follow=True))
 
 
-def test_a_change_on_both_sides_asks_and_shows_what_the_file_would_change(
-    admin_client: Client, undecided: DatasetFile
+def test_a_conflict_is_announced_and_shows_what_the_file_would_change(
+    admin_client: Client, conflict: DatasetFile
 ) -> None:
-    address = f"{ADMIN}/datasetfile/{undecided.pk}/decide/"
-    assert address in admin_client.get(f"{ADMIN}/dataset/").content.decode()
-    assert address in admin_client.get(f"{ADMIN}/dataset/{undecided.dataset_id}/change/").content.decode()
-    shown = admin_client.get(address).content.decode()
-    assert "&lt;i&gt;2 + 2&lt;/i&gt;" in shown
-    assert "Edited here" in shown
+    address = f"{ADMIN}/datasetfile/{conflict.pk}/decide/"
+    for place in ("dataset/", f"dataset/{conflict.dataset_id}/change/", f"datasetfile/{conflict.pk}/change/"):
+        assert address in text_of(admin_client.get(f"{ADMIN}/{place}")), place
+    page = text_of(admin_client.get(address))
+    assert "&lt;i&gt;2 + 2&lt;/i&gt;" in page
+    assert "Edited here" in page
     assert Dataset.objects.get().name == "Edited here"
 
 
-def test_accepting_takes_the_file_over(admin_client: Client, undecided: DatasetFile) -> None:
-    assert "The file demo.yaml is taken over as version 3" in decide(admin_client, undecided, "accept")
+def test_using_the_file_imports_it(admin_client: Client, conflict: DatasetFile) -> None:
+    assert "Imported demo.yaml as version 3" in decide(admin_client, conflict, "accept")
     assert (Dataset.objects.get().name, Dataset.objects.get().edited_here) == ("Demo", False)
 
 
-def test_keeping_leaves_the_dataset_as_it_was_edited(admin_client: Client, undecided: DatasetFile) -> None:
-    assert "The dataset demo stays as it is here" in decide(admin_client, undecided, "keep")
-    assert Dataset.objects.get().name == "Edited here"
-    assert DatasetFile.objects.get().state == "good"
+def test_keeping_the_edits_leaves_the_dataset_unchanged(admin_client: Client, conflict: DatasetFile) -> None:
+    assert "Kept the edits of demo." in decide(admin_client, conflict, "keep")
+    assert (Dataset.objects.get().name, DatasetFile.objects.get().state) == ("Edited here", "good")
 
 
-def test_a_decision_about_an_older_version_is_refused(admin_client: Client, undecided: DatasetFile) -> None:
-    dataset = Dataset.objects.get()
-    seen = dataset.versions.get(number=1).pk
-    assert "has changed since you looked" in decide(admin_client, undecided, "accept", base=seen)
-    assert Dataset.objects.get().name == "Edited here"
-
-
-def test_a_decision_for_neither_is_refused(admin_client: Client, undecided: DatasetFile) -> None:
-    assert "Choose the file, or what is here." in decide(admin_client, undecided, "both")
-    assert DatasetFile.objects.get().state == "undecided"
-
-
-def test_a_file_that_broke_meanwhile_cannot_be_taken_over(
-    admin_client: Client, undecided: DatasetFile, folder: Path
-) -> None:
+def test_other_decisions_are_refused(admin_client: Client, conflict: DatasetFile, folder: Path) -> None:
+    older = Dataset.objects.get().versions.get(number=1).pk
+    assert "Choose “Use file” or “Keep edits”." in decide(admin_client, conflict, "both")
+    assert "changed after you opened this page" in decide(admin_client, conflict, "accept", base=older)
     (folder / "demo.yaml").write_text("name: [")
-    shown = admin_client.get(f"{ADMIN}/datasetfile/{undecided.pk}/decide/").content.decode()
-    assert "cannot be taken over" in shown
-    assert "emo.yaml has mistakes" in decide(admin_client, undecided, "accept")
-    assert Dataset.objects.get().name == "Edited here"
+    page = admin_client.get(f"{ADMIN}/datasetfile/{conflict.pk}/decide/")
+    assert "has errors and cannot be imported" in text_of(page)
+    assert 'class="error"' in decide(admin_client, conflict, "accept")
+    assert (Dataset.objects.get().name, DatasetFile.objects.get().state) == ("Edited here", "undecided")
 
 
-def test_deciding_and_reading_the_directory_need_the_permission_to_change_datasets(
-    undecided: DatasetFile, folder: Path
-) -> None:
+def test_deciding_and_importing_need_the_permission_to_change_datasets(conflict: DatasetFile, folder: Path) -> None:
     viewer = staff("view_dataset", "view_datasetfile")
     (folder / "new.yaml").write_text(VALID)
-    for address in (f"{undecided.pk}/decide/", "sync/"):
+    for address in (f"{conflict.pk}/decide/", "sync/"):
         assert viewer.post(f"{ADMIN}/datasetfile/{address}", {"decision": "accept"}).status_code == 403
-    assert viewer.get(f"{ADMIN}/datasetfile/{undecided.pk}/decide/").status_code == 403
+    assert viewer.get(f"{ADMIN}/datasetfile/{conflict.pk}/decide/").status_code == 403
     assert list(Dataset.objects.values_list("name", flat=True)) == ["Edited here"]
