@@ -1,11 +1,8 @@
-"""Forms of what may be asked for: the fields of the API, checked by the same services, which word the errors.
-
-A form itself checks nothing. It knows how a field looks and what it is called.
-"""
+"""Forms of requests. Their fields are those of the API; the services check them and word the errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django import forms
@@ -15,28 +12,28 @@ from rest_framework.fields import empty
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.runs import models_used
+from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
+from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, examinable_metrics
-from benchmarks.services.runs.start import ALWAYS_THERE
-from tasks_app.loader import REPRESENTATIONS
+from benchmarks.services.runs.start import missing_fields
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
-LISTS = ("metrics", "tasks")
-SWITCHES = ("use_cache", "few_shot", "skip_judge_when_identical", "allow_self_judging")
-
-_WHOLE = forms.NumberInput(attrs={"inputmode": "numeric", "step": "1"})
-_REAL = forms.NumberInput(attrs={"inputmode": "decimal", "step": "any"})
-
 
 class AnyChoice(forms.MultipleChoiceField):
-    """Boxes to tick; what was ticked is for the service to judge."""
+    """Checkboxes. The service validates the selection."""
 
     widget = forms.CheckboxSelectMultiple
 
     def validate(self, value: Any) -> None:
         return None
+
+
+def _whole() -> forms.NumberInput:
+    return forms.NumberInput(attrs={"inputmode": "numeric", "step": "1"})
 
 
 def _text(label: str, help_text: str = "", widget: forms.Widget | None = None, **attrs: str) -> forms.CharField:
@@ -45,24 +42,32 @@ def _text(label: str, help_text: str = "", widget: forms.Widget | None = None, *
     )
 
 
-def _switch(label: str, help_text: str = "") -> forms.BooleanField:
-    return forms.BooleanField(label=label, help_text=help_text, required=False)
-
-
 class RequestForm(forms.Form):
-    """``request_data`` is what goes to the service. ``reject`` puts its errors at the fields."""
+    """``request_data`` is what the service receives. ``reject`` attaches its errors to the fields."""
 
     def request_data(self) -> dict[str, Any]:
-        """The request as the API would get it: what was left empty is left out."""
+        """The request as the API would receive it, without empty fields."""
         return {name: value for name in self.fields if (value := self._sent(name)) not in ("", [], False)}
 
-    def reject(self, errors: Mapping[str, list[str]]) -> None:
+    def reject(self, error: InvalidRequest) -> None:
         self.full_clean()
-        for name, texts in errors.items():
+        for name, texts in error.labeled(self.labels).items():
             self.add_error(name if name in self.fields else None, [forms.ValidationError(text) for text in texts])
 
+    def problems(self, error: InvalidRequest) -> list[tuple[str, str]]:
+        """Label and message of every error."""
+        labels = self.labels
+        return [(labels.get(name, name), text) for name, texts in error.labeled(labels).items() for text in texts]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {name: str(field.label) for name, field in self.fields.items()}
+
     def _sent(self, name: str) -> Any:
-        return self.data.get(name, "")
+        field = self.fields[name]
+        if isinstance(field, AnyChoice):
+            return self.data.getlist(name)  # type: ignore[attr-defined]  # bound to a QueryDict
+        return name in self.data if isinstance(field, forms.BooleanField) else self.data.get(name, "")
 
     def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
@@ -75,63 +80,53 @@ class RequestForm(forms.Form):
 class CanvasSetForm(RequestForm):
     """A generated canvas set."""
 
-    shapes = _text("Shapes", "One number, 7, or a range, 3-12", placeholder="3-12")
-    count = _text("Canvases", "All together", widget=_WHOLE)
-    seed = _text("Seed", "The same seed draws the same set", widget=_WHOLE)
-    tracking_steps = _text("Tracking steps", "Changes and swaps that tracking questions tell", widget=_WHOLE)
-    name = _text("Name", "Made up if left empty")
+    shapes = _text("Shapes", "A number such as 7, or a range such as 3-12", placeholder="3-12")
+    count = _text("Canvases", "Total number", widget=_whole())
+    seed = _text("Seed", "The same seed generates the same set", widget=_whole())
+    tracking_steps = _text("Tracking steps", "Number of changes and swaps in a tracking question", widget=_whole())
+    name = _text("Name", "Empty: a name is generated")
 
 
 class LaunchForm(RequestForm):
-    """A run."""
-
-    dataset = _text("Dataset", widget=forms.Select())
-    model = _text("Model", "provider/model", list="models", autocomplete="off", spellcheck="false")
-    metrics = AnyChoice(label="Metrics", required=False)
-    judge_model = _text("Judge model", "For judged metrics", list="models", autocomplete="off", spellcheck="false")
-    repeats = _text("Repeats of each task", widget=_WHOLE)
-    concurrency = _text("Requests in flight", "At most", widget=_WHOLE)
-    limit = _text("Task limit", "Only the first so many", widget=_WHOLE)
-    budget_usd = _text("Budget in US dollars", "The run pauses there", widget=_REAL)
-    temperature = _text("Temperature", widget=_REAL)
-    top_p = _text("Top p", widget=_REAL)
-    max_tokens = _text("Most tokens per answer", widget=_WHOLE)
-    seed = _text("Seed", widget=_WHOLE)
-    max_tool_steps = _text("Most tool steps", widget=_WHOLE)
-    system_prompt = _text("System prompt", widget=forms.Textarea(attrs={"rows": 3}))
-    use_cache = _switch("Use kept replies", "Ask nothing that was asked before in the same words")
-    skip_judge_when_identical = _switch("Skip the judge where the answer is the reference")
-    allow_self_judging = _switch("The judge may be the model itself")
-    tasks = AnyChoice(label="Task classes", required=False, help_text="None ticked: all")
-    representation = _text("Representation", widget=forms.Select())
-    few_shot = _switch("Show two examples first", "Few-shot instead of zero-shot")
-    target_half_width = _text(
-        "Add canvases until this sure", "0.05: every number of shapes within 5 points to either side", widget=_REAL
-    )
-    max_canvases = _text("But at most so many canvases", "Empty: ask about the canvases there are", widget=_WHOLE)
+    """A run, with a field for each of ``RUN_PARAMETERS``."""
 
     def __init__(self, datasets: list[Dataset], data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, initial={"repeats": 1, "max_tool_steps": 5, **(initial or {})})
+        defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
+        super().__init__(data, initial={**defaults, **(initial or {})})
+        self.fields = {name: _parameter_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
         self._datasets = {dataset.slug: dataset for dataset in datasets}
         self._choose("dataset", [(dataset.slug, f"{dataset.slug} ({dataset.kind})") for dataset in datasets])
-        self._choose("representation", [("", "full"), *((name, name) for name in REPRESENTATIONS if name != "full")])
         self._choose("metrics", [(name, metric.title) for name, metric in REGISTERED_METRICS.items()])
-        self._choose("tasks", [(name, name) for name in REGISTERED_TASKS])
+        self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
         self.known_models = sorted({*known_baselines(), *settings.CODEFORGE.models, *models_used(external=False)})
 
+    def groups(self) -> Iterator[tuple[str, list[tuple[str, forms.BoundField]]]]:
+        """Heading, and kind with field of each parameter, for every group that is folded."""
+        for group in (Group.CANVAS, Group.LIMITS, Group.PROMPT):
+            fields = [(p.kind.name.lower(), self[name]) for name, p in RUN_PARAMETERS.items() if p.group is group]
+            yield group.value, fields
+
     def missing_for(self, metric: Metric) -> list[str]:
-        """What the metric needs and no task of the chosen dataset has, such as a schema; empty where it applies."""
+        """What the metric needs and no task of the selected dataset has, such as a schema; empty if it applies."""
         slug = self["dataset"].value() or next(iter(self._datasets), "")
         version = self._datasets[slug].current_version if slug in self._datasets else None
-        if version is None:
-            return []
-        fields = version.facets.get("fields", {})
-        return sorted(name for name in metric.needs - ALWAYS_THERE if not fields.get(name))
+        return [] if version is None else missing_fields(metric, version)
 
-    def _sent(self, name: str) -> Any:
-        if name in LISTS:
-            return self.data.getlist(name)  # type: ignore[attr-defined]  # bound to a QueryDict
-        return name in self.data if name in SWITCHES else super()._sent(name)
+
+def _parameter_field(parameter: RunParameter) -> forms.Field:
+    if parameter.kind is Kind.SWITCH:
+        return forms.BooleanField(label=parameter.label, help_text=parameter.hint, required=False)
+    if parameter.kind is Kind.NAMES:
+        return AnyChoice(label=parameter.label, help_text=parameter.hint, required=False)
+    widgets: dict[Kind, forms.Widget] = {
+        Kind.INTEGER: _whole(),
+        Kind.NUMBER: forms.NumberInput(attrs={"inputmode": "decimal", "step": "any"}),
+        Kind.LONG_TEXT: forms.Textarea(attrs={"rows": 3}),
+        Kind.CHOICE: forms.Select(choices=[("", "Default"), *((name, name) for name in parameter.choices)]),
+        Kind.TEXT: forms.TextInput({"list": "models", "autocomplete": "off", "spellcheck": "false"}),
+    }
+    widget = forms.Select() if parameter.name == "dataset" else widgets[parameter.kind]
+    return _text(parameter.label, parameter.hint, widget=widget)
 
 
 def known_baselines() -> list[str]:
@@ -139,26 +134,26 @@ def known_baselines() -> list[str]:
 
 
 class CalibrationForm(RequestForm):
-    """A judge's examination. Defaults and hints are those of the request that the service checks."""
+    """A calibration of a judge. Defaults and hints are those of the request that the service checks."""
 
     judge_model = _text("Judge", list="judges", autocomplete="off", spellcheck="false")
     canvas_set = _text("Canvas set", widget=forms.Select())
     metric = _text("Metric", widget=forms.Select())
-    questions = _text("Questions", widget=_WHOLE)
-    repeats = _text("Repeats", widget=_WHOLE)
-    concurrency = _text("Requests in flight", widget=_WHOLE)
-    seed = _text("Seed", widget=_WHOLE)
+    questions = _text("Questions", widget=_whole())
+    repeats = _text("Repeats", widget=_whole())
+    concurrency = _text("Max concurrent requests", widget=_whole())
+    seed = _text("Seed", widget=_whole())
 
     def __init__(
         self, canvas_sets: list[CanvasSet], data: Any = None, initial: Mapping[str, Any] | None = None
     ) -> None:
-        asked = CalibrationRequest().fields
-        defaults = {str(name): field.default for name, field in asked.items() if field.default is not empty}
+        request = CalibrationRequest().fields
+        defaults = {str(name): field.default for name, field in request.items() if field.default is not empty}
         judge = settings.CODEFORGE.benchmark.judge_model
         super().__init__(data, initial={"judge_model": judge or "", **defaults, **(initial or {})})
         for name, field in self.fields.items():
-            field.help_text = str(asked[name].help_text)
-        self._choose("canvas_set", [(found.slug, found.slug) for found in canvas_sets])
+            field.help_text = str(request[name].help_text)
+        self._choose("canvas_set", [(canvas_set.slug, canvas_set.slug) for canvas_set in canvas_sets])
         self._choose("metric", [(name, REGISTERED_METRICS[name].title) for name in examinable_metrics()])
         self.has_canvas_sets = bool(canvas_sets)
         self.known_judges = sorted({*settings.CODEFORGE.models, *([judge] if judge else [])})

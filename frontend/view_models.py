@@ -12,6 +12,7 @@ from django.utils import timezone
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Outcome, Run, RunStatus
 from benchmarks.presentation.sentences import sample
+from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
 
@@ -168,37 +169,14 @@ def error_counts(run: Run) -> list[tuple[str, int]]:
 
 
 def settings_of(run: Run) -> list[tuple[str, object]]:
-    """Every parameter of a run, in words, for the end of its page."""
+    """Every parameter of a run with its label, and where its tasks and its code come from."""
     return [
         ("Dataset version", run.dataset_version.number),
         ("Content hash", run.dataset_version.content_hash),
-        ("Model", run.model),
-        ("Metrics", ", ".join(run.metrics)),
-        ("Judge model", run.judge_model or "none"),
-        ("The judge is the model itself", "yes" if run.self_judged else "no"),
-        ("Judge skipped where identical", "yes" if run.skip_judge_when_identical else "no"),
-        ("Repeats of each task", run.repeats),
-        ("Requests in flight, at most", run.concurrency),
-        ("Reply cache", "used" if run.use_cache else "not used"),
-        ("Budget", f"${run.budget_usd:g}" if run.budget_usd is not None else "none"),
-        ("Task limit", run.limit or "none"),
-        *_canvas_settings(run),
-        *((name.replace("_", " ").capitalize(), value) for name, value in sorted(run.parameters.items())),
+        *settings_shown(run),
         ("Prompt hash", run.prompt_hash or "–"),
         ("Code version", run.code_version or "–"),
         *((name.replace("_", " ").capitalize(), value) for name, value in sorted(run.environment.items())),
-    ]
-
-
-def _canvas_settings(run: Run) -> list[tuple[str, object]]:
-    if not run.representation:
-        return []
-    return [
-        ("Task classes", ", ".join(run.task_classes)),
-        ("Representation", run.representation),
-        ("Examples shown", "few-shot" if run.few_shot else "zero-shot"),
-        ("Canvases are added until this sure", run.target_half_width or "not added"),
-        ("At most so many canvases", run.max_canvases or "as many as there are"),
     ]
 
 

@@ -19,8 +19,7 @@ from benchmarks.api.pagination import ResultPages
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Result, Run, Task
 from benchmarks.services.runs import control, estimate
-from benchmarks.services.runs.idempotency import start_run_once
-from benchmarks.services.runs.start import RunRequest, start_run
+from benchmarks.services.runs.start import RunRequest, start_run, start_run_once
 
 REFUSED = OpenApiResponse(description="What is wrong, field by field, with the valid choices")
 NOT_NOW = OpenApiResponse(description="Why this cannot be done in the run's present status")

@@ -1,12 +1,15 @@
-"""What services raise when they cannot do what was asked. The messages are written for the person who asked."""
+"""Errors that services raise. Their messages are written for the person who made the request."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+_FIELD = re.compile(r"⟨([a-z_]+)⟩")
 
 
 class NotPossible(Exception):
-    """The thing asked for cannot be done now; the message says why and what can be done instead."""
+    """The action is not possible now; the message says why, and what to do instead."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -14,8 +17,24 @@ class NotPossible(Exception):
 
 
 class InvalidRequest(Exception):
-    """A request that cannot be accepted: field → what is wrong with it, every field at once."""
+    """A request is not valid: field → messages, for all fields at once.
+
+    A message refers to a field as ``⟨max_tokens⟩``. ``errors`` writes the name of the field, as the API and the command
+    line do; ``labeled`` writes the label that the field has on the dashboard.
+    """
 
     def __init__(self, errors: Mapping[str, list[str]]) -> None:
-        super().__init__("; ".join(f"{field}: {' '.join(messages)}" for field, messages in errors.items()))
-        self.errors = dict(errors)
+        self._errors = dict(errors)
+        super().__init__("; ".join(f"{field}: {' '.join(messages)}" for field, messages in self.errors.items()))
+
+    @property
+    def errors(self) -> dict[str, list[str]]:
+        return self.labeled({})
+
+    def labeled(self, labels: Mapping[str, str]) -> dict[str, list[str]]:
+        """The messages, with the label of each field they refer to, or its name where it has no label."""
+
+        def named(message: str) -> str:
+            return _FIELD.sub(lambda field: labels.get(field[1], field[1]), message)
+
+        return {field: [named(message) for message in messages] for field, messages in self._errors.items()}

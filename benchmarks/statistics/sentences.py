@@ -8,7 +8,6 @@ from __future__ import annotations
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison
-from benchmarks.statistics.planning import PairedDesign, SampleSize
 
 
 def percent(share: float) -> str:
@@ -109,15 +108,6 @@ def threshold_sentence(threshold: float | None, low: float | None, high: float |
     if threshold is None:
         return f"{note}{bounds}"
     return f"{threshold:.1f}{bounds}; {note}" if note else f"{threshold:.1f}{bounds}"
-
-
-def plan_sentence(difference: float, design: PairedDesign, size: SampleSize) -> str:
-    """ "To see 5.0 points with 80 % power: 1026 tasks on 57 canvases, each asked 3 times"."""
-    tasks = count(size.tasks, "task")
-    if design.tasks_per_cluster > 1:
-        tasks += f" on {size.clusters} {'canvas' if size.clusters == 1 else 'canvases'}"
-    asked = "once" if size.repeats == 1 else f"{size.repeats} times"
-    return f"To see {points(difference)} points with {100 * design.power:g} % power: {tasks}, each asked {asked}"
 
 
 def _no_difference(comparison: Comparison) -> str:

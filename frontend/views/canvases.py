@@ -39,7 +39,7 @@ def new_set(request: HttpRequest) -> HttpResponse:
     try:
         canvas_set = request_canvas_set(form.request_data(), request.user)
     except InvalidRequest as error:
-        form.reject(error.errors)
+        form.reject(error)
         return _list(request, form, status=400)
     messages.success(request, f"Generating {canvas_set.name}.")
     return HttpResponseRedirect(reverse("frontend:gallery", args=(canvas_set.slug,)))

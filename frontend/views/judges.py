@@ -61,7 +61,7 @@ def new_calibration(request: HttpRequest) -> HttpResponse:
     try:
         made = start_calibration(form.request_data(), request.user)
     except InvalidRequest as error:
-        form.reject(error.errors)
+        form.reject(error)
         return _list(request, form, status=400)
     messages.success(request, f"Calibration {made.pk} is queued.")
     return HttpResponseRedirect(reverse("frontend:calibration", args=(made.pk,)))

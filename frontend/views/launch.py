@@ -1,4 +1,4 @@
-"""Starting a run from a form, and what it would take before one does."""
+"""Start a run from a form, and estimate it before it starts."""
 
 from __future__ import annotations
 
@@ -20,61 +20,58 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.start import request_of, start_run
 from frontend import params
-from frontend.forms import LISTS, LaunchForm
+from frontend.forms import LaunchForm
 from frontend.views.statistics import sized
-
-SAMPLING = ("temperature", "top_p", "max_tokens", "seed", "max_tool_steps")
-LIMITS = ("repeats", "concurrency", "limit", "budget_usd")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: HttpRequest) -> HttpResponse:
-    """The form (``?like=12`` fills it as run 12 was asked for); a POST starts the run and goes to its page."""
-    _refuse_strangers(request)
+    """The form (``?like=12`` fills it in from run 12); a POST starts the run and redirects to its page."""
+    _require_permission(request)
     parent = _parent(request)
     if request.method != "POST":
         initial = request_of(parent) if parent else {"dataset": params.text(request.GET, "dataset")}
         return _page(request, LaunchForm(runnable_datasets(), initial=initial), parent)
     form = LaunchForm(runnable_datasets(), request.POST)
     if request.POST.get("do") == "plan":
-        return _page(request, form, parent, **_planned(form))
+        return _page(request, form, parent, **_estimate(form))
     if request.POST.get("do") == "size":
         return _page(request, form, parent, **sized(form, request.POST))
     try:
         run = start_run(form.request_data(), request.user, parent=parent)
     except InvalidRequest as error:
-        form.reject(error.errors)
+        form.reject(error)
         return _page(request, form, parent, status=400)
-    messages.success(request, f"Run {run.pk} is queued.")
+    messages.success(request, f"Run {run.pk} queued.")
     return HttpResponseRedirect(reverse("frontend:run", args=(run.pk,)))
 
 
 @require_POST
 def plan(request: HttpRequest) -> HttpResponse:
-    """What the run asked for in the form would take: requests, tokens, cost."""
-    _refuse_strangers(request)
+    """The estimate of the run in the form, and which metrics do not apply to its dataset."""
+    _require_permission(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    return render(request, "frontend/runs/planned.html", _planned(form) | _choices(form))
+    return render(request, "frontend/runs/planned.html", _estimate(form) | _choices(form))
 
 
-def _refuse_strangers(request: HttpRequest) -> None:
+def _require_permission(request: HttpRequest) -> None:
     if not may_launch(request.user):
         raise PermissionDenied(LAUNCH_REFUSAL)
 
 
-def _planned(form: LaunchForm) -> dict[str, Any]:
+def _estimate(form: LaunchForm) -> dict[str, Any]:
     try:
         return {"plan": plan_run(form.request_data())}
     except InvalidRequest as error:
-        return {"plan_errors": [(name, text) for name, texts in error.errors.items() for text in texts]}
+        return {"plan_errors": form.problems(error)}
 
 
 def _choices(form: LaunchForm) -> dict[str, Any]:
-    """The boxes to tick, and which metrics apply to no task of the chosen dataset."""
+    """The form, and each metric with what no task of the selected dataset has and the metric needs."""
     return {
         "form": form,
         "metrics": [(metric, form.missing_for(metric)) for metric in REGISTERED_METRICS.values()],
-        "ticked": {name: set(form[name].value() or ()) for name in LISTS},
+        "selected_metrics": set(form["metrics"].value() or ()),
     }
 
 
@@ -85,16 +82,12 @@ def _parent(request: HttpRequest) -> Run | None:
     try:
         return run_detail(pk)
     except Run.DoesNotExist:
-        raise Http404(f"there is no run {pk}") from None
+        raise Http404(f"Run {pk} does not exist.") from None
 
 
 def _page(
     request: HttpRequest, form: LaunchForm, parent: Run | None, status: int = 200, **context: object
 ) -> HttpResponse:
-    context |= _choices(form) | {
-        "parent": parent,
-        "limits": [form[name] for name in LIMITS],
-        "sampling": [form[name] for name in SAMPLING],
-        "crumbs": [("Runs", reverse("frontend:runs")), ("New run", None)],
-    }
+    crumbs = [("Runs", reverse("frontend:runs")), ("New run", None)]
+    context |= _choices(form) | {"parent": parent, "crumbs": crumbs}
     return render(request, "frontend/runs/launch.html", context, status=status)

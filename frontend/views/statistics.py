@@ -84,8 +84,7 @@ def sized(form: LaunchForm, sent: QueryDict) -> dict[str, Any]:
     try:
         return {"size_given": given, "size": size_as_asked({**form.request_data(), **given})}
     except InvalidRequest as error:
-        errors = [(name, text) for name, texts in error.errors.items() for text in texts]
-        return {"size_given": given, "size_errors": errors}
+        return {"size_given": given, "size_errors": form.problems(error)}
 
 
 def _reliability(name: str, numbers: Mapping[str, Any]) -> Reliability:

@@ -216,7 +216,8 @@ def test_a_size_is_planned_for_a_difference(endpoint: Endpoint, client: Client) 
     make_dataset(100)
     request = {"dataset": "sums", "model": "loop/model", "metrics": ["exact_match"], "max_tokens": 10, "to_see": 5}
     answer = client.post("/api/v1/benchmarks/plan", request, content_type="application/json").json()
-    assert answer["needed"] == f"To see 5.0 points with 80 % power: {answer['tasks']} tasks, each asked once"
+    needed = f"you need {answer['tasks']:,} tasks with 1 repeat."
+    assert answer["needed"] == f"To detect a difference of 5.0 points with 80% power, {needed}"
     assert 900 < answer["tasks"] < 1000
     assert answer["plan"]["requests"] == answer["tasks"]
     assert answer["plan"]["cost_low"] > 0

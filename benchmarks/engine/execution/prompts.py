@@ -24,7 +24,6 @@ from tasks_app.loader import CanvasDocument, build_prompt
 from tasks_app.models import Canvas
 
 CONTEXT_HEADING = "Context:"
-SENT_PARAMETERS = ("temperature", "top_p", "max_tokens", "seed")
 _JSON_TYPES = (
     (bool, "boolean"),  # before int, which it is a subclass of
     (int, "integer"),

@@ -11,10 +11,10 @@ import orjson
 from django.conf import settings
 from jsonschema import Draft202012Validator
 
-from benchmarks.engine.execution.prompts import SENT_PARAMETERS
 from benchmarks.engine.execution.work_items import Answer, Question
 from benchmarks.models import CachedResponse, Run
 from benchmarks.providers.base import ChatReply, ChatRequest, ToolCall
+from benchmarks.run_parameters import sent_parameters
 
 
 def is_used_by(run: Run) -> bool:
@@ -39,7 +39,7 @@ def key_of(run: Run, question: Question) -> str:
     sent = {
         "model": run.model,
         "endpoint": _endpoint(run.model),
-        "parameters": {name: run.parameters.get(name) for name in SENT_PARAMETERS},
+        "parameters": {name: run.parameters.get(name) for name in sent_parameters()},
         "prompt": question.prompt.hash(),
         "repeat": question.repeat,
     }

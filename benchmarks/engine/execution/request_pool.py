@@ -31,6 +31,7 @@ from benchmarks.metrics.base import (
 )
 from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError, ToolCall, known_sum
 from benchmarks.providers.retrying import Attempt, Breaker, GaveUp
+from benchmarks.run_parameters import sent_parameters
 from benchmarks.tracing import span
 
 logger = logging.getLogger(__name__)
@@ -314,14 +315,11 @@ class _Conversation:
         return self.answer(reply)
 
     async def _send(self) -> ChatReply:
-        parameters = self.settings.parameters
+        sent: dict[str, Any] = {name: self.settings.parameters.get(name) for name in sent_parameters()}
         request = ChatRequest(
             model=self.model.name,
             messages=self.messages,
-            temperature=parameters.get("temperature"),
-            top_p=parameters.get("top_p"),
-            max_tokens=parameters.get("max_tokens"),
-            seed=parameters.get("seed"),
+            **sent,
             tools=self.question.prompt.tools,
             baseline=self.question.baseline,
         )

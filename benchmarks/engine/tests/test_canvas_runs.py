@@ -68,7 +68,7 @@ def test_a_picture_goes_to_a_model_that_sees_and_its_question_comes_with_it(
     seen: list[Asked] = []
     endpoint(lambda asked: seen.append(asked) or "Answer: 0")
     canvas_set = make_canvas_set("7", 2)
-    with pytest.raises(InvalidRequest, match="not known to see pictures"):
+    with pytest.raises(InvalidRequest, match="not known to accept images"):
         canvas_run(canvas_set, "loop/model", tasks=["count"], representation="image")
     sees(settings)
     run = canvas_run(canvas_set, "loop/model", tasks=["count"], representation="image")

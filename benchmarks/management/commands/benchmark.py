@@ -20,7 +20,7 @@ from benchmarks.imports.formats import FORMATS
 from benchmarks.management import gates, printing, reports, statistics_text
 from benchmarks.management.actions import ActionCommand
 from benchmarks.management.following import Progress, follow
-from benchmarks.management.request_options import POSITIONAL, add_request_options, option_of, request_data
+from benchmarks.management.request_options import POSITIONAL, add_request_options, request_data
 from benchmarks.models import LIVE, Run, RunStatus
 from benchmarks.page_urls import page_address
 from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
@@ -97,11 +97,11 @@ class Command(ActionCommand):
         return parser
 
     def told(self, refusal: InvalidRequest) -> str:
-        lines = (
-            f"  {field if field == POSITIONAL else option_of(field)}: {' '.join(messages)}"
-            for field, messages in refusal.errors.items()
-        )
-        return "The request is refused:\n" + "\n".join(lines)
+        lines = ["Request refused:"]
+        for field, messages in refusal.errors.items():
+            option = field if field == POSITIONAL else f"--{field}".replace("_", "-")
+            lines.append(f"  {option}: {' '.join(messages)}")
+        return "\n".join(lines)
 
     def start(self, *, detach: bool, fail_under: Sequence[str], compare_to: int | None, **options: Any) -> int:
         data = request_data(options)
@@ -209,8 +209,7 @@ class Command(ActionCommand):
         given = {name: options[name] for name in SIZING if options[name] is not None}
         sized = sizing.size_for(data, to_see / 100, **given)
         if not as_json:
-            self.stdout.write(f"{sized.needed},\n{sized.assuming}.")
-            self.stdout.write(f"{sized.available}. A run of the needed size takes:")
+            self.stdout.write(f"{sized.needed}\n{sized.assuming}\n{sized.available}\nEstimate for a run of that size:")
         sizes = {name: getattr(sized.size, name) for name in SampleSize.__slots__}
         words = {"discordance": sized.design.discordance, "assuming": sized.assuming}
         return self._print_plan(sized.plan, as_json, **sizes, **words)

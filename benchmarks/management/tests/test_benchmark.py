@@ -117,7 +117,12 @@ def test_a_refused_request_names_every_bad_option_and_makes_no_run(endpoint: End
     make_dataset(1)
     code, output = run("run", "nothing", "--model", "gpt", "--metrics", "wrong", "--repeats", "many")
     assert code == 2
-    for field in ("  dataset: Unknown", "  --model: ", "  --metrics: Unknown", "  --repeats: A valid integer"):
+    for field in (
+        "  dataset: Dataset nothing does not exist",
+        "  --model: ",
+        "  --metrics: Metric wrong does not exist",
+        "  --repeats: A valid integer",
+    ):
         assert field in output
     assert not Run.objects.exists()
 
@@ -388,7 +393,7 @@ def test_a_plan_says_how_many_tasks_show_a_difference(endpoint: Endpoint) -> Non
     smaller = json.loads(run("plan", *SUMS, "--to-see", 10, "--power", 0.9, "--json")[1])
     assert told["requests"] == told["tasks"]
     assert told["tasks"] > 3.5 * smaller["tasks"], "half the difference needs about four times the tasks"
-    assert "To see 5.0 points with 90 % power" in run("plan", *SUMS, "--to-see", 5, "--power", 0.9)[1]
+    assert "To detect a difference of 5.0 points with 90% power" in run("plan", *SUMS, "--to-see", 5, "--power", 0.9)[1]
     assert run("plan", *SUMS, "--to-see", 80)[0] == 2
 
 

@@ -6,11 +6,12 @@ import secrets
 from typing import Any
 
 from benchmarks.models import COMPLETED, Run, RunStatus
+from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import Caller
 from benchmarks.services.canvas_sets.control import delete_canvas_set, generate_canvas_set, request_canvas_set
 from benchmarks.services.canvas_sets.request import LARGEST_SEED
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.start import ADAPTIVE, request_of, start_run
+from benchmarks.services.runs.start import request_of, start_run
 from tasks_app.models import CanvasSet
 
 DRAWN_AT_ONCE = 100

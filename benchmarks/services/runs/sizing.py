@@ -1,4 +1,4 @@
-"""How large a run has to be to show a difference: tasks, canvases and repeats, and what asking them takes."""
+"""How large a run must be to detect a difference: tasks, canvases and repeats, and an estimate of that run."""
 
 from __future__ import annotations
 
@@ -8,22 +8,45 @@ from typing import Any
 
 from rest_framework import serializers
 
+from benchmarks.models import COMPLETED, Dataset, Run, Score
+from benchmarks.presentation.numbers import percent, plural, points
+from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.estimate import Pilot, RunPlan, latest_pilot, plan_run, tasks_asked
-from benchmarks.services.runs.start import ADAPTIVE, StrictNumber, validated
+from benchmarks.services.runs.estimate import RunPlan, plan_run, tasks_of
+from benchmarks.services.runs.start import StrictNumber, validated, validated_by
 from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_needed
-from benchmarks.statistics.sentences import count, percent, plan_sentence, points
 
 DISCORDANCE = 0.3
-"""The share of tasks on which two runs differ, where no earlier runs have told a better number."""
+"""The share of tasks on which two runs differ, if no earlier runs give an estimate."""
 CANVAS_CORRELATION = 0.1
-"""How far the differences of questions about one canvas go together, where nothing better is known."""
+"""The correlation of the differences of questions about one canvas, if nothing better is known."""
+CANDIDATES = 20
+"""How many of the latest runs are considered as a pilot."""
+FEWEST_TASKS = 20
+"""Two runs that share fewer tasks say too little about the share on which they differ."""
+MOST_RESULTS = 20_000
+"""Larger runs take longer to compare than a person waits for an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """Two earlier runs, and on how many of their shared tasks the scores differ."""
+
+    a: Run
+    b: Run
+    n_shared: int
+    n_changed: int
+
+    @property
+    def discordance(self) -> float:
+        """Above 0 even if nothing differed, because the next two runs may differ."""
+        return max(self.n_changed, 1) / self.n_shared
 
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """``plan`` is what a run of ``size`` would take, ``detectable`` the difference that the tasks there are can show
-    (``None``: none), ``pilot`` the earlier runs that the discordance was taken from."""
+    """``plan`` is the estimate of a run of ``size``. ``detectable`` is the difference that the existing ``tasks`` can
+    detect (``None``: none), and ``pilot`` holds the earlier runs that the discordance was taken from."""
 
     design: PairedDesign
     pilot: Pilot | None
@@ -37,36 +60,32 @@ class Sizing:
 
 
 class SizeQuestion(serializers.Serializer[Any]):
-    """What may be asked about the size of a run, beside the run itself."""
+    """What a request for a size holds in addition to the run."""
 
-    to_see = StrictNumber(
-        min_value=0.01, max_value=100, help_text="The difference to another run that should be seen, in points: 5"
-    )
-    power = StrictNumber(required=False, help_text="The chance of seeing it, by default 0.8")
+    to_see = StrictNumber(min_value=0.01, max_value=100, help_text="Smallest difference to detect, in points: 5")
+    power = StrictNumber(required=False, help_text="Power; by default 0.8")
     discordance = StrictNumber(
         required=False,
-        help_text="Share of tasks on which single tries of both differ, by default that of the latest two models run "
-        f"on the dataset, or {DISCORDANCE:g}",
+        help_text="Share of tasks on which single repeats of both runs differ; by default that of the latest two "
+        f"models on the dataset, otherwise {DISCORDANCE:g}",
     )
     correlation = StrictNumber(
         required=False,
         min_value=0,
         max_value=1,
-        help_text=f"Of the differences on one canvas, by default {CANVAS_CORRELATION:g}",
+        help_text=f"Correlation of the differences within a canvas; by default {CANVAS_CORRELATION:g}",
     )
     noise_share = StrictNumber(
-        required=False, help_text="Share of the variance that comes from asking again, by default 0"
+        required=False, help_text="Share of the variance that comes from repeating a task; by default 0"
     )
 
 
 def size_as_asked(data: Any) -> Sizing:
     """``size_for`` of one request that holds both the run and the question. Raises ``InvalidRequest``."""
-    given = dict(data) if isinstance(data, Mapping) else {}
-    question = SizeQuestion(data={name: given.pop(name) for name in SizeQuestion().fields if name in given})
-    if not question.is_valid():
-        raise InvalidRequest({name: [str(text) for text in texts] for name, texts in question.errors.items()})
-    asked = dict(question.validated_data)
-    return size_for(given, asked.pop("to_see") / 100, **asked)
+    run = dict(data) if isinstance(data, Mapping) else {}
+    question = SizeQuestion(data={name: run.pop(name) for name in SizeQuestion().fields if name in run})
+    given = validated_by(question)
+    return size_for(run, given.pop("to_see") / 100, **given)
 
 
 def size_for(
@@ -78,22 +97,24 @@ def size_for(
     correlation: float = CANVAS_CORRELATION,
     noise_share: float = 0.0,
 ) -> Sizing:
-    """Size a run like the requested one so that a true ``difference`` (0.05 for 5 points) to another run is seen.
+    """Size a run like the requested one so that it detects a true ``difference`` (0.05 for 5 points) to another run.
 
-    Without a ``discordance`` it is taken from earlier runs on the dataset, or assumed; ``assuming`` says which.
-    Raises ``InvalidRequest`` as ``start_run`` does, and for a difference, power or share that cannot be.
+    Without ``discordance``, earlier runs on the dataset or a default give it; ``assuming`` says which.
+    Raises ``InvalidRequest`` as ``start_run`` does, and for an impossible difference, power or share.
     """
     request = validated(data)
-    asked = tasks_asked(request)
-    named = list(asked.values_list("cluster", flat=True))
+    named = list(tasks_of(request).values_list("cluster", flat=True))
     n_tasks = len(named)
     clusters = len(set(named)) if all(named) else n_tasks
     pilot = latest_pilot(request["dataset"], request["model"], request["metrics"][0]) if discordance is None else None
-    # A run cannot gain more tasks than change, so runs that hardly differed allow for the difference itself at least.
-    expected = discordance if pilot is None else max(pilot.discordance, difference)
+    if pilot is not None:
+        # A run cannot gain more tasks than change, so the discordance is at least the difference.
+        expected = max(pilot.discordance, difference)
+    else:
+        expected = DISCORDANCE if discordance is None else discordance
     try:
         design = PairedDesign(
-            discordance=DISCORDANCE if expected is None else expected,
+            discordance=expected,
             noise_share=noise_share,
             repeats=request["repeats"],
             tasks_per_cluster=n_tasks / clusters if clusters else 1.0,
@@ -105,38 +126,72 @@ def size_for(
         raise InvalidRequest({"to_see": [f"{error}."]}) from None
     detectable = detectable_difference(n_tasks, design)
     plan = plan_run({name: value for name, value in data.items() if name not in ADAPTIVE})
-    plan = plan.times(size.tasks / n_tasks) if n_tasks else plan
     return Sizing(
         design,
         pilot,
         size,
-        plan,
+        plan.times(size.tasks / n_tasks) if n_tasks else plan,
         n_tasks,
         detectable,
-        plan_sentence(difference, design, size),
-        _assumptions(design, pilot, was_told=discordance is not None),
-        _available(n_tasks, detectable),
+        _needed(difference, design, size),
+        _assumption(design, pilot, is_default=pilot is None and discordance is None),
+        f"With the {plural(n_tasks, 'task')} of this request, "
+        + (
+            "no difference is detectable with this power."
+            if detectable is None
+            else f"differences of {points(detectable)} points or more are detectable."
+        ),
     )
 
 
-def _available(n_tasks: int, detectable: float | None) -> str:
-    tasks = f"The {count(n_tasks, 'task')} of this request"
-    if detectable is None:
-        return f"{tasks} cannot show any difference with that power"
-    return f"{tasks} can show one of {points(detectable)} points"
+def latest_pilot(dataset: Dataset, model: str, metric: str) -> Pilot | None:
+    """The latest run of the model (or of any) and the latest of another model, with one repeat each.
+
+    ``None`` if the dataset has no two such runs, or they are too small or too large.
+    """
+    earlier = Run.objects.filter(
+        dataset=dataset, status__in=COMPLETED, repeats=1, total__range=(FEWEST_TASKS, MOST_RESULTS)
+    ).exclude(model__startswith="baseline/")
+    candidates = [run for run in earlier.order_by("-pk")[:CANDIDATES] if metric in run.metrics]
+    if not candidates:
+        return None
+    first = next((run for run in candidates if run.model == model), candidates[0])
+    second = next((run for run in candidates if run.model != first.model), None)
+    if second is None:
+        return None
+    a, b = sorted((first, second), key=lambda run: run.pk)
+    scores_a, scores_b = _scores(a, metric), _scores(b, metric)
+    shared = scores_a.keys() & scores_b.keys()
+    changed = sum(scores_a[task] != scores_b[task] for task in shared)
+    return Pilot(a, b, len(shared), changed) if len(shared) >= FEWEST_TASKS else None
 
 
-def _assumptions(design: PairedDesign, pilot: Pilot | None, *, was_told: bool) -> str:
-    """What the size rests on, in words."""
-    words = f"assuming that single tries differ on {percent(design.discordance)} of the tasks"
-    if pilot is not None:
-        models = f"{pilot.a.model} (run {pilot.a.pk}) and {pilot.b.model} (run {pilot.b.pk})"
-        words += f" – {models} differed on {pilot.n_changed} of {count(pilot.n_shared, 'shared task')}"
-    elif not was_told:
-        words += " – no two models have been run on this dataset to tell"
+def _scores(run: Run, metric: str) -> dict[str, float | None]:
+    """Content hash of each scored task → its score."""
+    scored = Score.objects.filter(run=run, metric=metric, value__isnull=False).order_by()
+    return dict(scored.values_list("result__task__content_hash", "value").iterator(chunk_size=5_000))
+
+
+def _needed(difference: float, design: PairedDesign, size: SampleSize) -> str:
+    tasks = plural(size.tasks, "task")
     if design.tasks_per_cluster > 1:
+        tasks += f" on {plural(size.clusters, 'canvas')}"
+    return (
+        f"To detect a difference of {points(difference)} points with {100 * design.power:g}% power, "
+        f"you need {tasks} with {plural(size.repeats, 'repeat')}."
+    )
+
+
+def _assumption(design: PairedDesign, pilot: Pilot | None, *, is_default: bool) -> str:
+    """What the size is based on."""
+    words = f"Assumption: single repeats of two runs differ on {percent(design.discordance)} of the tasks"
+    if pilot is not None:
         words += (
-            f", with {design.tasks_per_cluster:.3g} questions to a canvas whose differences correlate by "
-            f"{design.cluster_correlation:g}"
+            f", as {pilot.a.model} (run {pilot.a.pk}) and {pilot.b.model} (run {pilot.b.pk}) do "
+            f"({pilot.n_changed} of {plural(pilot.n_shared, 'shared task')})"
         )
-    return words
+    elif is_default:
+        words += " by default, because no two models have run on this dataset"
+    if design.tasks_per_cluster > 1:
+        words += f"; {design.tasks_per_cluster:.3g} questions per canvas, correlation {design.cluster_correlation:g}"
+    return f"{words}."

@@ -2,81 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import platform
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, cast
 
 import django
+import orjson
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.utils import timezone
 from rest_framework import serializers
 
 from benchmarks import jobs
 from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.dispatch import leases_wanted
-from benchmarks.engine.execution.prompts import SENT_PARAMETERS
 from benchmarks.engine.execution.scoring import usable_metrics
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, Run
+from benchmarks.models import Dataset, DatasetVersion, IdempotencyKey, Run
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.registered_providers import split_model
+from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.access import Caller, account_of, record
-from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.code_version import code_version
 from tasks_app.canvas.generator import GENERATOR_VERSION
-from tasks_app.loader import REPRESENTATIONS, supports
+from tasks_app.loader import supports
 from tasks_app.models import CanvasSet
-
-ADAPTIVE = ("target_half_width", "max_canvases")
-
-
-def check_adaptive(
-    attrs: Mapping[str, Any], dataset: Dataset, metrics: Sequence[Metric], errors: dict[str, list[str]]
-) -> None:
-    """Add to ``errors`` why a run cannot add canvases by itself, where its request asks for that."""
-    target, cap = (attrs.get(name) for name in ADAPTIVE)
-    canvas_set = dataset.canvas_set
-    if (target is None and cap is None) or canvas_set is None:
-        return
-    if target is None or cap is None:
-        missing = ADAPTIVE[0] if target is None else ADAPTIVE[1]
-        errors[missing] = ["An adaptive run needs both: how sure it should be, and the most canvases it may ask about."]
-        return
-    problems = []
-    if canvas_set.origin != CanvasSet.Origin.GENERATED:
-        problems.append(f"{dataset.slug!r} was imported and cannot grow. Choose a generated canvas set.")
-    elif canvas_set.generator_version != GENERATOR_VERSION:
-        problems.append(
-            f"{dataset.slug!r} was drawn by generator {canvas_set.generator_version}, this is {GENERATOR_VERSION}: "
-            "canvases added now would be of another kind. Draw a new set."
-        )
-    if metrics and metrics[0].range != (0.0, 1.0):
-        problems.append(f"{metrics[0].name} is no score from 0 to 1; put a metric first that is.")
-    if problems:
-        errors["target_half_width"] = problems
-    if attrs.get("limit"):
-        errors["limit"] = ["An adaptive run chooses its tasks by itself; leave the limit out and set max_canvases."]
-    strata = canvas_set.shapes_high - canvas_set.shapes_low + 1
-    if cap < strata:
-        errors["max_canvases"] = [f"The set has {strata} numbers of shapes; each needs a canvas at least."]
-
 
 CANVAS_METRIC = "task_score"
 ALWAYS_THERE = frozenset({"input", "actual_output", "duration_ms", "tokens_out", "tool_calls"})
-"""What every answered task has; the rest of what metrics need, a dataset has or has not."""
-CANVAS_ONLY = ("tasks", "representation", "few_shot", *ADAPTIVE)
+"""What every answered task has. Whatever else a metric needs, a dataset may lack."""
+KEPT_FOR = timedelta(hours=24)
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+Errors = dict[str, list[str]]
 
 
 class StrictBoolean(serializers.BooleanField):
-    """True or false; the strings a form sends are understood, other numbers and words are not."""
+    """True or false, or the strings that a form sends; no other numbers and words."""
 
     TRUE_VALUES = {True, "true", "True", "on", "1"}  # noqa: RUF012 - declared like this by the base class
     FALSE_VALUES = {False, "false", "False", "off", "0", ""}  # noqa: RUF012 - as above
 
 
 class StrictText(serializers.CharField):
+    """A string; numbers are not converted."""
+
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
@@ -84,7 +61,7 @@ class StrictText(serializers.CharField):
 
 
 class StrictNumber(serializers.FloatField):
-    """A number; true and false are none."""
+    """A number; true and false are not converted."""
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool):
@@ -92,53 +69,42 @@ class StrictNumber(serializers.FloatField):
         return super().to_internal_value(data)
 
 
-class RunRequest(serializers.Serializer[Any]):
-    """A request for a run. ``dataset`` becomes the ``Dataset``; everything else stays what it was."""
+def _field(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:
+    given: dict[str, Any] = {"required": parameter.required, "help_text": parameter.description}
+    bounds: dict[str, Any] = {
+        "min_value": parameter.least,
+        "max_value": parameter.most,
+        "allow_null": parameter.default is None,
+    }
+    if parameter.default is not None or parameter.kind is Kind.SWITCH:
+        given["default"] = parameter.empty
+    match parameter.kind:
+        case Kind.SWITCH:
+            return StrictBoolean(**given)
+        case Kind.INTEGER:
+            return serializers.IntegerField(**given, **bounds)
+        case Kind.NUMBER:
+            return StrictNumber(**given, **bounds)
+        case Kind.NAMES:
+            return serializers.ListField(child=StrictText(), **given)
+        case Kind.CHOICE:
+            return serializers.ChoiceField(choices=parameter.choices, allow_blank=True, **given)
+    trimmed = parameter.kind is not Kind.LONG_TEXT
+    length = None if parameter.most is None else int(parameter.most)
+    return StrictText(allow_blank=not parameter.required, max_length=length, trim_whitespace=trimmed, **given)
 
-    dataset = StrictText(help_text="Slug of a dataset, for example basic-coding")
-    model = StrictText(max_length=200, help_text="provider/model, for example openai/gpt-4o or baseline/reference")
-    metrics = serializers.ListField(
-        child=StrictText(), required=False, help_text="Names of metrics; the first decides the outcome"
-    )
-    judge_model = StrictText(
-        required=False, allow_blank=True, max_length=200, help_text="provider/model that scores judged metrics"
-    )
-    allow_self_judging = StrictBoolean(required=False, default=False)
-    skip_judge_when_identical = StrictBoolean(required=False, default=False)
-    repeats = serializers.IntegerField(required=False, default=1, min_value=1, max_value=100)
-    concurrency = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=1024, help_text="Most requests in flight"
-    )
-    limit = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=10_000_000, help_text="Only the first so many tasks"
-    )
-    budget_usd = StrictNumber(required=False, allow_null=True, min_value=0)
-    use_cache = StrictBoolean(required=False, default=False)
-    temperature = StrictNumber(required=False, allow_null=True, min_value=0, max_value=2)
-    top_p = StrictNumber(required=False, allow_null=True, min_value=0, max_value=1)
-    max_tokens = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=1_000_000)
-    seed = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=2**31 - 1)
-    system_prompt = StrictText(required=False, allow_blank=True, max_length=100_000, trim_whitespace=False)
-    max_tool_steps = serializers.IntegerField(required=False, default=5, min_value=1, max_value=50)
-    tasks = serializers.ListField(child=StrictText(), required=False, help_text="Task classes of a canvas set")
-    representation = serializers.ChoiceField(choices=sorted(REPRESENTATIONS), required=False, allow_blank=True)
-    few_shot = StrictBoolean(required=False, default=False)
-    target_half_width = StrictNumber(
-        required=False,
-        allow_null=True,
-        min_value=0.005,
-        max_value=0.45,
-        help_text="Add canvases until every number of shapes is known this well: 0.05 is 5 points to either side",
-    )
-    max_canvases = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=100_000, help_text="The most to ask about then"
-    )
+
+class RunRequest(serializers.Serializer[Any]):
+    """A request for a run, with a field for each of ``RUN_PARAMETERS``. ``dataset`` becomes the ``Dataset``."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {name: _field(parameter) for name, parameter in RUN_PARAMETERS.items()} | super().get_fields()
 
     def to_internal_value(self, data: Any) -> Any:
-        """Check each field by itself, and name those that do not exist together with those that are wrong."""
+        """Validate each field by itself; report unknown fields together with the errors of known ones."""
         known = ", ".join(self.fields)
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
-        errors: dict[str, Any] = {str(name): [f"Unknown field. Known: {known}."] for name in unknown}
+        errors: dict[str, Any] = {str(name): [f"Unknown field. Valid fields: {known}."] for name in unknown}
         try:
             values = super().to_internal_value(data)
         except serializers.ValidationError as error:
@@ -151,241 +117,239 @@ class RunRequest(serializers.Serializer[Any]):
         ready = Dataset.objects.filter(current_version__isnull=False)
         dataset = ready.select_related("current_version").filter(slug=slug).first()
         if dataset is None:
-            raise serializers.ValidationError(
-                f"Unknown dataset {slug!r}. Choose one of: {_listed(ready.values_list('slug', flat=True))}."
-            )
+            known = _listed(ready.values_list("slug", flat=True))
+            raise serializers.ValidationError(f"Dataset {slug} does not exist. Choose one of: {known}.")
         return dataset
 
     def validate_model(self, model: str) -> str:
-        return _reachable(model)
+        return _configured(model)
 
     def validate_judge_model(self, model: str) -> str:
-        if not model:
-            return model
         if model.startswith("baseline/"):
-            raise serializers.ValidationError("A baseline cannot judge. Name a model of a configured provider.")
-        return _reachable(model)
+            raise serializers.ValidationError("A baseline cannot be a judge. Choose a model of a configured provider.")
+        return _configured(model) if model else model
 
     def validate_metrics(self, names: list[str]) -> list[str]:
+        known = _listed(REGISTERED_METRICS)
         if not names:
-            raise serializers.ValidationError(f"Choose at least one of: {_listed(REGISTERED_METRICS)}.")
+            raise serializers.ValidationError(f"Select at least one metric: {known}.")
         if unknown := [name for name in names if name not in REGISTERED_METRICS]:
-            raise serializers.ValidationError(
-                f"Unknown metric {_listed(map(repr, unknown))}. Choose from: {_listed(REGISTERED_METRICS)}."
-            )
-        if len(set(names)) < len(names):
-            twice = {name for name in names if names.count(name) > 1}
-            raise serializers.ValidationError(f"Named more than once: {_listed(sorted(twice))}.")
+            exist = "does not exist" if len(unknown) == 1 else "do not exist"
+            raise serializers.ValidationError(f"Metric {_listed(unknown)} {exist}. Choose from: {known}.")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise serializers.ValidationError(f"Listed more than once: {_listed(twice)}. List each metric once.")
         return names
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        errors: dict[str, list[str]] = {}
-        dataset: Dataset = attrs["dataset"]
+        """Check the fields against each other, and fill in every parameter that is not given."""
+        values = {name: parameter.empty for name, parameter in RUN_PARAMETERS.items()} | attrs
+        values["concurrency"] = values["concurrency"] or settings.CODEFORGE.benchmark.default_concurrency
+        errors: Errors = defaultdict(list)
+        dataset: Dataset = values["dataset"]
+        version = dataset.current_version
+        assert version is not None, "validate_dataset accepts only datasets with a version"
         if dataset.kind == Dataset.Kind.CANVAS:
-            _check_canvas_choice(attrs, dataset, errors)
+            _check_canvas_options(values, dataset, version, errors)
+            values["metrics"] = values["metrics"] or [CANVAS_METRIC]
         else:
-            for name in CANVAS_ONLY:
-                if attrs.get(name):
-                    errors[name] = [f"Only canvas sets have this; {dataset.slug!r} is a YAML dataset."]
-        if not attrs.get("metrics"):
-            if dataset.kind == Dataset.Kind.CANVAS:
-                attrs["metrics"] = [CANVAS_METRIC]
-            else:
-                errors["metrics"] = [f"This field is required. Choose from: {_listed(REGISTERED_METRICS)}."]
+            _check_no_canvas_options(values, dataset, errors)
+        if not values["metrics"]:
+            known = _listed(REGISTERED_METRICS)
+            errors["metrics"].append(f"Select at least one metric. Choose from: {known}.")
         usable = usable_metrics()
-        metrics = [usable[name] for name in attrs.get("metrics", ())]
-        _check_metrics_can_be_taken(metrics, errors)
-        _check_metrics_apply(metrics, dataset, errors)
-        check_adaptive(attrs, dataset, metrics, errors)
-        _check_judge(attrs, metrics, errors)
-        _check_budget(attrs, errors)
-        _check_context_length(attrs, errors)
+        metrics = [usable[name] for name in values["metrics"]]
+        _check_metrics(metrics, dataset, version, errors)
+        _check_adaptive(values, dataset, metrics, errors)
+        _check_judge(values, metrics, errors)
+        _check_budget(values, errors)
+        length = settings.CODEFORGE.model(values["model"]).context_length
+        if length is not None and (values["max_tokens"] or 0) >= length:
+            errors["max_tokens"].append(
+                f"The context window of {values['model']} is {length:,} tokens, which leaves no room for a prompt. "
+                "Lower ⟨max_tokens⟩."
+            )
         if errors:
             raise serializers.ValidationError(errors)
-        return attrs
-
-
-def validated(data: Any) -> dict[str, Any]:
-    """The request's values, checked. Raises ``InvalidRequest`` naming every bad field and the valid choices."""
-    request = RunRequest(data=data)
-    if not request.is_valid():
-        raise InvalidRequest(
-            {name: [str(message) for message in _flat(messages)] for name, messages in request.errors.items()}
-        )
-    return dict(request.validated_data)
-
-
-def _flat(messages: Any) -> Iterable[Any]:
-    if isinstance(messages, Mapping):
-        for place, inner in messages.items():
-            yield from (f"Item {int(place) + 1}: {message}" for message in _flat(inner))
-    elif isinstance(messages, (list, tuple)):
-        for message in messages:
-            yield from _flat(message)
-    else:
-        yield messages
+        return values
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "(none)"
 
 
-def _reachable(name: str) -> str:
-    config = settings.CODEFORGE
-    providers = ["baseline", *sorted(config.providers)]
+def _configured(name: str) -> str:
+    """The name, if it is that of a baseline or of a model of a configured provider."""
+    providers = settings.CODEFORGE.providers
+    known = f"Configured providers: {_listed(['baseline', *sorted(providers)])}."
     try:
         provider, model = split_model(name)
     except ValueError as error:
-        raise serializers.ValidationError(f"{error} Configured providers: {_listed(providers)}.") from None
+        raise serializers.ValidationError(f"{error} {known}") from None
     if provider == "baseline":
         if model not in BASELINE_MODELS:
-            raise serializers.ValidationError(f"Unknown baseline {model!r}. Choose one of: {_listed(BASELINE_MODELS)}.")
-    elif provider not in config.providers:
-        raise serializers.ValidationError(f"Unknown provider {provider!r}. Configured providers: {_listed(providers)}.")
-    elif config.providers[provider].kind == "litellm" and importlib.util.find_spec("litellm") is None:
+            baselines = _listed(BASELINE_MODELS)
+            raise serializers.ValidationError(f"Baseline {model} does not exist. Choose one of: {baselines}.")
+    elif provider not in providers:
+        raise serializers.ValidationError(f"Provider {provider} is not configured. {known}")
+    elif providers[provider].kind == "litellm" and importlib.util.find_spec("litellm") is None:
+        command = "pip install -r requirements-litellm.txt"
         raise serializers.ValidationError(
-            f"Provider {provider!r} is reached through LiteLLM, which is not installed: "
-            "pip install -r requirements-litellm.txt"
+            f"Provider {provider} requires LiteLLM, which is not installed. Run `{command}`."
         )
     return name
 
 
-def _check_canvas_choice(attrs: dict[str, Any], dataset: Dataset, errors: dict[str, list[str]]) -> None:
-    version = dataset.current_version
-    assert version is not None, "validate_dataset takes only datasets that have one"
+def _check_no_canvas_options(values: Mapping[str, Any], dataset: Dataset, errors: Errors) -> None:
+    for name, parameter in RUN_PARAMETERS.items():
+        if parameter.canvas_only and values[name]:
+            reason = f"⟨{name}⟩ applies only to canvas sets, and {dataset.slug} is a YAML dataset. Clear ⟨{name}⟩."
+            errors[name].append(reason)
+
+
+def _check_canvas_options(values: dict[str, Any], dataset: Dataset, version: DatasetVersion, errors: Errors) -> None:
+    """Check task classes and representation, and fill in what is not given: all classes, as full text."""
     classes = sorted(version.facets.get("group", {}))
-    chosen = attrs.get("tasks") or classes
+    chosen = values["tasks"] or classes
     if unknown := [name for name in chosen if name not in classes]:
-        errors["tasks"] = [f"Not in {dataset.slug!r}: {_listed(unknown)}. Choose from: {_listed(classes)}."]
+        errors["tasks"].append(f"{dataset.slug} has no task class {_listed(unknown)}. Choose from: {_listed(classes)}.")
         return
-    attrs["tasks"] = chosen
-    representation = attrs.get("representation") or "full"
-    attrs["representation"] = representation
-    if bad := [name for name in chosen if not supports(name, representation)]:
-        errors["representation"] = [f"{representation!r} cannot carry the task classes {_listed(bad)}."]
-    elif representation == "image" and not settings.CODEFORGE.model(attrs["model"]).sees_pictures:
-        errors["representation"] = [
-            f"{attrs['model']} is not known to see pictures. "
-            f"Where it does, set models.{attrs['model']}.sees_pictures in codeforge.yaml."
-        ]
+    representation, model = values["representation"] or "full", values["model"]
+    values |= {"tasks": chosen, "representation": representation}
+    if unsupported := [name for name in chosen if not supports(name, representation)]:
+        errors["representation"].append(
+            f"The representation {representation} does not support the task classes {_listed(unsupported)}. "
+            "Choose another representation."
+        )
+    elif representation == "image" and not settings.CODEFORGE.model(model).sees_pictures:
+        errors["representation"].append(
+            f"{model} is not known to accept images. If it does, set `models.{model}.sees_pictures` in codeforge.yaml."
+        )
 
 
-def _check_metrics_can_be_taken(metrics: list[Metric], errors: dict[str, list[str]]) -> None:
+def _check_metrics(metrics: Sequence[Metric], dataset: Dataset, version: DatasetVersion, errors: Errors) -> None:
     for metric in metrics:
         if reason := metric.unavailable():
-            errors.setdefault("metrics", []).append(f"{metric.name} cannot be taken: {reason}.")
-
-
-def _check_metrics_apply(metrics: list[Metric], dataset: Dataset, errors: dict[str, list[str]]) -> None:
-    version = dataset.current_version
-    assert version is not None, "validate_dataset takes only datasets that have one"
-    fields = version.facets.get("fields", {})
-    for metric in metrics:
-        if missing := sorted(name for name in metric.needs - ALWAYS_THERE if not fields.get(name)):
-            errors.setdefault("metrics", []).append(
-                f"{metric.name} applies to no task of {dataset.slug!r}: none has {_listed(missing)}."
+            errors["metrics"].append(f"{metric.name} is not available: {reason}.")
+        if missing := missing_fields(metric, version):
+            errors["metrics"].append(
+                f"{metric.name} does not apply to {dataset.slug}: no task has {_listed(missing)}. "
+                "Choose another metric."
             )
 
 
-def _check_judge(attrs: dict[str, Any], metrics: list[Metric], errors: dict[str, list[str]]) -> None:
+def missing_fields(metric: Metric, version: DatasetVersion) -> list[str]:
+    """What the metric needs and no task of the version has, such as a schema; empty if the metric applies."""
+    fields = version.facets.get("fields", {})
+    return sorted(name for name in metric.needs - ALWAYS_THERE if not fields.get(name))
+
+
+def _check_adaptive(values: Mapping[str, Any], dataset: Dataset, metrics: Sequence[Metric], errors: Errors) -> None:
+    """An adaptive run requires a canvas set that can grow, a target and a maximum."""
+    canvas_set = dataset.canvas_set
+    missing = [name for name in ADAPTIVE if values[name] is None]
+    if canvas_set is None or len(missing) == len(ADAPTIVE):
+        return
+    if missing:
+        errors[missing[0]].append("An adaptive run requires both ⟨target_half_width⟩ and ⟨max_canvases⟩.")
+        return
+    if canvas_set.origin != CanvasSet.Origin.GENERATED:
+        errors["target_half_width"].append(
+            f"{dataset.slug} was imported and cannot grow. Choose a generated canvas set."
+        )
+    elif canvas_set.generator_version != GENERATOR_VERSION:
+        errors["target_half_width"].append(
+            f"{dataset.slug} was generated by generator {canvas_set.generator_version}; the current generator is "
+            f"{GENERATOR_VERSION}, so new canvases would differ. Generate a new set."
+        )
+    if metrics and metrics[0].range != (0.0, 1.0):
+        errors["target_half_width"].append(f"{metrics[0].name} is not a score from 0 to 1. Put such a metric first.")
+    if values["limit"]:
+        errors["limit"].append("An adaptive run selects its own tasks. Remove ⟨limit⟩ and set ⟨max_canvases⟩.")
+    strata = canvas_set.shapes_high - canvas_set.shapes_low + 1
+    if values["max_canvases"] < strata:
+        errors["max_canvases"].append(
+            f"The set has {strata} numbers of shapes. Set ⟨max_canvases⟩ to at least {strata}."
+        )
+
+
+def _check_judge(values: dict[str, Any], metrics: Sequence[Metric], errors: Errors) -> None:
+    """Check the judge, and fill in the configured one; a run without judged metrics has none."""
     judged = [metric.name for metric in metrics if metric.judged]
-    if not judged:
-        attrs["judge_model"] = ""
+    judge = (values["judge_model"] or settings.CODEFORGE.benchmark.judge_model or "") if judged else ""
+    values["judge_model"] = judge
+    if judged and not judge:
+        errors["judge_model"].append(
+            f"{_listed(judged)} requires a judge. Set ⟨judge_model⟩, `benchmark.judge_model` in codeforge.yaml, "
+            "or `CODEFORGE_JUDGE_MODEL` in the environment."
+        )
+    elif judge == values["model"] and not values["allow_self_judging"]:
+        errors["judge_model"].append(
+            f"{judge} would judge its own answers. Choose another ⟨judge_model⟩, or turn on ⟨allow_self_judging⟩."
+        )
+
+
+def _check_budget(values: Mapping[str, Any], errors: Errors) -> None:
+    if values["budget_usd"] is None:
         return
-    judge = attrs.get("judge_model") or settings.CODEFORGE.benchmark.judge_model or ""
-    attrs["judge_model"] = judge
-    if not judge:
-        errors["judge_model"] = [
-            f"{_listed(judged)} needs a judge model. Set benchmark.judge_model in codeforge.yaml, "
-            "CODEFORGE_JUDGE_MODEL in the environment, or judge_model in the request."
-        ]
-    elif judge == attrs["model"] and not attrs.get("allow_self_judging"):
-        errors["judge_model"] = [
-            f"{judge} would judge its own answers. Choose another judge_model, or say allow_self_judging: true."
-        ]
+    for model in filter(None, (values["model"], values["judge_model"])):
+        if not price_of(model).known:
+            errors["budget_usd"].append(
+                f"The price of {model} is unknown, so a budget cannot be enforced. "
+                f"Set `models.{model}` in codeforge.yaml, or remove the budget."
+            )
+    if values["max_tokens"] is None:
+        errors["budget_usd"].append(
+            "A budget requires ⟨max_tokens⟩, which limits the cost of each request. "
+            "Set ⟨max_tokens⟩ or remove the budget."
+        )
 
 
-def _check_budget(attrs: dict[str, Any], errors: dict[str, list[str]]) -> None:
-    if attrs.get("budget_usd") is None:
-        return
-    problems = [
-        f"The price of {model} is not known, so a budget cannot be held. Set models.{model} in codeforge.yaml."
-        for model in (attrs["model"], attrs.get("judge_model"))
-        if model and not price_of(model).known
-    ]
-    if attrs.get("max_tokens") is None:
-        problems.append("A budget needs max_tokens, so that the most a request can cost is known.")
-    if problems:
-        errors["budget_usd"] = problems
+def validated(data: Any) -> dict[str, Any]:
+    """The value of every run parameter. Raises ``InvalidRequest`` naming every invalid field and the valid choices."""
+    return validated_by(RunRequest(data=data))
 
 
-def _check_context_length(attrs: dict[str, Any], errors: dict[str, list[str]]) -> None:
-    length = settings.CODEFORGE.model(attrs["model"]).context_length
-    if length is not None and (attrs.get("max_tokens") or 0) >= length:
-        errors["max_tokens"] = [f"{attrs['model']} takes {length:,} tokens in all, which leaves no room for a prompt."]
+def validated_by(request: serializers.Serializer[Any]) -> dict[str, Any]:
+    """The values of a request. Raises ``InvalidRequest`` with the messages of each field."""
+    if not request.is_valid():
+        raise InvalidRequest({name: list(_flat(messages)) for name, messages in request.errors.items()})
+    return dict(request.validated_data)
+
+
+def _flat(messages: Any) -> Iterable[str]:
+    if isinstance(messages, Mapping):
+        for place, inner in messages.items():
+            yield from (f"Item {int(place) + 1}: {message}" for message in _flat(inner))
+    elif isinstance(messages, list | tuple):
+        for message in messages:
+            yield from _flat(message)
+    else:
+        yield str(messages)
+
+
+def run_of(request: Mapping[str, Any]) -> Run:
+    """The run of a validated request, not saved."""
+    parameters = RUN_PARAMETERS.values()
+    columns = {parameter.field: request[parameter.name] for parameter in parameters if parameter.field}
+    rest = {parameter.name: request[parameter.name] for parameter in parameters if not parameter.field}
+    return Run(
+        **columns | {"self_judged": request["judge_model"] == request["model"]},
+        parameters={name: value for name, value in rest.items() if value not in (None, "", [])},
+        dataset_version=request["dataset"].current_version,
+    )
 
 
 def start_run(data: Any, user: Caller = None, *, parent: Run | None = None, fresh_of: Run | None = None) -> Run:
-    """Queue a run and call workers once it is committed. Raises ``InvalidRequest`` naming every bad field."""
-    request = validated(data)
-    dataset = request["dataset"]
-    parameters = {name: request[name] for name in SENT_PARAMETERS if request.get(name) is not None}
-    if request.get("system_prompt"):
-        parameters["system_prompt"] = request["system_prompt"]
-    parameters["max_tool_steps"] = request["max_tool_steps"]
+    """Queue a run, and enqueue its jobs on commit. Raises ``InvalidRequest`` naming every invalid field."""
+    run = run_of(validated(data))
+    run.parent, run.fresh_of, run.created_by = parent, fresh_of, account_of(user)
+    run.code_version = code_version()
+    run.environment = {"python": platform.python_version(), "django": django.get_version()}
     with transaction.atomic():
-        run = Run.objects.create(
-            dataset=dataset,
-            dataset_version=dataset.current_version,
-            model=request["model"],
-            metrics=request["metrics"],
-            judge_model=request["judge_model"],
-            self_judged=request["judge_model"] == request["model"],
-            parameters=parameters,
-            repeats=request["repeats"],
-            concurrency=request.get("concurrency") or settings.CODEFORGE.benchmark.default_concurrency,
-            use_cache=request["use_cache"],
-            skip_judge_when_identical=request["skip_judge_when_identical"],
-            budget_usd=request.get("budget_usd"),
-            task_classes=request.get("tasks") or [],
-            representation=request.get("representation") or "",
-            few_shot=request["few_shot"],
-            limit=request.get("limit"),
-            target_half_width=request.get("target_half_width"),
-            max_canvases=request.get("max_canvases"),
-            code_version=code_version(),
-            environment={"python": platform.python_version(), "django": django.get_version()},
-            parent=parent,
-            fresh_of=fresh_of,
-            created_by=account_of(user),
-        )
-        record(user, "run.start", f"run {run.pk}", dataset=dataset.slug, model=run.model)
+        run.save()
+        record(user, "run.start", f"run {run.pk}", dataset=run.dataset.slug, model=run.model)
         enqueue_run(run)
     return run
-
-
-def request_of(run: Run) -> dict[str, Any]:
-    """The request that would start a run like this one again."""
-    asked = {
-        "dataset": run.dataset.slug,
-        "model": run.model,
-        "metrics": run.metrics,
-        "judge_model": run.judge_model,
-        "allow_self_judging": run.self_judged,
-        "skip_judge_when_identical": run.skip_judge_when_identical,
-        "repeats": run.repeats,
-        "concurrency": run.concurrency,
-        "limit": run.limit,
-        "target_half_width": run.target_half_width,
-        "max_canvases": run.max_canvases,
-        "budget_usd": run.budget_usd,
-        "use_cache": run.use_cache,
-        "tasks": run.task_classes,
-        "representation": run.representation,
-        "few_shot": run.few_shot,
-        **run.parameters,
-    }
-    return {name: value for name, value in asked.items() if value is not None and value not in ("", [])}
 
 
 def enqueue_run(run: Run) -> None:
@@ -395,3 +359,49 @@ def enqueue_run(run: Run) -> None:
     """
     for _ in range(leases_wanted(run)):
         transaction.on_commit(lambda: jobs.work_on_run.delay(run.pk), robust=True)
+
+
+def request_of(run: Run) -> dict[str, Any]:
+    """The request that would start a run like this one again."""
+    values = {name: parameter.value_of(run) for name, parameter in RUN_PARAMETERS.items()}
+    given = {name: value for name, value in values.items() if value is not None and value not in ("", [])}
+    return given | {"dataset": run.dataset.slug}
+
+
+def start_run_once(key: str, data: Any, user: Caller = None) -> tuple[Run, bool]:
+    """The run that this idempotency key started within the last day, or a new one; and whether it is new.
+
+    Each account has its own keys. Raises ``NotPossible`` if the key came with another request, ``InvalidRequest`` for
+    an invalid key or request. A refused request leaves its key unused.
+    """
+    if not _KEY.fullmatch(key):
+        raise InvalidRequest({"Idempotency-Key": ["Send 1 to 200 printable ASCII characters, such as a UUID."]})
+    account = account_of(user)
+    owner = str(account.pk) if account else ""
+    fingerprint = hashlib.sha256(orjson.dumps(data, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    if earlier := _earlier(owner, key, fingerprint):
+        return earlier, False
+    try:
+        # The key is written in the transaction of the run: neither is ever stored without the other.
+        with transaction.atomic():
+            run = start_run(data, user)
+            IdempotencyKey.objects.create(owner=owner, key=key, fingerprint=fingerprint, run=run)
+    except IntegrityError:
+        # The same request arrived twice at once, and the other one committed first. This run was rolled back.
+        if earlier := _earlier(owner, key, fingerprint):
+            return earlier, False
+        raise
+    return run, True
+
+
+def _earlier(owner: str, key: str, fingerprint: str) -> Run | None:
+    IdempotencyKey.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
+    keys = IdempotencyKey.objects.select_related("run__dataset", "run__dataset_version")
+    earlier = keys.filter(owner=owner, key=key).first()
+    if earlier is None:
+        return None
+    if earlier.fingerprint != fingerprint:
+        raise NotPossible(
+            f"This Idempotency-Key was used by another request, which started run {earlier.run_id}. Use a new key."
+        )
+    return earlier.run

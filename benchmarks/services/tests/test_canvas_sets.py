@@ -118,7 +118,7 @@ def test_a_request_makes_an_empty_set_and_calls_a_job(rung: list[int]) -> None:
 def test_a_run_can_start_once_something_is_drawn() -> None:
     canvas_set = request_canvas_set({"shapes": 7, "count": 2})
     request = {"dataset": canvas_set.slug, "model": "baseline/solver"}
-    with pytest.raises(InvalidRequest, match="Unknown dataset"):
+    with pytest.raises(InvalidRequest, match=r"Dataset .* does not exist"):
         start_run(request)
     generate_canvas_set({"shapes": 7, "count": 2})
     assert start_run(request).metrics == ["task_score"]

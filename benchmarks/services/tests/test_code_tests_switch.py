@@ -42,7 +42,7 @@ def test_code_tests_are_refused_where_the_machine_cannot_isolate(
     monkeypatch.setattr(sandbox, "_working_interpreter", lambda: (None, "bubblewrap is not installed"))
     with pytest.raises(InvalidRequest) as refused:
         validated(ASKED)
-    assert refused.value.errors == {"metrics": ["code_tests cannot be taken: bubblewrap is not installed."]}
+    assert refused.value.errors == {"metrics": ["code_tests is not available: bubblewrap is not installed."]}
 
 
 def test_code_tests_are_accepted_where_code_can_be_isolated(switched: Any, monkeypatch: pytest.MonkeyPatch) -> None:

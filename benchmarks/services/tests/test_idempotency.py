@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from benchmarks.models import IdempotencyKey, Run
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs import idempotency
-from benchmarks.services.runs.idempotency import start_run_once
+from benchmarks.services.runs import start
+from benchmarks.services.runs.start import start_run_once
 from tests.support.factories import make_dataset
 
 RUNS = "/api/v1/benchmarks/runs"
@@ -46,7 +46,7 @@ def test_another_request_under_the_same_key_is_refused(client: Client) -> None:
     run = post(client, "k-1").json()["id"]
     refused = post(client, "k-1", {**REQUEST, "repeats": 2})
     assert refused.status_code == 409
-    assert f"run {run} by another request" in refused.json()["detail"]
+    assert f"another request, which started run {run}." in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("key", ["", " ", "two words", "x" * 201, "é"])
@@ -79,8 +79,8 @@ def test_of_two_requests_at_once_the_later_one_undoes_its_run(monkeypatch: pytes
     """The later one finds no key, begins, and meets the other's when it writes its own."""
     first, _ = start_run_once("k-1", REQUEST)
     answers = iter([None])
-    known = idempotency._earlier
-    monkeypatch.setattr(idempotency, "_earlier", lambda *asked: None if next(answers, 1) is None else known(*asked))
+    known = start._earlier
+    monkeypatch.setattr(start, "_earlier", lambda *asked: None if next(answers, 1) is None else known(*asked))
     run, is_new = start_run_once("k-1", REQUEST)
     assert (run.pk, is_new, Run.objects.count()) == (first.pk, False, 1)
     with pytest.raises(NotPossible):

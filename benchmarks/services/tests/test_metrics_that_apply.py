@@ -35,4 +35,6 @@ def test_a_metric_whose_hint_no_task_has_is_refused_with_the_hints_name(metric: 
     make_dataset(1, slug="plain")
     with pytest.raises(InvalidRequest) as refused:
         validated({"dataset": "plain", "model": MODEL, "metrics": [metric]})
-    assert refused.value.errors["metrics"] == [f"{metric} applies to no task of 'plain': none has {hint}."]
+    assert refused.value.errors["metrics"] == [
+        f"{metric} does not apply to plain: no task has {hint}. Choose another metric."
+    ]

@@ -157,7 +157,7 @@ def test_a_request_that_became_invalid_keeps_its_problem_and_the_others_start(
     settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"providers": providers})
     [run] = start_due(broken.next_run_at)
     assert run.model == "baseline/reference"
-    assert "Unknown provider 'loop'" in problem(broken)
+    assert "Provider loop is not configured" in problem(broken)
     assert broken.next_run_at > run.scheduled.due_at
 
 

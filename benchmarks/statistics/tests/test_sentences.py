@@ -5,14 +5,12 @@ import pytest
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare
-from benchmarks.statistics.planning import PairedDesign, tasks_needed
 from benchmarks.statistics.sentences import (
     comparison_sentence,
     contamination_sentence,
     interval_sentence,
     missing_sentence,
     p_words,
-    plan_sentence,
     points,
     threshold_sentence,
 )
@@ -108,16 +106,6 @@ def test_p_values_are_rounded_but_never_to_nothing(value, words):
 @pytest.mark.parametrize(("value", "words"), [(0.042, "4.2"), (-0.042, "−4.2"), (-0.0001, "0.0"), (1, "100.0")])
 def test_points_have_a_true_minus_sign_and_no_negative_zero(value, words):
     assert points(value) == words
-
-
-def test_a_plan_is_told_with_its_canvases_and_repeats():
-    design = PairedDesign(tasks_per_cluster=18, cluster_correlation=0.1, repeats=3, noise_share=0.5)
-    size = tasks_needed(0.05, design)
-    assert plan_sentence(0.05, design, size) == (
-        f"To see 5.0 points with 80 % power: {size.tasks} tasks on {size.clusters} canvases, each asked 3 times"
-    )
-    alone = tasks_needed(0.1)
-    assert plan_sentence(0.1, PairedDesign(), alone).endswith(f"power: {alone.tasks} tasks, each asked once")
 
 
 @pytest.mark.parametrize(

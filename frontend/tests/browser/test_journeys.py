@@ -52,7 +52,7 @@ def test_a_run_is_launched_followed_without_reloading_and_its_failure_opened(tab
     page.locator("#plan dt", has_text="Requests").wait_for()
     site.models.delay_ms = SLOW_MS
     try:
-        page.get_by_role("button", name="Start the run").click()
+        page.get_by_role("button", name="Start run").click()
         page.wait_for_url(re.compile(r"/runs/\d+/$"))
         loads = tab.loads
         seen: list[str] = []

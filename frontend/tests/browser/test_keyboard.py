@@ -63,7 +63,7 @@ def test_a_run_is_started_without_a_mouse(tab: Visit) -> None:
     page.keyboard.type("baseline/reference")
     tab_to(page, "metric-exact_match")
     page.keyboard.press("Space")
-    tab_to(page, "Start the run")
+    tab_to(page, "Start run")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     page.locator("#status .is-completed").wait_for(timeout=60_000)

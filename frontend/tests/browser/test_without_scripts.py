@@ -38,9 +38,9 @@ def test_a_run_is_estimated_sized_and_launched(plain: Page, site: Site) -> None:
     plain.get_by_role("button", name="Estimate").click()
     assert plain.locator("#plan dd").first.inner_text() == "4"
     plain.get_by_text("How many tasks would show a difference?").click()
-    plain.get_by_role("button", name="Tell").click()
-    assert "To see 5.0 points with 80 % power" in plain.locator("#size").inner_text()
-    plain.get_by_role("button", name="Start the run").click()
+    plain.get_by_role("button", name="Calculate").click()
+    assert "To detect a difference of 5.0 points with 80% power" in plain.locator("#size").inner_text()
+    plain.get_by_role("button", name="Start run").click()
     plain.wait_for_url(re.compile(r"/runs/\d+/$"))
     site.wait_for_runs()
     plain.reload()
@@ -51,7 +51,7 @@ def test_a_refused_launch_says_why_at_the_field(plain: Page, plain_tab: Visit, s
     plain.goto(site.url("/runs/new/?dataset=capitals"))
     plain.get_by_label("Model", exact=True).fill("nonsense")
     plain.locator("#metric-exact_match").check()
-    plain.get_by_role("button", name="Start the run").click()
+    plain.get_by_role("button", name="Start run").click()
     assert "provider/model" in plain.locator(".field", has=plain.locator("#id_model")).inner_text()
     assert plain.get_by_label("Model", exact=True).input_value() == "nonsense"
     plain_tab.problems.clear()  # Chromium itself notes a 400 on the console

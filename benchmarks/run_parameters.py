@@ -1,0 +1,348 @@
+"""The parameters of a run: one list from which requests, forms, options, stored runs, settings and documents derive.
+
+To add a parameter, add a row here and use its value where it matters. With an empty ``column`` it needs no migration,
+because ``Run.parameters`` stores it. A test adds a row and checks every place that derives from the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from tasks_app.loader import REPRESENTATIONS
+
+
+class Kind(Enum):
+    """What a value is. ``NAMES`` is a list of strings."""
+
+    TEXT = "text"
+    LONG_TEXT = "long text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    SWITCH = "true or false"
+    NAMES = "list of names"
+    CHOICE = "name"
+
+
+class Group(Enum):
+    """Parts of the form; the value is the heading."""
+
+    DATASET = "Dataset and model"
+    METRICS = "Metrics"
+    CANVAS = "Canvas options"
+    LIMITS = "Repeats, limits and budget"
+    PROMPT = "Prompt and sampling"
+
+
+@dataclass(frozen=True, slots=True)
+class RunParameter:
+    """One parameter of a run.
+
+    ``hint`` stands below the field of the form; ``meaning`` describes the parameter to users of the API and the command
+    line, by default in the words of the hint. ``least`` and ``most`` bound numbers, ``most`` also the length of texts.
+    ``column`` names the field of ``Run`` that stores the value, by default ``name``; if it is empty, ``Run.parameters``
+    stores the value.
+    ``sent`` ones are fields of every request to the model. ``setting`` is the label on the run's page, by default
+    ``label``, and ``unset`` is shown there if there is no value.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    group: Group
+    hint: str = ""
+    meaning: str = ""
+    required: bool = False
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    canvas_only: bool = False
+    column: str | None = None
+    sent: bool = False
+    setting: str = ""
+    unset: str = "Not set"
+
+    @property
+    def description(self) -> str:
+        return self.meaning or self.hint or self.label
+
+    @property
+    def option(self) -> str:
+        """The option of the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def empty(self) -> Any:
+        """The value of a request that does not give the parameter."""
+        if self.default is not None:
+            return self.default
+        blank = {Kind.SWITCH: False, Kind.NAMES: [], Kind.TEXT: "", Kind.LONG_TEXT: "", Kind.CHOICE: ""}
+        return blank.get(self.kind)
+
+    @property
+    def field(self) -> str:
+        """The field of ``Run`` that stores the value; empty if ``Run.parameters`` does."""
+        return self.name if self.column is None else self.column
+
+    def value_of(self, run: Any) -> Any:
+        """The value that the run stores, ``empty`` if it stores none."""
+        return getattr(run, self.field) if self.field else run.parameters.get(self.name, self.empty)
+
+
+TEXT, LONG_TEXT, INTEGER, NUMBER, SWITCH, NAMES, CHOICE = Kind
+DATASET, METRICS, CANVAS, LIMITS, PROMPT = Group
+
+_ROWS = (
+    RunParameter(
+        "dataset",
+        "Dataset",
+        TEXT,
+        DATASET,
+        required=True,
+        meaning="Slug of a dataset or canvas set, for example, basic-coding",
+    ),
+    RunParameter(
+        "model",
+        "Model",
+        TEXT,
+        DATASET,
+        hint="For example, openai/gpt-5-mini",
+        meaning="provider/model of a configured provider, or a baseline/ model",
+        required=True,
+        most=200,
+    ),
+    RunParameter(
+        "metrics",
+        "Metrics",
+        NAMES,
+        METRICS,
+        hint="The first one selected decides the outcome",
+        meaning="Metrics; the first decides the outcome. Required for YAML datasets; canvas sets default to task_score",
+    ),
+    RunParameter(
+        "judge_model",
+        "Judge",
+        TEXT,
+        METRICS,
+        hint='Scores the metrics marked "judged"',
+        meaning="provider/model that scores judged metrics; by default the configured one",
+        most=200,
+        unset="None",
+    ),
+    RunParameter(
+        "allow_self_judging",
+        "Allow self-judging",
+        SWITCH,
+        LIMITS,
+        hint="The judge may be the model under test",
+        column="self_judged",
+        setting="Self-judged",
+    ),
+    RunParameter(
+        "skip_judge_when_identical",
+        "Skip judge on identical answers",
+        SWITCH,
+        LIMITS,
+        hint="Answers equal to the expected answer are not sent to the judge",
+        setting="Judge skipped on identical answers",
+    ),
+    RunParameter("repeats", "Repeats per task", INTEGER, LIMITS, default=1, least=1, most=100),
+    RunParameter(
+        "concurrency",
+        "Max concurrent requests",
+        INTEGER,
+        LIMITS,
+        meaning="Max concurrent requests; by default benchmark.default_concurrency",
+        least=1,
+        most=1024,
+    ),
+    RunParameter(
+        "limit",
+        "Task limit",
+        INTEGER,
+        LIMITS,
+        hint="Run only the first N tasks",
+        least=1,
+        most=10_000_000,
+        unset="None",
+    ),
+    RunParameter(
+        "budget_usd",
+        "Budget (USD)",
+        NUMBER,
+        LIMITS,
+        hint="The run pauses before it exceeds this amount",
+        meaning="The run pauses before it exceeds this amount. Requires known prices and max_tokens",
+        least=0,
+        unset="None",
+    ),
+    RunParameter(
+        "use_cache",
+        "Use cached responses",
+        SWITCH,
+        LIMITS,
+        hint="Reuse stored responses to identical requests",
+        meaning="Reuse stored responses to identical requests, and store new ones",
+        setting="Cached responses",
+    ),
+    RunParameter(
+        "temperature",
+        "Temperature",
+        NUMBER,
+        PROMPT,
+        hint="Empty: the model's default",
+        meaning="Sampling temperature; by default the model's",
+        least=0,
+        most=2,
+        sent=True,
+        column="",
+    ),
+    RunParameter(
+        "top_p",
+        "Top p",
+        NUMBER,
+        PROMPT,
+        hint="Empty: the model's default",
+        meaning="Nucleus sampling; by default the model's",
+        least=0,
+        most=1,
+        sent=True,
+        column="",
+    ),
+    RunParameter(
+        "max_tokens",
+        "Max output tokens",
+        INTEGER,
+        PROMPT,
+        hint="Per answer",
+        meaning="Max output tokens per answer",
+        least=1,
+        most=1_000_000,
+        sent=True,
+        column="",
+    ),
+    RunParameter(
+        "seed",
+        "Seed",
+        INTEGER,
+        PROMPT,
+        meaning="Seed that is sent to the model and that baselines use",
+        least=0,
+        most=2**31 - 1,
+        sent=True,
+        column="",
+    ),
+    RunParameter(
+        "system_prompt",
+        "System prompt",
+        LONG_TEXT,
+        PROMPT,
+        meaning="System prompt, sent before each task",
+        most=100_000,
+        column="",
+    ),
+    RunParameter(
+        "max_tool_steps",
+        "Max tool steps",
+        INTEGER,
+        PROMPT,
+        hint="Per task",
+        meaning="Max responses of the model in one conversation with tools",
+        default=5,
+        least=1,
+        most=50,
+        column="",
+    ),
+    RunParameter(
+        "tasks",
+        "Task classes",
+        NAMES,
+        CANVAS,
+        hint="None selected: all",
+        meaning="Task classes of a canvas set; by default all",
+        canvas_only=True,
+        column="task_classes",
+    ),
+    RunParameter(
+        "representation",
+        "Representation",
+        CHOICE,
+        CANVAS,
+        hint="How the canvas is shown to the model",
+        meaning="How the canvas is shown to the model; by default full",
+        choices=tuple(sorted(REPRESENTATIONS)),
+        canvas_only=True,
+    ),
+    RunParameter(
+        "few_shot",
+        "Include two examples",
+        SWITCH,
+        CANVAS,
+        hint="Few-shot instead of zero-shot",
+        meaning="Include two answered example questions",
+        canvas_only=True,
+    ),
+    RunParameter(
+        "target_half_width",
+        "Target interval half-width",
+        NUMBER,
+        CANVAS,
+        hint="0.05 means ±5 points for every number of shapes",
+        meaning="Add canvases until the interval of every number of shapes is this narrow; 0.05 means ±5 points",
+        least=0.005,
+        most=0.45,
+        canvas_only=True,
+        unset="None: no canvases are added",
+    ),
+    RunParameter(
+        "max_canvases",
+        "Max canvases",
+        INTEGER,
+        CANVAS,
+        hint="Empty: use the existing canvases only",
+        meaning="Max canvases of a run with a target interval half-width",
+        least=1,
+        most=100_000,
+        canvas_only=True,
+        unset="Existing canvases only",
+    ),
+)
+
+RUN_PARAMETERS: dict[str, RunParameter] = {row.name: row for row in _ROWS}
+"""Name → parameter, in the order of forms, options and documents."""
+
+ADAPTIVE = ("target_half_width", "max_canvases")
+"""What makes a run adaptive: it adds canvases by itself."""
+
+
+def sent_parameters() -> tuple[str, ...]:
+    """The names of the parameters that are fields of every request to the model."""
+    return tuple(name for name, parameter in RUN_PARAMETERS.items() if parameter.sent)
+
+
+def labels() -> Mapping[str, str]:
+    """Name → the label on the dashboard."""
+    return {name: parameter.label for name, parameter in RUN_PARAMETERS.items()}
+
+
+def settings_shown(run: Any) -> list[tuple[str, str]]:
+    """Label and value of every parameter of a run for people, without those of canvases on a run that has none."""
+    return [
+        (parameter.setting or parameter.label, _shown(parameter, parameter.value_of(run)))
+        for parameter in RUN_PARAMETERS.values()
+        if parameter.name != "dataset" and (run.representation or not parameter.canvas_only)
+    ]
+
+
+def _shown(parameter: RunParameter, value: Any) -> str:
+    if parameter.kind is Kind.SWITCH:
+        return "Yes" if value else "No"
+    if value is None or value in ("", []):
+        return parameter.unset
+    if parameter.kind is Kind.NAMES:
+        return ", ".join(value)
+    shown = f"{value:g}" if parameter.kind is Kind.NUMBER else str(value)
+    return f"${shown}" if parameter.name == "budget_usd" else shown
