@@ -1,4 +1,4 @@
-"""How the installation does: workers alive, work waiting and for how long, work done."""
+"""The state of the installation: active workers, pending work and its age, work done."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from benchmarks.models import LIVE, Lease, Run, RunStatus, Worker
 class Installation:
     workers_alive: int
     workers_busy: int
-    """Processes that work on some run now."""
+    """Processes that execute some run now."""
     worker_threads: int
-    """Jobs that the workers alive run at a time, all together."""
+    """Jobs that all active workers together run at a time."""
     runs: dict[str, int]
-    """Status → how many runs, for every status."""
+    """Status → number of runs, for every status."""
     queue_depth: int
-    """Results of live runs that are not done. A run that is still being prepared has none yet."""
+    """Results of live runs that are not done. A run that is still preparing has none yet."""
     queue_age_seconds: float
-    """How long the oldest run that nobody has taken up is waiting; 0 where none waits."""
+    """How long the oldest queued run has been waiting; 0 if none is."""
     results_done: int
     results_failed: int
     cost_usd: float
-    """What is known of the costs of models and judges of all runs."""
+    """The known costs of models and judges of all runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker process. ``runs`` are the ids of those it works on now, ``lanes`` its requests in flight at most."""
+    """A worker process. ``runs`` are the ids of those it executes now, ``slots`` its maximum of requests in flight."""
 
     name: str
     threads: int
@@ -45,7 +45,7 @@ class WorkerRow:
 
 
 def workers() -> list[WorkerRow]:
-    """Every worker that has not been forgotten: those that work first, those gone last. Two queries."""
+    """All known workers: busy ones first, those without a heartbeat last. Two queries."""
     silent_since = timezone.now() - ALIVE_FOR
     leases: dict[str, list[Lease]] = {}
     for lease in Lease.objects.filter(run__isnull=False, heartbeat_at__gt=silent_since).order_by("run"):
@@ -66,7 +66,7 @@ def workers() -> list[WorkerRow]:
 
 
 def installation() -> Installation:
-    """The figures of this moment, in five queries that do not grow with the results."""
+    """The current figures. Six queries, whose cost does not grow with the number of results."""
     now = timezone.now()
     alive = Worker.objects.filter(heartbeat_at__gt=now - ALIVE_FOR).aggregate(n=Count("name"), threads=Sum("threads"))
     leases = Lease.objects.filter(run__isnull=False, heartbeat_at__gt=now - ALIVE_FOR)
