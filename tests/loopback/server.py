@@ -116,7 +116,8 @@ class LoopbackServer:
         """Close every connection at once, whatever waits on it. Called from any thread but the server's own."""
         assert self.http is not None, "the server listens"
         assert self.loop is not None, "the server listens"
-        asyncio.run_coroutine_threadsafe(self.http.shutdown(timeout=0), self.loop).result(timeout=10)
+        # For aiohttp a timeout of 0 means none, and it would wait for connections that clients keep alive.
+        asyncio.run_coroutine_threadsafe(self.http.shutdown(timeout=0.01), self.loop).result(timeout=10)
 
     def answer(self, body: dict[str, Any], headers: dict[str, str]) -> tuple[bytes, Fault | None]:
         """The ordinary reply's bytes, and the fault that spoils them, if any."""
