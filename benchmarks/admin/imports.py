@@ -91,7 +91,7 @@ class RunImportForm(ProblemForm):
                     slug=data["slug"] or None,
                     dataset=data["dataset"] or None,
                     metrics=data["metrics"],
-                    most_bytes=MOST_DECOMPRESSED,
+                    max_bytes=MOST_DECOMPRESSED,
                     user=user,
                 )
             )

@@ -1,4 +1,4 @@
-"""ZIP files of JSON documents, as Inspect writes its logs: read in bounds, whatever they say of themselves."""
+"""ZIP files of JSON documents, as Inspect writes its logs, read within bounds."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from benchmarks.dataset_format.problems import printable
-from benchmarks.imports.reading import MOST_JSON_BYTES, json_of
+from benchmarks.imports.reading import MAX_JSON_BYTES, json_of
 from benchmarks.imports.runs import ImportProblem
 
 if sys.version_info >= (3, 14):
     import zipfile
 
     from compression import zstd
-else:  # the same as there, which knows Zstandard: Inspect compresses its logs with it
+else:  # the backport of Python 3.14's module, for Zstandard, with which Inspect compresses its logs
     from backports import zstd
     from backports.zstd import zipfile
 
-__all__ = ("MOST_ZIP_BYTES", "Archive", "is_archive", "zipfile")
+__all__ = ("MAX_ZIP_BYTES", "Archive", "is_archive", "zipfile")
 
-MOST_ZIP_BYTES = 4 * 2**30
+MAX_ZIP_BYTES = 4 * 2**30
 """Of all members of an archive, decompressed."""
-MOST_MEMBERS = 200_000
+MAX_MEMBERS = 200_000
 
 _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, zstd.ZstdError),
     *(EOFError, RuntimeError, ValueError, OSError),
 )
 _STEP = 4096
-"""Bytes. What so many decompress to may be held in memory at once, whatever was asked for."""
+"""Bytes read at once. Their decompressed form may be held in memory whole, however little was requested."""
 
 
 def is_archive(path: Path) -> bool:
@@ -41,49 +41,44 @@ def is_archive(path: Path) -> bool:
 
 
 class Archive:
-    """A ZIP file of JSON documents. What is read is counted as it is decompressed, whatever the file says of itself."""
+    """A ZIP file of JSON documents. Bytes are counted as they are decompressed, because the sizes in a file may lie."""
 
-    def __init__(self, file: zipfile.ZipFile, most_bytes: int) -> None:
+    def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
         self._file = file
-        self._left = most_bytes
+        self._left = max_bytes
         self.names = file.namelist()
-        if len(self.names) > MOST_MEMBERS:
-            raise ImportProblem(f"it has {len(self.names):,} members; at most {MOST_MEMBERS:,} are read")
+        if len(self.names) > MAX_MEMBERS:
+            raise ImportProblem(f"{len(self.names):,} members; the limit is {MAX_MEMBERS:,}")
 
     @classmethod
     @contextmanager
-    def of(cls, path: Path, most_bytes: int = MOST_ZIP_BYTES) -> Iterator[Archive]:
-        """Open it. Raises ``ImportProblem``, and ``OSError`` where the file is not there or not to be read."""
+    def of(cls, path: Path, max_bytes: int = MAX_ZIP_BYTES) -> Iterator[Archive]:
+        """Open an archive. Raises ``ImportProblem``, and ``OSError`` if the file cannot be opened."""
         with path.open("rb") as raw:
             try:
                 file = zipfile.ZipFile(raw)
             except _UNREADABLE as error:
-                raise ImportProblem(f"no whole ZIP file: {printable(str(error))}") from None
+                raise ImportProblem(f"invalid ZIP file: {printable(str(error))}") from None
             with file:
-                yield cls(file, most_bytes)
+                yield cls(file, max_bytes)
 
     def json(self, name: str) -> Any:
         """The document in a member. Raises ``ImportProblem``."""
         where = printable(name)
-        most = min(self._left, MOST_JSON_BYTES)
+        limit = min(self._left, MAX_JSON_BYTES)
+        data = bytearray()
         try:
             with self._file.open(name) as member:
-                data = _read(member, most + 1)
+                # One byte more than allowed shows that the member is too large.
+                while len(data) <= limit and (more := member.read(min(_STEP, limit + 1 - len(data)))):
+                    data += more
         except NotImplementedError:
             raise ImportProblem(
-                f"{where}: compressed in a way that is not read here. Convert the log: inspect log convert --to json"
+                f"{where}: unsupported compression. Convert the log with: inspect log convert --to json"
             ) from None
         except (KeyError, *_UNREADABLE) as error:
             raise ImportProblem(f"{where}: cannot be read: {printable(str(error))}") from None
-        if len(data) > most:
-            raise ImportProblem(f"{where}: it decompresses to more than is read ({most // 2**20} MB)")
+        if len(data) > limit:
+            raise ImportProblem(f"{where}: exceeds the limit of {limit // 2**20} MB when decompressed")
         self._left -= len(data)
-        return json_of(data, where)
-
-
-def _read(member: IO[bytes], size: int) -> bytes:
-    """``size`` bytes, or as many as there are."""
-    data = bytearray()
-    while len(data) < size and (more := member.read(min(_STEP, size - len(data)))):
-        data += more
-    return bytes(data)
+        return json_of(bytes(data), where)

@@ -1,8 +1,8 @@
-"""Logs of Inspect: ``.eval`` archives and ``.json`` files, as this and earlier releases of it write them.
+"""Logs of Inspect: ``.eval`` archives and ``.json`` files, as this and earlier releases write them.
 
-Scorers become metrics in the log's order, the first deciding. Letters count as Inspect counts them: C is 1, P 0.5, I
-and N 0. What Inspect leaves out of its means (NaN), and what is no number at all, is unscored here. A sample that
-ended in an error has no scores, whatever the log has.
+Scorers become metrics in the log's order; the first decides the outcome. Letters count as in Inspect: C is 1, P 0.5,
+I and N 0. What Inspect leaves out of its means (NaN), and what is not a number, is unscored here. A sample that ended
+in an error has no scores, whatever the log contains.
 """
 
 from __future__ import annotations
@@ -11,15 +11,28 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from benchmarks.dataset_format.problems import quoted
-from benchmarks.imports import reading
-from benchmarks.imports.archive import MOST_ZIP_BYTES, Archive
-from benchmarks.imports.reading import mapping, optional_mapping, optional_sequence, optional_text
-from benchmarks.imports.runs import ExternalResult, ExternalRun, ExternalTask, ImportProblem
+from benchmarks.imports.archive import MAX_ZIP_BYTES, Archive
+from benchmarks.imports.reading import (
+    Amount,
+    Count,
+    Moment,
+    Part,
+    Repeat,
+    Text,
+    as_text,
+    at,
+    metric_name,
+    plain_json,
+    read,
+)
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportedTask, ImportProblem
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "inspect"
@@ -28,67 +41,130 @@ _SAMPLE = re.compile(r"samples/[^/]+\.json")
 _ATTACHMENT = re.compile(r"(?:attachment|tc)://([0-9a-f]{32})")
 _VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _FINISHED = {"max_tokens": "length", "model_length": "length"}
-_SENT = ("temperature", "top_p", "max_tokens", "seed")
-_COMPLETE = "success"
 
 
-def read_archive(path: Path, most_bytes: int = MOST_ZIP_BYTES) -> list[ExternalRun]:
+def _named(value: Any) -> Any:
+    """Older logs have the name itself where newer ones have an object with a name."""
+    return value.get("name", "") if isinstance(value, dict) else value
+
+
+def _error_message(value: Any) -> Any:
+    return (value.get("message") if isinstance(value, dict) else value) or "an error without a message"
+
+
+def _one_as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+class ContentPart(Part):
+    type: Text = ""
+    text: Text = ""
+    reasoning: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        return {"type": "text", "text": value} if isinstance(value, str) else value
+
+
+class Call(Part):
+    function: Annotated[Text, BeforeValidator(_named)] = ""
+    arguments: Annotated[Any, BeforeValidator(plain_json)] = None
+
+
+Content = Annotated[tuple[ContentPart, ...], BeforeValidator(_one_as_list)]
+
+
+class Message(Part):
+    role: Text = "user"
+    content: Content = ()
+    tool_calls: tuple[Call, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        return {"content": value} if isinstance(value, str) else value
+
+
+class Usage(Part):
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    total_cost: Amount | None = None
+
+
+class SampleScore(Part):
+    value: Any = None
+    answer: Text | None = None
+    explanation: Text = ""
+
+
+class Sample(Part):
+    id: Annotated[Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+    epoch: Repeat = 1
+    input: Annotated[tuple[Message, ...], BeforeValidator(_one_as_list)]
+    target: Annotated[tuple[Text, ...], BeforeValidator(_one_as_list)] = ()
+    choices: tuple[Text, ...] = ()
+    error: Annotated[Text, BeforeValidator(_error_message)] | None = None
+    scores: dict[str, SampleScore] | None = None
+    score: SampleScore | None = None
+    """Instead of ``scores`` in logs from before Inspect had several scorers."""
+    content: Content = at("output.choices[0].message.content", ())
+    tool_calls: tuple[Call, ...] = at("output.choices[0].message.tool_calls", ())
+    stop_reason: Text = at("output.choices[0].stop_reason", "")
+    completion: Text = at("output.completion", "")
+    usage: Any = at("output.usage")
+    seconds: Amount | None = at("output.time")
+    messages: tuple[Message, ...] = ()
+    model_usage: dict[str, Any] = Field({})
+    attachments: dict[str, Any] = Field({})
+    limit: Text = at("limit.type", "")
+    completed_at: Moment | None = None
+
+
+class Generation(Part):
+    temperature: Amount | None = None
+    top_p: Amount | None = None
+    max_tokens: Amount | None = None
+    seed: Amount | None = None
+
+
+class Log(Part):
+    """A log, or its header, in which ``samples`` are empty."""
+
+    status: Text = "started"
+    model: Text = at("eval.model", ...)
+    task: Text = at("eval.task", ...)
+    scorers: tuple[Annotated[Text, BeforeValidator(_named)], ...] = at("eval.scorers", ())
+    wanted_samples: Count | None = at("eval.dataset.samples")
+    limit: Any = at("eval.config.limit")
+    sample_id: Any = at("eval.config.sample_id")
+    inspect_ai: Text = at("eval.packages.inspect_ai", "")
+    solver: Text = at("eval.solver", "")
+    commit: Text = at("eval.revision.commit", "")
+    run_id: Text = at("eval.run_id", "")
+    defaults: Generation = at("eval.model_generate_config", Generation())
+    generation: Generation = at("plan.config", Generation())
+    started_at: Moment | None = at("stats.started_at")
+    completed_at: Moment | None = at("stats.completed_at")
+    samples: tuple[Any, ...] = ()
+
+
+def read_archive(path: Path, max_bytes: int = MAX_ZIP_BYTES) -> list[ImportedRun]:
     """The run of an ``.eval`` file. Raises ``ImportProblem``, and ``OSError``."""
-    with Archive.of(path, most_bytes) as archive:
+    with Archive.of(path, max_bytes) as archive:
         name = next((name for name in (HEADER, UNFINISHED_HEADER) if name in archive.names), None)
         if name is None:
-            raise ImportProblem(f"it has no {HEADER}, as logs of Inspect do")
-        header = mapping(archive.json(name), name)
+            raise ImportProblem(f"{HEADER} not found, so this is not a log of Inspect")
+        log = read(Log, archive.json(name), name)
         members = sorted(filter(_SAMPLE.fullmatch, archive.names), key=_by_number)
-        return [_run(header, ((member, archive.json(member)) for member in members))]
+        # Samples are read one by one: a log may be many times larger than its results.
+        return [_run(log, ((member, archive.json(member)) for member in members))]
 
 
-def run_of(log: Mapping[str, Any]) -> list[ExternalRun]:
-    """The run of a whole log, loaded. Raises ``ImportProblem``."""
-    samples = optional_sequence(log.get("samples"), "samples")
-    return [_run(log, ((f"samples[{place}]", sample) for place, sample in enumerate(samples)))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """A sample's result before its scores are known to be scores or measurements."""
-
-    task: ExternalTask
-    result: Callable[[Mapping[str, Score]], ExternalResult]
-    scores: Mapping[str, Score]
-
-
-def _run(header: Mapping[str, Any], loaded: Iterable[tuple[str, Any]]) -> ExternalRun:
-    spec = mapping(header.get("eval"), "eval")
-    model = reading.text(spec.get("model"), "eval.model")
-    samples = [_sample(mapping(value, where), where, model) for where, value in loaded]
-    if not samples:
-        raise ImportProblem("samples: there are none. Logs written with --no-log-samples have nothing to take over")
-    names = _metric_names(samples, spec)
-    results = [sample.result({names[name]: score for name, score in sample.scores.items()}) for sample in samples]
-    _check_unique(results)
-    stats = optional_mapping(header.get("stats"), "stats")
-    return ExternalRun(
-        format=FORMAT,
-        model=model,
-        name=reading.text(spec.get("task"), "eval.task"),
-        tasks=_tasks(samples),
-        results=results,
-        metrics=list(names.values()),
-        parameters=_parameters(header, spec),
-        facts=_facts(spec),
-        shortfall=_shortfall(header, spec, samples),
-        started_at=reading.moment(stats.get("started_at"), "stats.started_at"),
-        completed_at=reading.moment(stats.get("completed_at"), "stats.completed_at"),
-    )
-
-
-def _check_unique(results: Iterable[ExternalResult]) -> None:
-    seen = set()
-    for result in results:
-        if (result.task_id, result.repeat) in seen:
-            raise ImportProblem(f"sample {quoted(result.task_id)}: epoch {result.repeat} is there twice")
-        seen.add((result.task_id, result.repeat))
+def run_of(document: Any) -> list[ImportedRun]:
+    """The run of a complete log. Raises ``ImportProblem``."""
+    log = read(Log, document, "")
+    return [_run(log, ((f"samples[{index}]", sample) for index, sample in enumerate(log.samples)))]
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
@@ -96,142 +172,150 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() and len(part) < 19 else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def _metric_names(samples: Sequence[_Sample], spec: Mapping[str, Any]) -> dict[str, str]:
-    """Scorer → name of its metric. Values beyond 1 anywhere make a measurement of it."""
+def _run(log: Log, samples: Iterable[tuple[str, Any]]) -> ImportedRun:
+    tasks: dict[str, ImportedTask] = {}
+    results: dict[tuple[str, int], ImportedResult] = {}
     highest: dict[str, float] = {}
-    for name in _scorers(spec):
-        if any(name in sample.scores for sample in samples):
-            highest[name] = 0.0
-    for sample in samples:
-        for name, score in sample.scores.items():
+    for where, value in samples:
+        task, result = _read_sample(read(Sample, value, where), where, log.model)
+        if tasks.setdefault(task.id, task) != task:
+            raise ImportProblem(f"sample {quoted(task.id)}: its epochs differ in input, target or choices")
+        if (task.id, result.repeat) in results:
+            raise ImportProblem(f"sample {quoted(task.id)}: epoch {result.repeat} occurs twice")
+        results[task.id, result.repeat] = result
+        for name, score in result.scores.items():
             highest[name] = max(highest.get(name, 0.0), score.value or 0.0)
-    return {name: reading.metric_name(FORMAT, name, measurement=most > 1) for name, most in highest.items()}
-
-
-def _scorers(spec: Mapping[str, Any]) -> Iterator[str]:
-    for place, scorer in enumerate(optional_sequence(spec.get("scorers"), "eval.scorers")):
-        where = f"eval.scorers[{place}]"
-        yield reading.text(mapping(scorer, where).get("name"), f"{where}.name")
-
-
-def _tasks(samples: Sequence[_Sample]) -> list[ExternalTask]:
-    tasks: dict[str, ExternalTask] = {}
-    for sample in samples:
-        known = tasks.setdefault(sample.task.id, sample.task)
-        if known != sample.task:
-            raise ImportProblem(f"sample {quoted(known.id)}: its epochs differ in what they ask or expect")
-    return list(tasks.values())
-
-
-def _sample(sample: Mapping[str, Any], where: str, model: str) -> _Sample:
-    task_id = _id(sample.get("id"), f"{where}.id")
-    attachments = optional_mapping(sample.get("attachments"), f"{where}.attachments")
-    resolve = _resolver(attachments)
-    task = ExternalTask(
-        task_id,
-        _input(sample.get("input"), f"{where}.input", resolve),
-        _target(sample.get("target"), f"{where}.target"),
-        _choices(sample.get("choices"), f"{where}.choices"),
+    if not results:
+        raise ImportProblem("samples: none found. Logs written with `--no-log-samples` cannot be imported")
+    scorers = dict.fromkeys([*filter(highest.__contains__, log.scorers), *highest])
+    # A scorer with a value above 1 anywhere gives measurements, not scores from 0 to 1.
+    metrics = {name: metric_name(FORMAT, name, measurement=highest[name] > 1) for name in scorers}
+    facts = {
+        "inspect_ai": log.inspect_ai,
+        "solver": log.solver,
+        "commit": log.commit,
+        "inspect run": log.run_id,
+    }
+    return ImportedRun(
+        format=FORMAT,
+        model=log.model,
+        name=log.task,
+        tasks=list(tasks.values()),
+        results=[
+            replace(result, scores={metrics[name]: score for name, score in result.scores.items()})
+            for result in results.values()
+        ],
+        metrics=list(metrics.values()),
+        parameters={**log.defaults.model_dump(exclude_none=True), **log.generation.model_dump(exclude_none=True)},
+        facts={name: text for name, text in facts.items() if text},
+        shortfall=_shortfall(log, len(tasks)),
+        started_at=log.started_at,
+        completed_at=log.completed_at,
     )
-    error = _error(sample.get("error"), f"{where}.error")
-    scores = {} if error else dict(_scores(sample, where))
-    said = _Said.of(sample, where, resolve)
-    usage = _usage(sample, where, model)
-    seconds = reading.amount(said.seconds, f"{where}.output.time")
 
-    def result(named: Mapping[str, Score]) -> ExternalResult:
-        return ExternalResult(
-            task_id=task_id,
-            repeat=reading.count(sample.get("epoch", 1), f"{where}.epoch", reading.MOST_REPEATS) or 1,
-            answer=said.answer,
-            reasoning=said.reasoning,
-            messages=said.messages,
-            tool_calls=said.tool_calls,
-            scores=named,
-            error=error,
-            cancelled=not (error or scores or said.answer or said.tool_calls),
-            finish_reason=said.finish_reason,
-            duration_ms=None if seconds is None else 1_000 * seconds,
-            tokens_in=reading.count(usage.get("input_tokens"), f"{where}.model_usage.input_tokens"),
-            tokens_out=reading.count(usage.get("output_tokens"), f"{where}.model_usage.output_tokens"),
-            cost_usd=reading.amount(usage.get("total_cost"), f"{where}.model_usage.total_cost"),
-            finished_at=reading.moment(sample.get("completed_at"), f"{where}.completed_at"),
-            notes=_limit_note(sample, where),
+
+def _shortfall(log: Log, present: int) -> str:
+    """Why the log is incomplete, in sentences; empty if it is complete."""
+    sentences = [] if log.status == "success" else [f"Status in Inspect: {log.status}."]
+    if log.wanted_samples is not None and present < log.wanted_samples:
+        chosen = log.limit is not None or log.sample_id is not None
+        sentences.append(
+            f"The log has {present:,} of {log.wanted_samples:,} samples{', as requested' if chosen else ''}."
         )
+    return " ".join(sentences)
 
-    return _Sample(task, result, scores)
 
-
-def _id(value: Any, where: str) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(reading.count(value, where)) if value >= 0 else reading.as_text(value)
-    return reading.text(value, where).strip()
+def _read_sample(sample: Sample, where: str, model: str) -> tuple[ImportedTask, ImportedResult]:
+    """The task and the result, whose scores are still by scorer."""
+    resolve = _resolver(sample.attachments)
+    choices = tuple(sample.choices)
+    # What cannot be chosen from is not a choice.
+    valid = len(choices) > 1 and len(set(choices)) == len(choices) and all(map(str.strip, choices))
+    task = ImportedTask(
+        sample.id.strip(), _input(sample.input, resolve), "\n".join(sample.target), choices if valid else ()
+    )
+    answer, reasoning = _content(sample.content, resolve)
+    answer = answer or resolve(sample.completion)
+    calls = [_call(call) for call in sample.tool_calls]
+    scores = {} if sample.error is not None else dict(_scores(sample))
+    # Tokens of the model itself, without those of models that scored.
+    usage = read(Usage, sample.model_usage.get(model, sample.usage) or {}, f"{where}.model_usage")
+    return task, ImportedResult(
+        task_id=task.id,
+        repeat=sample.epoch or 1,
+        answer=answer,
+        reasoning=reasoning,
+        messages=[_message(message, resolve) for message in sample.messages],
+        tool_calls=calls,
+        scores=scores,
+        error=sample.error,
+        cancelled=sample.error is None and not (scores or answer or calls),
+        finish_reason=_FINISHED.get(sample.stop_reason, sample.stop_reason)[:40],
+        duration_ms=None if sample.seconds is None else 1_000 * sample.seconds,
+        tokens_in=usage.input_tokens,
+        tokens_out=usage.output_tokens,
+        cost_usd=usage.total_cost,
+        finished_at=sample.completed_at,
+        notes=[f"Ended by the {sample.limit} limit of the evaluation"] if sample.limit else [],
+    )
 
 
 Resolve = Callable[[str], str]
 
 
 def _resolver(attachments: Mapping[str, Any]) -> Resolve:
-    def put(found: re.Match[str]) -> str:
-        whole = attachments.get(found[1])
-        return whole if isinstance(whole, str) else found[0]
+    """A function that puts in the texts that the log stores apart."""
 
-    return lambda text: reading.as_text(_ATTACHMENT.sub(put, text)) if "://" in text else text
+    def put(match: re.Match[str]) -> str:
+        attachment = attachments.get(match[1])
+        return attachment if isinstance(attachment, str) else match[0]
+
+    return lambda text: as_text(_ATTACHMENT.sub(put, text)) if "://" in text else text
 
 
-def _input(value: Any, where: str, resolve: Resolve) -> str:
-    if isinstance(value, str):
-        return resolve(reading.text(value, where))
-    messages = [mapping(message, f"{where}[{place}]") for place, message in enumerate(reading.sequence(value, where))]
-    texts = [
-        _content(message.get("content"), f"{where}[{place}].content", resolve) for place, message in enumerate(messages)
-    ]
+def _input(messages: Sequence[Message], resolve: Resolve) -> str:
+    texts = [_content(message.content, resolve)[0] for message in messages]
     if len(messages) == 1:
-        return texts[0][0]
-    roles = [optional_text(message.get("role"), f"{where}.role") or "user" for message in messages]
-    return "\n\n".join(f"{role}: {said}" for role, (said, _) in zip(roles, texts, strict=True))
+        return texts[0]
+    return "\n\n".join(f"{message.role}: {text}" for message, text in zip(messages, texts, strict=True))
 
 
-def _target(value: Any, where: str) -> str:
-    if isinstance(value, list):
-        return "\n".join(reading.text(one, f"{where}[{place}]") for place, one in enumerate(value))
-    return optional_text(value, where)
+def _content(parts: Sequence[ContentPart], resolve: Resolve) -> tuple[str, str]:
+    """Text and reasoning of a message's content; of images and the like only their type."""
+    texts = [
+        resolve(part.text) if part.type == "text" else f"[{part.type or 'something without a type'}]"
+        for part in parts
+        if part.type != "reasoning"
+    ]
+    return "\n".join(texts), "\n".join(resolve(part.reasoning) for part in parts if part.type == "reasoning")
 
 
-def _choices(value: Any, where: str) -> tuple[str, ...]:
-    """Left out where they are no choice: fewer than two, blank, or one twice."""
-    given = tuple(reading.text(one, f"{where}[{place}]") for place, one in enumerate(optional_sequence(value, where)))
-    return given if len(given) > 1 and len(set(given)) == len(given) and all(map(str.strip, given)) else ()
+def _message(message: Message, resolve: Resolve) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": message.role or "user", "content": _content(message.content, resolve)[0]}
+    if calls := [_call(call) for call in message.tool_calls]:
+        plain["tool_calls"] = [
+            {"type": "function", "function": {"name": call["name"], "arguments": call["raw"]}} for call in calls
+        ]
+    return plain
 
 
-def _error(value: Any, where: str) -> str | None:
-    if value is None:
-        return None
-    message = mapping(value, where).get("message") if isinstance(value, dict) else value
-    return optional_text(message, f"{where}.message") or "an error without a message"
+def _call(call: Call) -> dict[str, Any]:
+    arguments = call.arguments if isinstance(call.arguments, dict) else None
+    raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+    return {"name": call.function, "arguments": arguments, "raw": raw, "malformed": arguments is None}
 
 
-def _scores(sample: Mapping[str, Any], where: str) -> Iterator[tuple[str, Score]]:
+def _scores(sample: Sample) -> Iterator[tuple[str, Score]]:
     """Scorer → score; ``scorer/key`` for each of several values of one scorer."""
-    given = sample.get("scores")
-    if given is None and sample.get("score") is not None:
-        given = {"score": sample["score"]}  # before several scorers could be used at once
-    for scorer, value in optional_mapping(given, f"{where}.scores").items():
-        place = f"{where}.scores.{scorer}"
-        score = mapping(value, place)
-        reason = optional_text(score.get("explanation"), f"{place}.explanation")
-        extracted = None if score.get("answer") is None else optional_text(score["answer"], f"{place}.answer")
-        for name, one in _values(scorer, score.get("value")):
-            yield name, _score(one, reason, extracted)
-
-
-def _values(scorer: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        yield from ((f"{scorer}/{key}", one) for key, one in value.items())
-    elif isinstance(value, list):
-        yield from ((f"{scorer}/{place}", one) for place, one in enumerate(value, 1))
-    else:
-        yield scorer, value
+    given = sample.scores if sample.scores is not None else {"score": sample.score} if sample.score else {}
+    for scorer, score in given.items():
+        values = {scorer: score.value}
+        if isinstance(score.value, dict):
+            values = {f"{scorer}/{key}": value for key, value in score.value.items()}
+        elif isinstance(score.value, list):
+            values = {f"{scorer}/{place}": value for place, value in enumerate(score.value, 1)}
+        for name, value in values.items():
+            yield name, _score(value, score.explanation, score.answer)
 
 
 def _score(value: Any, reason: str, extracted: str | None) -> Score:
@@ -239,16 +323,16 @@ def _score(value: Any, reason: str, extracted: str | None) -> Score:
     if number is not None and number >= 0:
         return Score(ScoreStatus.SCORED, number, reason, extracted, detail={"value": value})
     if value is None or (number is None and isinstance(value, float)):
-        why, status = "Inspect left it unscored.", ScoreStatus.NOT_APPLICABLE
+        why, status = "Unscored in Inspect.", ScoreStatus.NOT_APPLICABLE
     elif number is not None:
-        why, status = f"{number:g} is below 0, which no score is here.", ScoreStatus.NOT_APPLICABLE
+        why, status = f"{number:g} is below 0, so it is not a valid score.", ScoreStatus.NOT_APPLICABLE
     else:
-        why, status = f"{quoted(reading.as_text(value))} is no number.", ScoreStatus.UNPARSABLE
+        why, status = f"{quoted(as_text(value))} is not a number.", ScoreStatus.UNPARSABLE
     return Score(status, None, f"{why} {reason}".strip(), extracted)
 
 
 def _number(value: Any) -> float | None:
-    """As Inspect reads values as numbers; ``None`` where it is none, or not a finite one."""
+    """The value as Inspect reads it as a number; ``None`` if it is not a finite number."""
     if isinstance(value, str):
         if (known := _VALUES.get(value, _VALUES.get(value.lower()) if len(value) > 1 else None)) is not None:
             return known
@@ -259,129 +343,3 @@ def _number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """The model's last word, and the whole exchange."""
-
-    answer: str
-    reasoning: str
-    messages: Sequence[Mapping[str, Any]]
-    tool_calls: Sequence[Mapping[str, Any]]
-    finish_reason: str
-    seconds: Any
-
-    @classmethod
-    def of(cls, sample: Mapping[str, Any], where: str, resolve: Resolve) -> _Said:
-        output = optional_mapping(sample.get("output"), f"{where}.output")
-        choices = optional_sequence(output.get("choices"), f"{where}.output.choices")
-        first = mapping(choices[0], f"{where}.output.choices[0]") if choices else {}
-        place = f"{where}.output.choices[0].message"
-        message = optional_mapping(first.get("message"), place)
-        answer, reasoning = _content(message.get("content"), f"{place}.content", resolve)
-        stop = optional_text(first.get("stop_reason"), f"{where}.output.choices[0].stop_reason")
-        exchange = optional_sequence(sample.get("messages"), f"{where}.messages")
-        return cls(
-            answer=answer or resolve(optional_text(output.get("completion"), f"{where}.output.completion")),
-            reasoning=reasoning,
-            messages=[_message(one, f"{where}.messages[{n}]", resolve) for n, one in enumerate(exchange)],
-            tool_calls=_calls(message.get("tool_calls"), f"{place}.tool_calls"),
-            finish_reason=_FINISHED.get(stop, stop)[:40],
-            seconds=output.get("time"),
-        )
-
-
-def _content(value: Any, where: str, resolve: Resolve) -> tuple[str, str]:
-    """Text and reasoning of a message's content; of pictures and the like only what they are."""
-    if value is None or isinstance(value, str):
-        return resolve(optional_text(value, where)), ""
-    texts, thoughts = [], []
-    for place, given in enumerate(reading.sequence(value, where)):
-        part = mapping(given, f"{where}[{place}]")
-        kind = optional_text(part.get("type"), f"{where}[{place}].type")
-        if kind == "reasoning":
-            thoughts.append(resolve(optional_text(part.get("reasoning"), f"{where}[{place}].reasoning")))
-        elif kind == "text":
-            texts.append(resolve(optional_text(part.get("text"), f"{where}[{place}].text")))
-        else:
-            texts.append(f"[{kind or 'something without a type'}]")
-    return "\n".join(texts), "\n".join(thoughts)
-
-
-def _message(value: Any, where: str, resolve: Resolve) -> dict[str, Any]:
-    message = mapping(value, where)
-    told: dict[str, Any] = {
-        "role": optional_text(message.get("role"), f"{where}.role") or "user",
-        "content": _content(message.get("content"), f"{where}.content", resolve)[0],
-    }
-    if calls := _calls(message.get("tool_calls"), f"{where}.tool_calls"):
-        told["tool_calls"] = [
-            {"type": "function", "function": {"name": call["name"], "arguments": call["raw"]}} for call in calls
-        ]
-    return told
-
-
-def _calls(value: Any, where: str) -> list[dict[str, Any]]:
-    found = []
-    for place, made in enumerate(optional_sequence(value, where)):
-        call = mapping(made, f"{where}[{place}]")
-        given = reading.plain_json(call.get("arguments"), f"{where}[{place}].arguments")
-        arguments = given if isinstance(given, dict) else None
-        raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        name = _function_name(call.get("function"), f"{where}[{place}].function")
-        found.append({"name": name, "arguments": arguments, "raw": raw, "malformed": arguments is None})
-    return found
-
-
-def _function_name(value: Any, where: str) -> str:
-    """Older logs have the name itself where newer ones have an object with a name."""
-    return optional_text(value.get("name") if isinstance(value, dict) else value, where)
-
-
-def _usage(sample: Mapping[str, Any], where: str, model: str) -> Mapping[str, Any]:
-    """Tokens of the model itself, without those of models that scored."""
-    by_model = optional_mapping(sample.get("model_usage"), f"{where}.model_usage")
-    output = optional_mapping(sample.get("output"), f"{where}.output")
-    return optional_mapping(by_model.get(model, output.get("usage")), f"{where}.model_usage")
-
-
-def _limit_note(sample: Mapping[str, Any], where: str) -> list[str]:
-    limit = optional_mapping(sample.get("limit"), f"{where}.limit")
-    kind = optional_text(limit.get("type"), f"{where}.limit.type")
-    return [f"Ended by the {kind} limit of the evaluation"] if kind else []
-
-
-def _parameters(header: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
-    plan = optional_mapping(header.get("plan"), "plan")
-    given = {
-        **optional_mapping(spec.get("model_generate_config"), "eval.model_generate_config"),
-        **optional_mapping(plan.get("config"), "plan.config"),
-    }
-    numbers = {name: reading.amount(given.get(name), f"plan.config.{name}") for name in _SENT}
-    return {name: number for name, number in numbers.items() if number is not None}
-
-
-def _facts(spec: Mapping[str, Any]) -> dict[str, Any]:
-    packages = optional_mapping(spec.get("packages"), "eval.packages")
-    revision = optional_mapping(spec.get("revision"), "eval.revision")
-    told = {
-        "inspect_ai": optional_text(packages.get("inspect_ai"), "eval.packages.inspect_ai"),
-        "solver": optional_text(spec.get("solver"), "eval.solver"),
-        "commit": optional_text(revision.get("commit"), "eval.revision.commit"),
-        "inspect run": optional_text(spec.get("run_id"), "eval.run_id"),
-    }
-    return {name: text for name, text in told.items() if text}
-
-
-def _shortfall(header: Mapping[str, Any], spec: Mapping[str, Any], samples: Sequence[_Sample]) -> str:
-    status = optional_text(header.get("status"), "status") or "started"
-    dataset = optional_mapping(spec.get("dataset"), "eval.dataset")
-    config = optional_mapping(spec.get("config"), "eval.config")
-    wanted = reading.count(dataset.get("samples"), "eval.dataset.samples")
-    whole = config.get("limit") is None and config.get("sample_id") is None
-    told = [] if status == _COMPLETE else [f"Inspect says of its status: {status}."]
-    present = len({sample.task.id for sample in samples})
-    if wanted is not None and present < wanted:
-        told.append(f"{present:,} of {wanted:,} samples are in the log{'.' if whole else ', as was asked for.'}")
-    return " ".join(told)

@@ -1,8 +1,8 @@
 """Results of promptfoo as ``promptfoo eval --output results.json`` writes them, versions 2 and 3 of the summary.
 
-Each column of promptfoo's table, a provider with a prompt, becomes a run. Whether a test passed decides right and
-wrong; its score and each assertion are metrics beside that. A test without assertions passes in promptfoo and says
-nothing here. A request that failed is an error, and so is a grader that failed, neither of them a zero.
+Each column of promptfoo's table, a provider with a prompt, becomes a run. Whether a test passed decides the outcome;
+its score and each assertion are further metrics. A test without assertions passes in promptfoo, so it has no score
+here. A request that failed is an error, and so is a grader that failed; neither is a zero.
 """
 
 from __future__ import annotations
@@ -10,254 +10,282 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from benchmarks.dataset_format.problems import printable
-from benchmarks.imports import reading
-from benchmarks.imports.reading import mapping, optional_mapping, optional_sequence, optional_text
-from benchmarks.imports.runs import ExternalResult, ExternalRun, ExternalTask, ImportProblem
+from pydantic import BeforeValidator, model_validator
+
+from benchmarks.imports.reading import (
+    MAX_REPEATS,
+    Amount,
+    Count,
+    Moment,
+    Part,
+    Text,
+    as_text,
+    at,
+    expected,
+    metric_name,
+    read,
+    shown,
+)
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportedTask, ImportProblem
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "promptfoo"
-PASS = reading.metric_name(FORMAT, "pass")
-NO_FAILURE, ASSERTION_FAILED, REQUEST_FAILED = 0, 1, 2
+PASS = metric_name(FORMAT, "pass")
+REQUEST_FAILED = 2
+"""Promptfoo's ``failureReason``; 0 is no failure, 1 a failed assertion."""
 _EXPECTING = frozenset(
     {"equals", "contains", "icontains", "starts-with", "similar", "levenshtein", "rouge-n", "bleu", "factuality"}
     | {"model-graded-factuality", "model-graded-closedqa", "contains-json", "is-json"}
 )
-"""Assertions whose value is, or names, the answer that is wanted."""
-
-Row = tuple[str, Mapping[str, Any]]
+"""Assertions whose value is, or describes, the expected answer."""
 
 
-def runs_of(document: Mapping[str, Any], name: str) -> list[ExternalRun]:
-    """The runs of a whole file, loaded; ``name`` stands for one that has no description. Raises ``ImportProblem``."""
-    summary, where = _summary(document)
-    rows = [
-        (f"{where}[{place}]", mapping(row, f"{where}[{place}]"))
-        for place, row in enumerate(reading.sequence(summary.get("results"), where))
-    ]
-    if not rows:
-        raise ImportProblem(f"{where}: there are no results")
-    config = optional_mapping(document.get("config"), "config")
-    described = optional_text(config.get("description"), "config.description") or name
+def _provider(value: Any) -> Any:
+    name = (value.get("label") or value.get("id")) if isinstance(value, dict) else value
+    if not isinstance(name, str) or not name.strip():
+        raise expected("the name of a provider")
+    return name.strip()
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, int | float):
+        raise expected("a number")
+    return value
+
+
+Number = Annotated[Any, BeforeValidator(_number)]
+
+
+class Component(Part):
+    """The verdict of one assertion."""
+
+    score: Number = None
+    reason: Text = ""
+    metric: Text = at("assertion.metric", "")
+    type: Text = at("assertion.type", "")
+    grader_failed: Any = at("metadata.graderError")
+
+
+class Grading(Part):
+    passed: Any = at("pass")
+    score: Number = None
+    reason: Text = ""
+    components: tuple[Component | None, ...] = at("componentResults", ())
+
+
+class Usage(Part):
+    prompt: Count | None = None
+    completion: Count | None = None
+
+
+class Row(Part):
+    """One test with one provider and one prompt."""
+
+    provider: Annotated[Text, BeforeValidator(_provider)]
+    prompt: Text = at("prompt.raw", "")
+    prompt_label: Text = at("prompt.label", "")
+    prompt_id: Text = at("promptId", "")
+    prompt_index: Count | None = at("promptIdx")
+    test_index: Count | None = at("testIdx")
+    variables: dict[str, Any] = at("vars", {})
+    assertions: tuple[dict[str, Any], ...] = at("testCase.assert|test.assert", ())
+    output: Any = at("response.output")
+    response_error: Any = at("response.error")
+    cached: Any = at("response.cached")
+    finish_reason: Text = at("response.finishReason", "")
+    usage: Usage = at("tokenUsage|response.tokenUsage", Usage())
+    cost: Amount | None = at("cost|response.cost")
+    latency_ms: Amount | None = at("latencyMs")
+    error: Any = None
+    failure_reason: Count | None = at("failureReason")
+    success: Any = None
+    score: Number = None
+    grading: Grading | None = at("gradingResult")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_plain_response(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("response"), str):
+            return {**value, "response": {"output": value["response"]}}
+        return value
+
+    @property
+    def asked(self) -> str:
+        """The prompt with its variables filled in; without a prompt the variables themselves."""
+        if self.prompt.strip():
+            return self.prompt
+        return "\n".join(f"{as_text(name)}: {as_text(value)}" for name, value in self.variables.items())
+
+    @property
+    def request_error(self) -> str | None:
+        """Why there is no answer. An ``error`` alone may also be the reason why an assertion failed."""
+        reason = self.error or self.response_error
+        failed = (
+            self.failure_reason == REQUEST_FAILED
+            or (self.failure_reason is None and reason and self.grading is None)
+            or (self.output is None and self.grading is None)
+        )
+        if not failed:
+            return None
+        return as_text(reason) if reason else "promptfoo reports neither an answer nor a reason"
+
+    @property
+    def components(self) -> list[Component]:
+        return [component for component in self.grading.components if component] if self.grading else []
+
+    @property
+    def failed_grader(self) -> Component | None:
+        return next((component for component in self.components if component.grader_failed is True), None)
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether the test was graded. Without assertions promptfoo passes a test unseen."""
+        graded = bool(self.components or self.assertions) and self.failed_grader is None
+        return graded and self.request_error is None
+
+    @property
+    def passed(self) -> Any:
+        return self.grading.passed if self.success is None and self.grading else self.success
+
+
+class Summary(Part):
+    results: tuple[Any, ...] = ()
+    timestamp: Moment = None
+
+
+class Document(Part):
+    evaluation: Text = at("evalId", "")
+    description: Text = at("config.description", "")
+
+
+def runs_of(document: Any, name: str) -> list[ImportedRun]:
+    """The runs of a document; ``name`` replaces a missing description. Raises ``ImportProblem``."""
+    head = read(Document, document, "")
+    # The summary is the document itself, or below its key ``results``.
+    inner = document.get("results")
+    nested = isinstance(inner, dict)
+    summary = read(Summary, inner if nested else document, "results" if nested else "")
     columns: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        columns.setdefault(_column(*row), []).append(row)
+    for index, value in enumerate(summary.results):
+        where = f"{'results.' if nested else ''}results[{index}]"
+        row = read(Row, value, where)
+        if not row.asked:
+            raise ImportProblem(f"{where}: neither prompt.raw nor vars contain the prompt")
+        if row.has_verdict and not isinstance(row.passed, bool):
+            raise ImportProblem(f"{where}.success: expected true or false, found {shown(row.passed)}")
+        number = "" if row.prompt_index is None else f"prompt {row.prompt_index}"
+        columns.setdefault((row.provider, row.prompt_label or row.prompt_id or number), []).append(row)
+    if not columns:
+        raise ImportProblem("results: none found")
     prompts = list(dict.fromkeys(prompt for _, prompt in columns))
-    completed_at = reading.moment(summary.get("timestamp"), "timestamp")
+    title = head.description or name
     return [
         _run(
-            found,
+            rows,
             part=json.dumps([model, prompt]),
             model=model,
-            name=described if len(prompts) == 1 else f"{described}, prompt {prompts.index(prompt) + 1}",
-            facts=_facts(document, prompt),
-            completed_at=completed_at,
+            name=title if len(prompts) == 1 else f"{title}, prompt {prompts.index(prompt) + 1}",
+            facts={
+                key: text for key, text in {"promptfoo evaluation": head.evaluation, "prompt": prompt}.items() if text
+            },
+            completed_at=summary.timestamp,
         )
-        for (model, prompt), found in columns.items()
+        for (model, prompt), rows in columns.items()
     ]
 
 
-def _summary(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """The summary: the document itself, or what stands in it under ``results``."""
-    inner = document.get("results")
-    if isinstance(inner, dict):
-        return inner, "results.results"
-    return document, "results"
-
-
-def _column(where: str, row: Mapping[str, Any]) -> tuple[str, str]:
-    """Provider and prompt, as promptfoo labels them."""
-    provider = row.get("provider")
-    if isinstance(provider, dict):
-        given = optional_text(provider.get("label"), f"{where}.provider.label")
-        provider = given or provider.get("id")
-    model = reading.text(provider, f"{where}.provider.id").strip()
-    if not model:
-        raise ImportProblem(f"{where}.provider.id: empty, where the name of a provider is wanted")
-    prompt = optional_mapping(row.get("prompt"), f"{where}.prompt")
-    label = optional_text(prompt.get("label"), f"{where}.prompt.label")
-    number = reading.count(row.get("promptIdx"), f"{where}.promptIdx")
-    told = label or optional_text(row.get("promptId"), f"{where}.promptId")
-    return model, told or ("" if number is None else f"prompt {number}")
-
-
-def _facts(document: Mapping[str, Any], prompt: str) -> dict[str, Any]:
-    told = {"promptfoo evaluation": optional_text(document.get("evalId"), "evalId"), "prompt": prompt}
-    return {name: text for name, text in told.items() if text}
-
-
-def _run(rows: Sequence[Row], **told: Any) -> ExternalRun:
-    tasks: dict[str, ExternalTask] = {}
+def _run(rows: Sequence[Row], **fields: Any) -> ImportedRun:
+    tasks: dict[str, ImportedTask] = {}
     seen: Counter[str] = Counter()
     results = []
-    for where, row in rows:
-        key = _task_key(where, row)
+    for row in rows:
+        # Rows that ask and assert the same are repeats of one test.
+        key = json.dumps([row.asked, row.assertions], sort_keys=True)
         if key not in tasks:
-            tasks[key] = _task(where, row, taken={task.id for task in tasks.values()})
+            tasks[key] = _task(row, taken={task.id for task in tasks.values()})
         seen[key] += 1
-        results.append(_result(where, row, tasks[key].id, seen[key]))
-    if max(seen.values()) > reading.MOST_REPEATS:
-        raise ImportProblem(f"one test is there more than {reading.MOST_REPEATS:,} times")
+        results.append(_result(row, tasks[key].id, seen[key]))
+    if max(seen.values()) > MAX_REPEATS:
+        raise ImportProblem(f"one test occurs more than {MAX_REPEATS:,} times")
     scored = dict.fromkeys(name for result in results for name in result.scores)
     metrics = list(dict.fromkeys([PASS, *scored]))
-    return ExternalRun(format=FORMAT, tasks=list(tasks.values()), results=results, metrics=metrics, **told)
+    return ImportedRun(format=FORMAT, tasks=list(tasks.values()), results=results, metrics=metrics, **fields)
 
 
-def _task_key(where: str, row: Mapping[str, Any]) -> str:
-    """Equal for rows that ask and demand the same, which are repeats of one test."""
-    demanded = [one for _, one in _assertions(where, row)]
-    return json.dumps([_asked(where, row), demanded], sort_keys=True)
-
-
-def _task(where: str, row: Mapping[str, Any], taken: set[str]) -> ExternalTask:
-    number = reading.count(row.get("testIdx"), f"{where}.testIdx")
-    task_id = f"test-{len(taken) + 1 if number is None else number + 1}"
+def _task(row: Row, taken: set[str]) -> ImportedTask:
+    task_id = f"test-{len(taken) + 1 if row.test_index is None else row.test_index + 1}"
     while task_id in taken:
         task_id += "-again"
-    return ExternalTask(task_id, _asked(where, row), _expected(where, row))
+    return ImportedTask(task_id, row.asked, _expected_output(row))
 
 
-def _asked(where: str, row: Mapping[str, Any]) -> str:
-    """The prompt with its variables put in; a chat's only message by itself."""
-    prompt = optional_mapping(row.get("prompt"), f"{where}.prompt")
-    raw = optional_text(prompt.get("raw"), f"{where}.prompt.raw")
-    if raw.strip():
-        return raw
-    variables = optional_mapping(row.get("vars"), f"{where}.vars")
-    if not variables:
-        raise ImportProblem(f"{where}: neither prompt.raw nor vars tell what was asked")
-    return "\n".join(f"{reading.as_text(name)}: {reading.as_text(value)}" for name, value in variables.items())
+def _expected_output(row: Row) -> str:
+    """The value of the first assertion that contains the expected answer, variables filled in; empty if none does."""
 
+    def put(match: re.Match[str]) -> str:
+        return as_text(row.variables[match[1]]) if match[1] in row.variables else match[0]
 
-def _assertions(where: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    case = optional_mapping(row.get("testCase", row.get("test")), f"{where}.testCase")
-    for place, one in enumerate(optional_sequence(case.get("assert"), f"{where}.testCase.assert")):
-        here = f"{where}.testCase.assert[{place}]"
-        yield here, mapping(one, here)
-
-
-def _expected(where: str, row: Mapping[str, Any]) -> str:
-    """The value of the first assertion that has the wanted answer for one; empty where none has."""
-    for here, one in _assertions(where, row):
-        if optional_text(one.get("type"), f"{here}.type") in _EXPECTING and isinstance(
-            one.get("value"), str | int | float
-        ):
-            return _with_variables(reading.as_text(one["value"]), optional_mapping(row.get("vars"), f"{where}.vars"))
+    for assertion in row.assertions:
+        value = assertion.get("value")
+        if str(assertion.get("type")) in _EXPECTING and isinstance(value, str | int | float):
+            return re.sub(r"\{\{\s*([\w.-]{1,100})\s*\}\}", put, as_text(value))
     return ""
 
 
-def _with_variables(template: str, variables: Mapping[str, Any]) -> str:
-    def put(found: re.Match[str]) -> str:
-        return reading.as_text(variables[found[1]]) if found[1] in variables else found[0]
-
-    return re.sub(r"\{\{\s*([\w.-]{1,100})\s*\}\}", put, template)
-
-
-def _result(where: str, row: Mapping[str, Any], task_id: str, repeat: int) -> ExternalResult:
-    response = _response(row.get("response"), f"{where}.response")
-    error = _request_error(where, row, response)
-    output = response.get("output")
-    usage = optional_mapping(row.get("tokenUsage") or response.get("tokenUsage"), f"{where}.tokenUsage")
-    answer = "" if output is None else reading.as_text(output)
-    asked = _asked(where, row)
-    messages = [{"role": "user", "content": asked}, *([{"role": "assistant", "content": answer}] if answer else [])]
-    cost = reading.amount(row.get("cost", response.get("cost")), f"{where}.cost")
-    return ExternalResult(
+def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
+    answer = "" if row.output is None else as_text(row.output)
+    messages = [{"role": "user", "content": row.asked}]
+    if answer:
+        messages.append({"role": "assistant", "content": answer})
+    return ImportedResult(
         task_id=task_id,
         repeat=repeat,
         answer=answer,
         messages=messages,
-        scores={} if error else _scores(where, row),
-        error=error,
-        finish_reason=optional_text(response.get("finishReason"), f"{where}.response.finishReason")[:40],
-        duration_ms=reading.amount(row.get("latencyMs"), f"{where}.latencyMs"),
-        tokens_in=reading.count(usage.get("prompt"), f"{where}.tokenUsage.prompt") or None,
-        tokens_out=reading.count(usage.get("completion"), f"{where}.tokenUsage.completion") or None,
-        cost_usd=cost or None,  # promptfoo writes 0 where it knows no price
-        cached=response.get("cached") is True,
+        scores={} if row.request_error else _scores(row),
+        error=row.request_error,
+        finish_reason=row.finish_reason[:40],
+        duration_ms=row.latency_ms,
+        # Promptfoo writes 0 for unknown numbers of tokens and for unknown prices.
+        tokens_in=row.usage.prompt or None,
+        tokens_out=row.usage.completion or None,
+        cost_usd=row.cost or None,
+        cached=row.cached is True,
     )
 
 
-def _response(value: Any, where: str) -> Mapping[str, Any]:
-    return {"output": value} if isinstance(value, str) else optional_mapping(value, where)
-
-
-def _request_error(where: str, row: Mapping[str, Any], response: Mapping[str, Any]) -> str | None:
-    """Why there is no answer. An ``error`` alone may also tell why an assertion failed."""
-    said = row.get("error") or response.get("error")
-    reason = reading.count(row.get("failureReason"), f"{where}.failureReason")
-    graded = isinstance(row.get("gradingResult"), dict)
-    failed = (
-        reason == REQUEST_FAILED
-        or (reason is None and said and not graded)
-        or (response.get("output") is None and not graded)
-    )
-    if not failed:
-        return None
-    return reading.as_text(said) if said else "promptfoo tells no answer and no reason"
-
-
-def _scores(where: str, row: Mapping[str, Any]) -> dict[str, Score]:
-    grading = optional_mapping(row.get("gradingResult"), f"{where}.gradingResult")
-    place = f"{where}.gradingResult.componentResults"
-    parts = [
-        (f"{place}[{number}]", mapping(part, f"{place}[{number}]"))
-        for number, part in enumerate(optional_sequence(grading.get("componentResults"), place))
-        if part is not None
-    ]
-    if not parts and not list(_assertions(where, row)):
+def _scores(row: Row) -> dict[str, Score]:
+    if not row.components and not row.assertions:
         return {PASS: Score(ScoreStatus.NOT_APPLICABLE, reason="The test has no assertions.")}
-    reason = optional_text(grading.get("reason"), f"{where}.gradingResult.reason")
-    broken = next((_reason(*part) for part in parts if _grader_failed(*part)), None)
-    if broken is not None:
-        found = {PASS: Score(ScoreStatus.JUDGE_ERROR, reason=f"A grader failed: {broken}")}
+    grading = row.grading or Grading()
+    if row.failed_grader is not None:
+        scores = {PASS: Score(ScoreStatus.JUDGE_ERROR, reason=f"A grader failed: {row.failed_grader.reason}")}
     else:
-        passed = row.get("success", grading.get("pass"))
-        if not isinstance(passed, bool):
-            raise ImportProblem(f"{where}.success: true or false is wanted")
-        found = {PASS: Score(ScoreStatus.SCORED, float(passed), reason)}
-        found |= _value("score", row.get("score", grading.get("score")), reason, f"{where}.score")
+        scores = {PASS: Score(ScoreStatus.SCORED, float(row.passed), grading.reason)}
+        scores |= _score("score", grading.score if row.score is None else row.score, grading.reason)
     used: Counter[str] = Counter()
-    for here, part in parts:
-        name = _assertion_name(here, part)
+    for component in row.components:
+        name = component.metric.strip() or component.type.strip()
+        if name in ("", "pass", "score"):
+            name = f"{name or 'assertion'} assertion"
         used[name] += 1
         numbered = name if used[name] == 1 else f"{name} {used[name]}"
-        if _grader_failed(here, part):
-            failed = Score(ScoreStatus.JUDGE_ERROR, reason=_reason(here, part))
-            found[reading.metric_name(FORMAT, numbered)] = failed
+        if component.grader_failed is True:
+            scores[metric_name(FORMAT, numbered)] = Score(ScoreStatus.JUDGE_ERROR, reason=component.reason)
         else:
-            found |= _value(numbered, part.get("score"), _reason(here, part), f"{here}.score")
-    return found
+            scores |= _score(numbered, component.score, component.reason)
+    return scores
 
 
-def _value(name: str, value: Any, reason: str, where: str) -> dict[str, Score]:
-    """The score under its name. One beyond 1, which promptfoo's own scripts may give, is not comparable with others."""
+def _score(name: str, value: Any, reason: str) -> dict[str, Score]:
+    """The score by its metric. Promptfoo's scripts may give values above 1, which cannot be compared with others."""
     if value is None:
         return {}
-    metric = reading.metric_name(FORMAT, name)
-    if isinstance(value, bool):
-        return {metric: Score(ScoreStatus.SCORED, float(value), reason)}
-    if not isinstance(value, int | float):
-        raise ImportProblem(f"{where}: a number is wanted")
+    metric = metric_name(FORMAT, name)
     if not 0 <= value <= 1:
-        said = printable(str(value) if isinstance(value, float) or abs(value) < 10**30 else "a huge number")
-        return {metric: Score(ScoreStatus.NOT_APPLICABLE, reason=f"{said} is no score from 0 to 1. {reason}".strip())}
+        why = f"{shown(value)} is not a score from 0 to 1. {reason}".strip()
+        return {metric: Score(ScoreStatus.NOT_APPLICABLE, reason=why)}
     return {metric: Score(ScoreStatus.SCORED, float(value), reason)}
-
-
-def _assertion_name(where: str, part: Mapping[str, Any]) -> str:
-    one = optional_mapping(part.get("assertion"), f"{where}.assertion")
-    given = optional_text(one.get("metric"), f"{where}.assertion.metric").strip()
-    name = given or optional_text(one.get("type"), f"{where}.assertion.type").strip()
-    return f"{name or 'assertion'} assertion" if name in ("", "pass", "score") else name
-
-
-def _grader_failed(where: str, part: Mapping[str, Any]) -> bool:
-    return optional_mapping(part.get("metadata"), f"{where}.metadata").get("graderError") is True
-
-
-def _reason(where: str, part: Mapping[str, Any]) -> str:
-    return optional_text(part.get("reason"), f"{where}.reason")

@@ -1,77 +1,185 @@
-"""Reading files and values that others wrote: bounded, and with the place of every mistake."""
+"""Read files that other tools wrote: bounded, validated by pydantic models, with the place of the first error."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.metrics.imported import imported_name
 from benchmarks.providers.clean_text import storable, storable_json
 
-MOST_JSON_BYTES = 256 * 2**20
-"""Of one JSON document, which is held in memory whole."""
+MAX_JSON_BYTES = 256 * 2**20
+"""Of one JSON document, which is held in memory as a whole."""
 LARGEST_INTEGER = 2**31 - 1
-MOST_REPEATS = 2**15 - 1
+MAX_REPEATS = 2**15 - 1
 
 
 def json_of(data: bytes, where: str) -> Any:
-    """The document, ``NaN`` and ``Infinity`` included, which some tools write. Raises ``ImportProblem``."""
+    """The document, including ``NaN`` and ``Infinity``, which some tools write. Raises ``ImportProblem``."""
     try:
         return json.loads(data)
     except json.JSONDecodeError as error:
-        raise ImportProblem(f"{where}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+        raise ImportProblem(f"{where}, line {error.lineno}, column {error.colno}: invalid JSON: {error.msg}") from None
     except UnicodeDecodeError as error:
-        raise ImportProblem(f"{where}: no UTF-8 text at byte {error.start}") from None
+        raise ImportProblem(f"{where}: invalid UTF-8 at byte {error.start}") from None
     except (ValueError, RecursionError) as error:
-        raise ImportProblem(f"{where}: no JSON that can be read: {printable(str(error))}") from None
+        raise ImportProblem(f"{where}: JSON that cannot be read: {printable(str(error))}") from None
 
 
-def json_file(path: Path, where: str, most_bytes: int = MOST_JSON_BYTES) -> Any:
-    """The document in a file. Raises ``ImportProblem`` also for one that is too large, and ``OSError``."""
-    most = min(most_bytes, MOST_JSON_BYTES)
+def json_file(path: Path, where: str, max_bytes: int = MAX_JSON_BYTES) -> Any:
+    """The document in a file. Raises ``ImportProblem``, also if the file is too large, and ``OSError``."""
+    limit = min(max_bytes, MAX_JSON_BYTES)
     with path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ImportProblem(f"{where}: larger than {most // 2**20} MB, the most that is read")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ImportProblem(f"{where}: exceeds the limit of {limit // 2**20} MB")
     return json_of(data, where)
 
 
-def mapping(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ImportProblem(f"{where}: {_seen(value)}, where an object is wanted")
+class Part(BaseModel):
+    """Base of the models of foreign files. Unknown keys are ignored, and a null is the same as a missing key.
+
+    A field made by ``at`` is nested, for example, ``output.choices[0].text``. Of the alternatives in
+    ``cost|response.cost`` the first that exists counts.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flatten(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        flat: dict[str, Any] = {}
+        for name, paths in _paths_of(cls):
+            for steps in paths:
+                item = _follow(value, steps)
+                if item is not None:
+                    flat[name] = item
+                    break
+        return flat
+
+
+def at(path: str, default: Any = None) -> Any:
+    """A field of a ``Part`` that is nested, or has another name in the file."""
+    return Field(default, validation_alias=path)
+
+
+Steps = tuple[str | int, ...]
+
+
+@cache
+def _paths_of(model: type[Part]) -> list[tuple[str, list[Steps]]]:
+    names = [str(field.validation_alias or name) for name, field in model.model_fields.items()]
+    return [
+        (name, [tuple(int(s) if s.isdecimal() else s for s in re.findall(r"\w+", one)) for one in name.split("|")])
+        for name in names
+    ]
+
+
+def _follow(value: Any, steps: Steps) -> Any:
+    """The value at the path; ``None`` if it is missing. Raises where the path leads through neither object nor list."""
+    for depth, step in enumerate(steps):
+        if value is None:
+            return None
+        if isinstance(step, int) and isinstance(value, list):
+            value = value[step] if step < len(value) else None
+        elif isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step)
+        else:
+            wanted = expected("a list" if isinstance(step, int) else "an object")
+            error = InitErrorDetails(type=wanted, loc=steps[:depth], input=value)
+            raise ValidationError.from_exception_data("part", [error])
     return value
 
 
-def optional_mapping(value: Any, where: str) -> Mapping[str, Any]:
-    return {} if value is None else mapping(value, where)
+Model = TypeVar("Model", bound=Part)
 
 
-def sequence(value: Any, where: str) -> Sequence[Any]:
-    if not isinstance(value, list):
-        raise ImportProblem(f"{where}: {_seen(value)}, where a list is wanted")
-    return value
+def read(model: type[Model], value: Any, where: str) -> Model:
+    """The value as a model. Raises ``ImportProblem`` with the place of the first error, below ``where``."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False)[0]
+        place = where
+        for step in error["loc"]:
+            name = str(step).partition("|")[0]
+            place += (
+                f"[{step}]" if isinstance(step, int) else f".{name}" if _NAME.fullmatch(name) else f"[{quoted(name)}]"
+            )
+        wanted = error["msg"] if error["type"] == "expected" else _WANTED.get(error["type"], error["type"])
+        given = None if error["type"] == "missing" else error["input"]
+        raise ImportProblem(f"{place.removeprefix('.')}: expected {wanted}, found {shown(given)}") from None
 
 
-def optional_sequence(value: Any, where: str) -> Sequence[Any]:
-    return () if value is None else sequence(value, where)
+_NAME = re.compile(r"[\w.\[\]-]{1,100}")
+_WANTED = {"model_type": "an object", "dict_type": "an object", "tuple_type": "a list", "missing": "a value"}
+"""Pydantic's error type → what is expected."""
 
 
-def text(value: Any, where: str) -> str:
-    """Text as it can be stored."""
+def expected(what: str) -> PydanticCustomError:
+    """The error of a validator whose value is not ``what``."""
+    return PydanticCustomError("expected", "{what}", {"what": what})
+
+
+def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ImportProblem(f"{where}: {_seen(value)}, where text is wanted")
+        raise expected("text")
     return storable(value, [])
 
 
-def optional_text(value: Any, where: str) -> str:
-    return "" if value is None else text(value, where)
+def _amount(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise expected("a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number < 0:
+        raise expected("a number of at least 0")
+    return number
+
+
+def _count_to(limit: int) -> Callable[[Any], int]:
+    def count(value: Any) -> int:
+        number = _amount(value)
+        if number != int(number) or number > limit:
+            raise expected(f"a whole number up to {limit:,}")
+        return int(number)
+
+    return count
+
+
+def _moment(value: Any) -> datetime | None:
+    if value == "":
+        return None
+    try:
+        moment = datetime.fromisoformat(_text(value))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise expected("a time such as 2026-01-31T12:00:00+00:00") from None
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+"""Text as every database can hold it."""
+Amount = Annotated[float, BeforeValidator(_amount)]
+"""A number of at least 0."""
+Count = Annotated[int, BeforeValidator(_count_to(LARGEST_INTEGER))]
+Repeat = Annotated[int, BeforeValidator(_count_to(MAX_REPEATS))]
+Moment = Annotated[datetime | None, BeforeValidator(_moment)]
+"""A time in ISO 8601, in UTC unless it names another zone; empty text is no time."""
 
 
 def as_text(value: Any) -> str:
@@ -79,68 +187,26 @@ def as_text(value: Any) -> str:
     return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), [])
 
 
-def plain_json(value: Any, where: str) -> Any:
-    """A JSON value as every database can hold it."""
+def plain_json(value: Any) -> Any:
+    """Validator: a JSON value as every database can hold it."""
     try:
         return storable_json(value, [])
-    except (ValueError, RecursionError) as error:
-        raise ImportProblem(f"{where}: {printable(str(error))}") from None
-
-
-def amount(value: Any, where: str) -> float | None:
-    """A number of at least 0, or ``None`` where there is none."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ImportProblem(f"{where}: {_seen(value)}, where a number is wanted")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or number < 0:
-        raise ImportProblem(f"{where}: {_seen(value)}, where a number of at least 0 is wanted")
-    return number
-
-
-def count(value: Any, where: str, most: int = LARGEST_INTEGER) -> int | None:
-    number = amount(value, where)
-    if number is None:
-        return None
-    if number != int(number) or number > most:
-        raise ImportProblem(f"{where}: {_seen(value)}, where a whole number up to {most:,} is wanted")
-    return int(number)
-
-
-def moment(value: Any, where: str) -> datetime | None:
-    """A time in ISO 8601; one without a zone is in UTC."""
-    if value in (None, ""):
-        return None
-    try:
-        found = datetime.fromisoformat(text(value, where))
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ImportProblem(
-            f"{where}: {_seen(value)}, where a time such as 2026-01-31T12:00:00+00:00 is wanted"
-        ) from None
+    except (ValueError, RecursionError):
+        raise expected("a JSON value of moderate depth") from None
 
 
 def metric_name(form: str, name: str, *, measurement: bool = False) -> str:
-    """The name of a metric of another tool; control characters in it are escaped."""
+    """The name here of another tool's metric, with control characters escaped."""
     return imported_name(form, printable(re.sub(r"\s+", " ", storable(name, [])).strip() or "score"), measurement)
 
 
-def _seen(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A foreign value for a message."""
     match value:
-        case None:
-            return "nothing"
-        case bool():
-            return str(value).lower()
         case str():
             return quoted(value)
-        case dict():
-            return "an object"
-        case list():
-            return "a list"
-    return printable(
-        repr(value) if isinstance(value, float) else "a huge number" if abs(value) > 10**30 else str(value)
-    )
+        case int() if abs(value) > 10**30:  # Python refuses to write long integers in decimal
+            return "a huge number"
+        case bool() | int() | float():
+            return printable(json.dumps(value))
+    return "nothing" if value is None else "a list" if isinstance(value, list | tuple) else "an object"

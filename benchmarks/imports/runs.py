@@ -1,4 +1,4 @@
-"""The common form of a run that another tool made: what was asked, what came back, how it was scored."""
+"""A run of another tool in the common form: what was asked, what came back, how it was scored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks.metrics.base import Score
 
 
 class ImportProblem(Exception):
-    """A file that cannot be taken over. The message says where in it, what is wrong, and what is wanted instead."""
+    """A file that cannot be imported. The message says where in it, what is wrong, and what is expected instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalTask:
+class ImportedTask:
     """What was asked. ``id`` is unique in the run."""
 
     id: str
@@ -25,8 +25,8 @@ class ExternalTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExternalResult:
-    """One task asked once. It has an ``error`` and no scores, or an answer. Unknown numbers are ``None``."""
+class ImportedResult:
+    """One task asked once. It has either an ``error`` and no scores, or an answer. Unknown numbers are ``None``."""
 
     task_id: str
     repeat: int = 1
@@ -35,10 +35,10 @@ class ExternalResult:
     messages: Sequence[Mapping[str, Any]] = ()
     tool_calls: Sequence[Mapping[str, Any]] = ()
     scores: Mapping[str, Score] = field(default_factory=dict)
-    """By the metric's name, as in ``ExternalRun.metrics``."""
+    """By the metric's name, as in ``ImportedRun.metrics``."""
     error: str | None = None
     cancelled: bool = False
-    """Never asked, or never answered: the run was ended before."""
+    """Never sent or never answered, because the run ended before."""
     finish_reason: str = ""
     duration_ms: float | None = None
     tokens_in: int | None = None
@@ -50,22 +50,22 @@ class ExternalResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExternalRun:
-    """One model on one set of tasks. A file may hold several; ``part`` tells them apart and never changes."""
+class ImportedRun:
+    """One model on one set of tasks. A file may have several; ``part`` distinguishes them and never changes."""
 
     format: str
     part: str = ""
     model: str
     name: str
     """Of the set of tasks."""
-    tasks: Sequence[ExternalTask]
-    results: Sequence[ExternalResult]
+    tasks: Sequence[ImportedTask]
+    results: Sequence[ImportedResult]
     metrics: Sequence[str]
-    """Names of the metrics, the one that decides right and wrong first."""
+    """Names of the metrics; the first decides the outcome."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What else the file says about the run: versions, the revision, notes."""
+    """What else the file says about the run, for example, versions and the revision."""
     shortfall: str = ""
-    """Why the run is not whole, in words; empty where it is."""
+    """Why the run is incomplete, in sentences; empty if it is complete."""
     started_at: datetime | None = None
     completed_at: datetime | None = None

@@ -1,19 +1,20 @@
-"""Tables of questions and answers as datasets: which column is what, and every row a task.
+"""Tables of questions and answers as datasets: assign the columns, and make each row a task.
 
-Columns are guessed by the names that published datasets use, and what was guessed is told.
+Columns are guessed from the names that published datasets use, and the guesses are reported.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from benchmarks.dataset_format import DatasetSpec, Problem, limits
 from benchmarks.dataset_format.problems import Fault, format_path, quoted
 from benchmarks.dataset_format.validation import check_dataset
+from benchmarks.imports.reading import shown
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.tables import Row
 from benchmarks.providers.clean_text import storable
@@ -28,26 +29,26 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "context": ("context", "contexts", "passage", "passages", "documents"),
     "choices": ("choices", "options"),
 }
-"""Use → names of columns that have it, the surest first."""
+"""Use → names of columns for it, the most certain first."""
 
 USES = {
-    "input": "the column with what is asked",
-    "expected": "the column with the reference answer",
-    "id": "the column with an identifier",
-    "context": "the column with passages to send along",
-    "choices": "the column with a list of choices",
+    "input": "column with the input",
+    "expected": "column with the reference answer",
+    "id": "column with an identifier",
+    "context": "column with passages to send with the input",
+    "choices": "column with a list of choices",
 }
-"""Use → what such a column has, for who is to name it."""
+"""Use → label and help text."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-CHOICE_COLUMNS = (("A", "B"), ("choice_a", "choice_b"), ("option_a", "option_b"), ("opa", "opb"))
-"""How the first two of the columns are called that have one choice each."""
+CHOICE_COLUMNS = ("{}", "choice_{}", "option_{}", "op{}")
+"""Names of columns with one choice each, by lower-case letter."""
 PICK_ONE = "Answer with the letter of one option."
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column has what. ``choices`` is one column with a list, or a column for each choice."""
+    """The column for each use. ``choices`` is one column with a list, or a column for each choice."""
 
     input: str
     expected: str | None = None
@@ -55,66 +56,62 @@ class Columns:
     context: str | None = None
     choices: tuple[str, ...] = ()
     more_input: str | None = None
-    """What an instruction is about; it comes after it."""
+    """What an instruction applies to; it is added after the instruction."""
 
     def __str__(self) -> str:
-        told = {
+        columns = {
             "input": " and ".join(filter(None, (self.input, self.more_input))),
             "expected": self.expected,
-            "id": self.id or "the line's number",
+            "id": self.id or "the line number",
             "context": self.context,
             "choices": ", ".join(self.choices),
         }
-        return "; ".join(f"{use}: {name}" for use, name in told.items() if name)
+        return "; ".join(f"{use}: {name}" for use, name in columns.items() if name)
 
 
 def guessed_columns(names: Iterable[str], given: Mapping[str, str | None]) -> Columns:
-    """What is ``given`` by use, and guesses for the rest. Raises ``ImportProblem`` where it cannot be told."""
-    there = list(names)
-    by_lower = {name.lower(): name for name in reversed(there)}
-    for use, name in given.items():
-        if name is not None and name not in there:
-            raise ImportProblem(f"there is no column {quoted(name)} that could be the {use}. Columns: {_listed(there)}")
+    """The ``given`` columns by use, and guesses for the others. Raises ``ImportProblem`` without an input column."""
+    names = list(names)
+    listed = ", ".join(quoted(name) for name in names[:30]) or "none"
+    by_lower = {name.lower(): name for name in reversed(names)}
     taken = {name for name in given.values() if name is not None}
+    for use, name in given.items():
+        if name is not None and name not in names:
+            raise ImportProblem(f"column {quoted(name)} for {use} does not exist. Columns: {listed}")
 
     def column(use: str) -> str | None:
-        if (chosen := given.get(use)) is not None:
-            return chosen
-        found = (by_lower[name] for name in KNOWN[use] if name in by_lower)
-        return next((name for name in found if name not in taken), None)
+        known = (by_lower[name] for name in KNOWN[use] if name in by_lower)
+        return given.get(use) or next((name for name in known if name not in taken), None)
 
     choices = column("choices")
-    several = (choices,) if choices is not None else _choice_columns(by_lower)
+    # Instruction datasets have the task in "instruction", and in "input" what it applies to.
     instructed = given.get("input") is None and {"instruction", "input"} <= by_lower.keys()
     asked = by_lower["instruction"] if instructed else column("input")
     if asked is None:
-        raise ImportProblem(f"no column is known to be the input: say which is. Columns: {_listed(there)}")
+        raise ImportProblem(f"no column is recognized as the input: name one. Columns: {listed}")
     taken.add(asked)
-    more = by_lower["input"] if instructed else None
-    return Columns(asked, column("expected"), column("id"), column("context"), several, more)
+    return Columns(
+        input=asked,
+        expected=column("expected"),
+        id=column("id"),
+        context=column("context"),
+        choices=_choice_columns(by_lower) if choices is None else (choices,),
+        more_input=by_lower["input"] if instructed else None,
+    )
 
 
 def _choice_columns(by_lower: Mapping[str, str]) -> tuple[str, ...]:
-    for first, second in CHOICE_COLUMNS:
-        if {first.lower(), second.lower()} <= by_lower.keys():
-            stem = first.lower()[:-1]
-            names = (f"{stem}{letter.lower()}" for letter in LETTERS)
-            found = []
-            for name in names:
-                if name not in by_lower:
-                    break
-                found.append(by_lower[name])
-            return tuple(found)
+    for pattern in CHOICE_COLUMNS:
+        names = [pattern.format(letter) for letter in LETTERS.lower()]
+        columns = tuple(by_lower[name] for name in takewhile(by_lower.__contains__, names))
+        if len(columns) > 1:
+            return columns
     return ()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(quoted(name) for name in names[:30]) or "none"
 
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """The dataset, or what keeps the table from being one."""
+    """Either the dataset, or the table's problems."""
 
     columns: Columns
     spec: DatasetSpec | None
@@ -133,165 +130,134 @@ def dataset_of_rows(
 ) -> TableReport:
     """A dataset of the first ``limit`` rows. ``given`` names columns by use, see ``KNOWN``.
 
-    ``answer_after`` is a mark: the expected output is what follows its last place in the cell. Raises
-    ``ImportProblem`` where the table cannot be read, or its columns cannot be told; mistakes of rows are in the report.
+    ``answer_after`` is a mark: the expected output is the text after its last occurrence in the cell. Errors of rows
+    are in the report. Raises ``ImportProblem`` if the table cannot be read or has no input column.
     """
     most = limits.MAX_NODES // 4
-    found = list(islice(rows, limit if limit is not None else most + 1))
-    if len(found) > most:
-        raise ImportProblem(f"more than {most:,} rows, which one dataset cannot hold: take fewer")
-    if not found:
-        raise ImportProblem("there are no rows")
-    columns = guessed_columns(dict.fromkeys(name for row in found[:100] for name in row.values), given)
+    table = list(islice(rows, limit if limit is not None else most + 1))
+    if len(table) > most:
+        raise ImportProblem(f"more than {most:,} rows, which exceeds the size of a dataset: set a limit")
+    if not table:
+        raise ImportProblem("the table has no rows")
+    columns = guessed_columns(dict.fromkeys(name for row in table[:100] for name in row.values), given)
     problems: list[Problem] = []
     tasks = []
-    for row in found:
+    for row in table:
         try:
             tasks.append(_task(row, columns, answer_after))
         except ImportProblem as problem:
             problems.append(Problem(file, row.line, "", str(problem)))
     if problems:
         return TableReport(columns, None, tuple(problems[: limits.MAX_PROBLEMS]))
-    data = {"name": name, "description": description, "tasks": tasks}
-    spec, faults = check_dataset(data)
-    return TableReport(columns, spec, tuple(_problem(fault, file, found) for fault in faults))
+    spec, faults = check_dataset({"name": name, "description": description, "tasks": tasks})
+    return TableReport(columns, spec, tuple(_problem(fault, file, table) for fault in faults))
 
 
 def _problem(fault: Fault, file: str, rows: Sequence[Row]) -> Problem:
-    """At the line of the row that the faulty task was made of."""
-    line, path = _line(fault.path, rows)
-    message = fault.message
-    if fault.first is not None:
-        message += f", first at line {_line(fault.first, rows)[0]}"
-    return Problem(file, line, path, message)
+    """The fault at the line of its task's row."""
 
+    def line_of(path: tuple[str | int, ...]) -> int:
+        return rows[path[1]].line if len(path) > 1 and isinstance(path[1], int) else 1
 
-def _line(path: tuple[str | int, ...], rows: Sequence[Row]) -> tuple[int, str]:
-    match path:
-        case ("tasks", int(place), *rest):
-            return rows[place].line, format_path(tuple(rest))
-    return 1, format_path(path)
+    first = f", first at line {line_of(fault.first)}" if fault.first is not None else ""
+    path = fault.path[2:] if fault.path[:1] == ("tasks",) else fault.path
+    return Problem(file, line_of(fault.path), format_path(path), fault.message + first)
 
 
 def _task(row: Row, columns: Columns, answer_after: str) -> dict[str, Any]:
     if row.problem:
         raise ImportProblem(row.problem)
-    task_id = None if columns.id is None else _text(row, columns.id)
-    asked = _text(row, columns.input) or ""
-    if columns.more_input and (more := (_text(row, columns.more_input) or "").strip()):
+    cells = row.values
+    asked = _text(cells.get(columns.input), columns.input)
+    if columns.more_input and (more := _text(cells.get(columns.more_input), columns.more_input).strip()):
         asked = f"{asked}\n\n{more}"
-    task_id = (task_id or "").strip() or f"row-{row.line}"
-    task: dict[str, Any] = {"id": task_id, "name": task_id}
-    choices = _choices(row, columns.choices)
-    if choices:
+    task_id = (_text(cells.get(columns.id), columns.id).strip() if columns.id else "") or f"row-{row.line}"
+    task: dict[str, Any] = {"id": task_id, "name": task_id, "input": asked}
+    if choices := _choices(cells, columns.choices):
         options = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, choices, strict=False))
+        # An empty question stays empty, so that the dataset's check reports it.
         task["input"] = f"{asked}\n\n{options}\n\n{PICK_ONE}" if asked.strip() else asked
-        task["expected_output"] = _chosen(row, columns, choices)
+        task["expected_output"] = _chosen(cells, columns, choices)
         task["choices"] = choices
     else:
-        task["input"] = asked
-        task["expected_output"] = _expected(row, columns.expected, answer_after)
-    if columns.context and (context := _texts(row, columns.context)):
+        task["expected_output"] = _expected(cells, columns.expected, answer_after)
+    if columns.context and (context := list(_passages(cells.get(columns.context), columns.context))):
         task["context"] = context
     return task
 
 
-def _text(row: Row, column: str) -> str | None:
-    value = row.values.get(column)
+def _text(value: Any, column: str) -> str:
+    """A cell as text; an empty one is empty text."""
     match value:
         case None:
-            return None
+            return ""
         case str():
             return storable(value, [])
-        case bool():
-            return str(value).lower()
-        case int() | float():
+        case bool() | int() | float():
             return json.dumps(value)
-    raise ImportProblem(f"column {quoted(column)}: {_kind(value)}, where text is wanted")
+    raise ImportProblem(f"column {quoted(column)}: expected text, found {shown(value)}")
 
 
-def _expected(row: Row, column: str | None, answer_after: str) -> str:
-    """The cell, or the first of several right answers."""
+def _expected(cells: Mapping[str, Any], column: str | None, answer_after: str) -> str:
+    """The cell, or the first of several correct answers."""
     if column is None:
         return ""
-    value = row.values.get(column)
+    value = cells.get(column)
     if isinstance(value, dict) and isinstance(value.get("text"), list):
         value = value["text"]
-    if isinstance(value, list) and value:
-        value = value[0]
-    text = _text(Row(row.line, {column: value}), column) or ""
+    text = _text(value[0] if isinstance(value, list) and value else value, column)
     if not answer_after:
         return text
-    _, found, answer = text.rpartition(answer_after)
-    if not found:
-        raise ImportProblem(f"column {quoted(column)}: {quoted(answer_after)} is not in it")
+    _, mark, answer = text.rpartition(answer_after)
+    if not mark:
+        raise ImportProblem(f"column {quoted(column)}: {quoted(answer_after)} not found")
     return answer.strip()
 
 
-def _texts(row: Row, column: str) -> list[str]:
-    value = row.values.get(column)
-    if isinstance(value, list):
-        return [text for one in value if (text := _text(Row(row.line, {column: one}), column)) and text.strip()]
-    text = _text(row, column)
-    return [text] if text and text.strip() else []
+def _passages(value: Any, column: str) -> Iterator[str]:
+    texts = (_text(passage, column) for passage in (value if isinstance(value, list) else [value]))
+    return filter(str.strip, texts)
 
 
-def _choices(row: Row, columns: Sequence[str]) -> list[str]:
-    if len(columns) > 1:
-        cells = [_text(row, name) or "" for name in columns]
-        while cells and not cells[-1].strip():
-            cells.pop()  # questions with fewer choices leave the last columns empty
-        return cells
+def _choices(cells: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     if not columns:
         return []
+    if len(columns) > 1:
+        choices = [_text(cells.get(name), name) for name in columns]
+        while choices and not choices[-1].strip():
+            choices.pop()  # questions with fewer choices leave the last columns empty
+        return choices
     (column,) = columns
-    value = row.values.get(column)
+    value = cells.get(column)
     if isinstance(value, str):
-        value = _list_in_cell(value, column)
+        try:
+            value = json.loads(value) if value.strip() else None
+        except (ValueError, RecursionError):
+            raise ImportProblem(f"column {quoted(column)}: expected a JSON list, found {shown(value)}") from None
     if isinstance(value, dict):
         value = value.get("text")
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > len(LETTERS):
-        raise ImportProblem(f"column {quoted(column)}: {_kind(value)}, where a list of up to 26 texts is wanted")
-    return [_text(Row(row.line, {column: one}), column) or "" for one in value]
+        raise ImportProblem(f"column {quoted(column)}: expected a list of up to 26 texts, found {shown(value)}")
+    return [_text(choice, column) for choice in value]
 
 
-def _list_in_cell(cell: str, column: str) -> Any:
-    if not cell.strip():
-        return None
-    try:
-        return json.loads(cell)
-    except (ValueError, RecursionError):
-        raise ImportProblem(f"column {quoted(column)}: {quoted(cell)}, where a list as JSON is wanted") from None
-
-
-def _chosen(row: Row, columns: Columns, choices: Sequence[str]) -> str:
-    """The letter of the right choice, which the cell names by its place from 0, its letter, its label or its text."""
-    if columns.expected is None:
+def _chosen(cells: Mapping[str, Any], columns: Columns, choices: Sequence[str]) -> str:
+    """The letter of the correct choice, which the cell gives as label, text, letter or position from 0."""
+    value = cells.get(columns.expected or "")
+    if columns.expected is None or value is None or value == "":
         return ""
-    value = row.values.get(columns.expected)
-    if value is None or value == "":
-        return ""
-    answer = (_text(row, columns.expected) or "").strip()
-    labels = _labels(row, columns.choices)
-    for names in (list(labels), list(choices), list(LETTERS[: len(choices)])):
-        if names.count(answer) == 1:
-            return LETTERS[names.index(answer)]
+    answer = _text(value, columns.expected).strip()
+    # A column of choices may name them itself, as ARC does.
+    listed = cells.get(columns.choices[0]) if len(columns.choices) == 1 else None
+    labels = listed.get("label") if isinstance(listed, dict) else None
+    for names in (list(map(str, labels)) if isinstance(labels, list) else [], choices, LETTERS[: len(choices)]):
+        if list(names).count(answer) == 1:
+            return LETTERS[list(names).index(answer)]
     if answer.isascii() and answer.isdecimal() and int(answer[:9]) < len(choices):
         return LETTERS[int(answer)]
     raise ImportProblem(
-        f"column {quoted(columns.expected)}: {quoted(answer)} is none of the {len(choices)} choices: "
-        "their letter, text, or place from 0 is wanted"
+        f"column {quoted(columns.expected)}: {quoted(answer)} is not one of the {len(choices)} choices: "
+        "use their letter, text, or position from 0"
     )
-
-
-def _labels(row: Row, columns: Sequence[str]) -> Sequence[str]:
-    """Names that a column of choices gives them itself, as that of ARC does."""
-    value = row.values.get(columns[0]) if len(columns) == 1 else None
-    labels = value.get("label") if isinstance(value, dict) else None
-    return [str(label) for label in labels] if isinstance(labels, list) else []
-
-
-def _kind(value: Any) -> str:
-    return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else quoted(str(value))

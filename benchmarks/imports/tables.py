@@ -1,11 +1,11 @@
-"""Rows of JSON Lines, JSON, CSV and Parquet files, each with the line it begins on."""
+"""Rows of JSON Lines, JSON, CSV and Parquet files, each with the line it starts on."""
 
 from __future__ import annotations
 
 import csv
-import io
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,16 +14,15 @@ from benchmarks.exports import parquet_file
 from benchmarks.imports import reading
 from benchmarks.imports.runs import ImportProblem
 
-LONGEST_LINE = 10_000_000
-"""Bytes; as much as a whole dataset file may have."""
-_ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv", ".json": "json", ".parquet": "parquet"}
+MAX_LINE = 10_000_000
+"""Bytes, as many as a dataset file may have."""
 _DELIMITERS = ",;\t|"
 
 
 class Row(NamedTuple):
-    """``line`` is counted from 1; in JSON lists and Parquet, which have no lines, it is the row's number.
+    """``line`` is counted from 1; in JSON lists and Parquet files it is the number of the row.
 
-    ``problem`` says why this row cannot be read, while those behind it can.
+    ``problem`` says why this row cannot be read. Later rows may be valid.
     """
 
     line: int
@@ -32,22 +31,18 @@ class Row(NamedTuple):
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file, as its name ends. Raises ``ImportProblem`` with the line, and ``OSError``."""
-    form = _ENDINGS.get(path.suffix.lower())
-    if form is None:
-        raise ImportProblem(f"a name that ends in {', '.join(_ENDINGS)} tells what the file is")
-    if form == "parquet":
-        return _parquet_rows(path)
-    if form == "json":
-        return _json_rows(path)
-    return _csv_rows(path) if form == "csv" else _jsonl_rows(path)
+    """The rows of a file, by its extension. Raises ``ImportProblem`` with the line, and ``OSError``."""
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ImportProblem(f"unknown extension; valid extensions: {', '.join(_READERS)}")
+    return reader(path)
 
 
 def _jsonl_rows(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
-            if len(line) > LONGEST_LINE:
-                raise ImportProblem(f"line {number}: longer than {LONGEST_LINE // 1_000_000} MB")
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+            if len(line) > MAX_LINE:
+                raise ImportProblem(f"line {number}: exceeds the limit of {MAX_LINE // 1_000_000} MB")
             if line.strip():
                 yield _json_line(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number)
 
@@ -56,71 +51,60 @@ def _json_line(line: bytes, number: int) -> Row:
     try:
         value = json.loads(line.rstrip(b"\r\n"))
     except json.JSONDecodeError as error:
-        return Row(number, {}, f"column {error.colno}: no JSON: {error.msg}")
+        return Row(number, {}, f"column {error.colno}: invalid JSON: {error.msg}")
     except (ValueError, RecursionError) as error:
-        return Row(number, {}, f"no JSON that can be read: {printable(str(error))}")
+        return Row(number, {}, f"JSON that cannot be read: {printable(str(error))}")
     return _row(number, value)
 
 
 def _row(number: int, value: Any) -> Row:
     if isinstance(value, dict):
         return Row(number, value)
-    return Row(number, {}, "an object with the columns as its keys is wanted")
+    return Row(number, {}, "expected an object with the columns as its keys")
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
-    """A list of objects; or such a list under ``rows`` or ``data``, each perhaps wrapped in ``row``, as the data set
-    viewer of Hugging Face answers."""
+    """A list of objects, or such a list at ``rows`` or ``data``. Each may be wrapped in ``row``, as in the responses of
+    Hugging Face's dataset viewer."""
     document = reading.json_file(path, "the file")
     if isinstance(document, dict):
         document = next((document[name] for name in ("rows", "data") if isinstance(document.get(name), list)), None)
-    for number, value in enumerate(reading.sequence(document, "the file"), 1):
+    if not isinstance(document, list):
+        raise ImportProblem(f"the file: expected a list, found {reading.shown(document)}")
+    for number, value in enumerate(document, 1):
         inner = value.get("row") if isinstance(value, dict) else None
         yield _row(number, inner if isinstance(inner, dict) else value)
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        first = file.readline(LONGEST_LINE) if _is_text(path) else ""
+        try:
+            first = file.readline(MAX_LINE)
+        except UnicodeDecodeError:
+            first = ""  # the reader below reports it with its line
         file.seek(0)
-        csv.field_size_limit(LONGEST_LINE)
+        csv.field_size_limit(MAX_LINE)
         delimiter = max(_DELIMITERS, key=first.count) if any(sign in first for sign in _DELIMITERS) else ","
-        reader = csv.reader(_lines_of(file), delimiter=delimiter, strict=True)
+        reader = csv.reader(iter(lambda: file.readline(MAX_LINE), ""), delimiter=delimiter, strict=True)
         try:
             yield from _csv_cells(reader)
         except csv.Error as error:
-            raise ImportProblem(f"line {reader.line_num}: no CSV: {error}") from None
+            raise ImportProblem(f"line {reader.line_num}: invalid CSV: {error}") from None
         except UnicodeDecodeError as error:
-            raise ImportProblem(
-                f"line {reader.line_num + 1}: no UTF-8 text: save the file as UTF-8 ({error.reason})"
-            ) from None
-
-
-def _is_text(path: Path) -> bool:
-    """Whether the first line can be read at all; that of another encoding is told by the reader, with its line."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            file.readline(LONGEST_LINE)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _lines_of(file: io.TextIOWrapper) -> Iterator[str]:
-    while line := file.readline(LONGEST_LINE):
-        yield line
+            message = f"line {reader.line_num + 1}: invalid UTF-8 ({error.reason}): save the file as UTF-8"
+            raise ImportProblem(message) from None
 
 
 def _csv_cells(reader: Any) -> Iterator[Row]:
     head = [name.strip() for name in next(reader, [])]
     if not any(head):
-        raise ImportProblem("line 1: the names of the columns are wanted here")
+        raise ImportProblem("line 1: expected the names of the columns")
     if twice := sorted({name for name in head if head.count(name) > 1}):
-        raise ImportProblem(f"line 1: the column {quoted(twice[0])} is there twice")
+        raise ImportProblem(f"line 1: the column {quoted(twice[0])} occurs twice")
     begin = reader.line_num + 1
     for cells in reader:
         if len(cells) > len(head):
-            yield Row(begin, {}, f"{len(cells)} cells, and the head names {len(head)} columns")
+            yield Row(begin, {}, f"{len(cells)} cells, but the header has {len(head)} columns")
         elif any(cells):
             yield Row(begin, dict(zip(head, cells, strict=False)))
         begin = reader.line_num + 1
@@ -134,14 +118,18 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            yield from _numbered(file.iter_batches(batch_size=500))
+            batches = file.iter_batches(batch_size=500)
+            rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
+            yield from (Row(number, values) for number, values in enumerate(rows, 1))
     except (pyarrow.ArrowException, ValueError, UnicodeDecodeError) as error:
-        raise ImportProblem(f"no Parquet file that can be read: {printable(str(error))}") from None
+        raise ImportProblem(f"invalid Parquet file: {printable(str(error))}") from None
 
 
-def _numbered(batches: Iterable[Any]) -> Iterator[Row]:
-    number = 0
-    for batch in batches:
-        for values in batch.to_pylist():
-            number += 1
-            yield Row(number, values)
+_READERS = {
+    ".jsonl": _jsonl_rows,
+    ".ndjson": _jsonl_rows,
+    ".csv": _csv_rows,
+    ".tsv": _csv_rows,
+    ".json": _json_rows,
+    ".parquet": _parquet_rows,
+}

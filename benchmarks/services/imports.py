@@ -22,9 +22,9 @@ from benchmarks.dataset_format.files import SLUG
 from benchmarks.dataset_format.problems import printable
 from benchmarks.engine.execution.scoring import failed_score, leading_value, outcome_of, score_of
 from benchmarks.engine.summary.summarize import summarize
-from benchmarks.imports.archive import MOST_ZIP_BYTES
+from benchmarks.imports.archive import MAX_ZIP_BYTES
 from benchmarks.imports.formats import read_runs
-from benchmarks.imports.runs import ExternalResult, ExternalRun, ExternalTask, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportedTask, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
@@ -62,7 +62,7 @@ class _Import:
     dataset: str | None
     user: Caller
 
-    def key(self, found: ExternalRun) -> str:
+    def key(self, found: ImportedRun) -> str:
         """The same for the same part of the same file."""
         return hashlib.sha256(f"{self.sha256} {found.part}".encode()).hexdigest()
 
@@ -75,7 +75,7 @@ def import_runs(
     slug: str | None = None,
     dataset: str | None = None,
     metrics: Sequence[str] = OUR_METRICS,
-    most_bytes: int = MOST_ZIP_BYTES,
+    max_bytes: int = MAX_ZIP_BYTES,
     user: Caller = None,
 ) -> list[Imported]:
     """Take over every run in a file of another tool, or none. A file that was taken over before gives the same runs.
@@ -83,7 +83,7 @@ def import_runs(
     The tasks become a dataset of their own under ``slug``, by default named after the tool and its task; or they are
     those of our ``dataset``, each found by what it asks, so that the run stands beside ours on its leaderboard.
     ``name`` is what the file is called, ``metrics`` are ours to score the answers by (:func:`own_metrics`), and no more
-    than ``most_bytes`` are read, counted as an archive is decompressed. Raises ``NotPossible`` that says where in the
+    than ``max_bytes`` are read, counted as an archive is decompressed. Raises ``NotPossible`` that says where in the
     file what is wrong.
     """
     ours = _chosen(metrics)
@@ -91,7 +91,7 @@ def import_runs(
         raise NotPossible("The slug of a dataset has 1 to 100 letters, digits, _ or -.")
     try:
         digest = _digest(path)
-        found = read_runs(path, form, name, most_bytes=most_bytes)
+        found = read_runs(path, form, name, max_bytes=max_bytes)
     except ImportProblem as problem:
         raise NotPossible(f"{problem}. Nothing was taken over.") from None
     except OSError as error:
@@ -112,7 +112,7 @@ def own_metrics() -> dict[str, DeterministicMetric]:
     }
 
 
-def refuse_external(run: Run, what: str) -> None:
+def refuse_imported(run: Run, what: str) -> None:
     """Raise ``NotPossible`` where another tool made the run."""
     if run.is_imported:
         raise NotPossible(
@@ -134,7 +134,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _imported(found: ExternalRun, asked: _Import) -> Imported:
+def _imported(found: ImportedRun, asked: _Import) -> Imported:
     if known := _known(found, asked):
         return Imported(known, is_new=False)
     if len(found.model) > LONGEST_MODEL:
@@ -159,11 +159,11 @@ def _imported(found: ExternalRun, asked: _Import) -> Imported:
     return Imported(run, is_new=True)
 
 
-def _known(found: ExternalRun, asked: _Import) -> Run | None:
+def _known(found: ImportedRun, asked: _Import) -> Run | None:
     return Run.objects.select_related("dataset").filter(import_key=asked.key(found)).first()
 
 
-def _tasks_of_its_own(found: ExternalRun, asked: _Import) -> tuple[DatasetVersion, dict[str, Task]]:
+def _tasks_of_its_own(found: ImportedRun, asked: _Import) -> tuple[DatasetVersion, dict[str, Task]]:
     chosen = asked.slug or slugify(f"{found.format}-{found.name}")[:100]
     known = Dataset.objects.select_related("current_version").filter(slug=chosen).first()
     if known is not None and (
@@ -174,7 +174,7 @@ def _tasks_of_its_own(found: ExternalRun, asked: _Import) -> tuple[DatasetVersio
     return version, {task.task_id: task for task in version.tasks.all()}
 
 
-def _spec(found: ExternalRun) -> DatasetSpec:
+def _spec(found: ImportedRun) -> DatasetSpec:
     tool = TOOLS[found.format]
     name = " ".join(found.name.split())[:190] or tool
     spec, problems = validate_dataset_fields(
@@ -190,12 +190,12 @@ def _spec(found: ExternalRun) -> DatasetSpec:
     return spec
 
 
-def _task_fields(task: ExternalTask) -> dict[str, Any]:
+def _task_fields(task: ImportedTask) -> dict[str, Any]:
     fields = {"id": task.id, "name": task.id, "input": task.input, "expected_output": task.expected_output}
     return {**fields, "choices": list(task.choices)} if task.choices else fields
 
 
-def _tasks_of_ours(found: ExternalRun, slug: str) -> tuple[DatasetVersion, dict[str, Task]]:
+def _tasks_of_ours(found: ImportedRun, slug: str) -> tuple[DatasetVersion, dict[str, Task]]:
     """The tasks of a dataset's current version that ask the same, by the ids that they have in the file."""
     dataset = Dataset.objects.select_related("current_version").filter(slug=slug).first()
     if dataset is None or dataset.current_version is None or dataset.kind != Dataset.Kind.YAML:
@@ -221,7 +221,7 @@ def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _new_run(found: ExternalRun, version: DatasetVersion, asked: _Import) -> Run:
+def _new_run(found: ImportedRun, version: DatasetVersion, asked: _Import) -> Run:
     errors = sum(_failed(result) for result in found.results)
     answered = [result for result in found.results if result.error is None and not result.cancelled]
     tokens_in, tokens_out = _total(one.tokens_in for one in answered), _total(one.tokens_out for one in answered)
@@ -257,7 +257,7 @@ def _total(numbers: Iterable[float | None]) -> float | None:
     return math.fsum(one for one in known if one is not None) if known and None not in known else None
 
 
-def _failed(result: ExternalResult) -> bool:
+def _failed(result: ImportedResult) -> bool:
     return (
         result.error is not None
         or result.cancelled
@@ -267,7 +267,7 @@ def _failed(result: ExternalResult) -> bool:
 
 def _write(
     run: Run,
-    portion: Sequence[ExternalResult],
+    portion: Sequence[ImportedResult],
     tasks: Mapping[str, Task],
     begin: int,
     ours: Sequence[DeterministicMetric],
@@ -301,7 +301,7 @@ def _write(
     )
 
 
-def _all_scores(one: ExternalResult, task: Task, ours: Sequence[DeterministicMetric]) -> dict[str, Score]:
+def _all_scores(one: ImportedResult, task: Task, ours: Sequence[DeterministicMetric]) -> dict[str, Score]:
     """The tool's scores, and ours where there is an answer that they apply to."""
     if one.error is not None or one.cancelled:
         return {}
@@ -322,7 +322,7 @@ def _all_scores(one: ExternalResult, task: Task, ours: Sequence[DeterministicMet
     return {**one.scores, **{metric.name: score_of(metric, item) for metric in ours if metric.applies_to(item)}}
 
 
-def _row(run: Run, one: ExternalResult, task: Task, position: int, ended: Mapping[str, Any]) -> Result:
+def _row(run: Run, one: ImportedResult, task: Task, position: int, ended: Mapping[str, Any]) -> Result:
     return Result(
         run=run,
         task=task,
@@ -343,7 +343,7 @@ def _row(run: Run, one: ExternalResult, task: Task, position: int, ended: Mappin
     )
 
 
-def _ending(one: ExternalResult, metrics: Sequence[Metric], scores: Mapping[str, Score]) -> dict[str, Any]:
+def _ending(one: ImportedResult, metrics: Sequence[Metric], scores: Mapping[str, Score]) -> dict[str, Any]:
     if one.error is not None:
         return {"outcome": Outcome.PROVIDER_ERROR, "error_kind": "external", "error_message": one.error[:MAX_ERROR]}
     if one.cancelled:

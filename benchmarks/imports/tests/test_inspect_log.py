@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.imports.archive import zipfile
 from benchmarks.imports.formats import read_runs
-from benchmarks.imports.runs import ExternalResult, ExternalRun, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.imports.tests.logs import inspect_log, inspect_sample, write_archive, write_json
 from benchmarks.metrics.base import ScoreStatus
 
@@ -23,12 +23,12 @@ COMPRESSIONS = pytest.mark.parametrize(
 )
 
 
-def read(path: Path, *samples: dict[str, Any], **fields: Any) -> ExternalRun:
+def read(path: Path, *samples: dict[str, Any], **fields: Any) -> ImportedRun:
     (run,) = read_runs(write_json(path / "log.json", inspect_log(*samples, **fields)))
     return run
 
 
-def result(path: Path, value: Any = "C", **fields: Any) -> ExternalResult:
+def result(path: Path, value: Any = "C", **fields: Any) -> ImportedResult:
     return read(path, inspect_sample(1, value, **fields)).results[0]
 
 
@@ -165,22 +165,22 @@ def test_what_an_interrupted_log_lacks_is_said(tmp_path: Path) -> None:
     log = inspect_log(status="cancelled")
     log["eval"]["dataset"]["samples"] = 10
     (run,) = read_runs(write_json(tmp_path / "log.json", log))
-    assert run.shortfall == "Inspect says of its status: cancelled. 3 of 10 samples are in the log."
+    assert run.shortfall == "Status in Inspect: cancelled. The log has 3 of 10 samples."
 
 
 @pytest.mark.parametrize(
     ("log", "told"),
     [
-        (inspect_log(samples=[]), "samples: there are none"),
-        (inspect_log(samples={}), "samples: an object, where a list is wanted"),
-        (inspect_log(eval={"task": "sums"}), "eval.model: nothing, where text is wanted"),
-        (inspect_log(inspect_sample(1, id=None)), "samples[0].id: nothing, where text is wanted"),
-        (inspect_log(inspect_sample(1, input=7)), "samples[0].input: 7, where a list is wanted"),
-        (inspect_log(inspect_sample(1, epoch=1.5)), "samples[0].epoch: 1.5, where a whole number"),
-        (inspect_log(inspect_sample(1, scores=[])), "samples[0].scores: a list, where an object is wanted"),
-        (inspect_log(inspect_sample(1), inspect_sample(1)), 'sample "1": epoch 1 is there twice'),
+        (inspect_log(samples=[]), "samples: none found"),
+        (inspect_log(samples={}), "samples: expected a list, found an object"),
+        (inspect_log(eval={"task": "sums"}), "eval.model: expected a value, found nothing"),
+        (inspect_log(inspect_sample(1, id=None)), "samples[0].id: expected a value, found nothing"),
+        (inspect_log(inspect_sample(1, input=7)), "samples[0].input: expected a list, found 7"),
+        (inspect_log(inspect_sample(1, epoch=1.5)), "samples[0].epoch: expected a whole number"),
+        (inspect_log(inspect_sample(1, scores=[])), "samples[0].scores: expected an object, found a list"),
+        (inspect_log(inspect_sample(1), inspect_sample(1)), 'sample "1": epoch 1 occurs twice'),
         (inspect_log(inspect_sample(1), inspect_sample(1, epoch=2, input="Else?")), 'sample "1": its epochs differ'),
-        (inspect_log(inspect_sample(1, completed_at="yesterday")), 'completed_at: "yesterday", where a time'),
+        (inspect_log(inspect_sample(1, completed_at="yesterday")), "completed_at: expected a time"),
         ([], "neither a log of Inspect"),
         ({}, "neither a log of Inspect"),
     ],
@@ -195,12 +195,12 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, log: Any, told: st
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b'{"eval": {\n', "line 2, column 1: no JSON"),
-        (b'{"eval": "\xff"}', "no UTF-8 text at byte 10"),
-        (b"[" * 200_000, "no JSON that can be read"),
-        (b'{"eval": ' + b"1" * 5_000 + b"}", "no JSON that can be read"),
-        (b"PK\x03\x04 and no more", "no JSON"),
-        (b"", "no JSON"),
+        (b'{"eval": {\n', "line 2, column 1: invalid JSON"),
+        (b'{"eval": "\xff"}', "invalid UTF-8 at byte 10"),
+        (b"[" * 200_000, "JSON that cannot be read"),
+        (b'{"eval": ' + b"1" * 5_000 + b"}", "JSON that cannot be read"),
+        (b"PK\x03\x04 and no more", "invalid JSON"),
+        (b"", "invalid JSON"),
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(tmp_path: Path, content: bytes, told: str) -> None:
@@ -224,8 +224,8 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, compression: int) -> None:
         file.writestr("samples/0_epoch_1.json", b"[" + b" " * 200_000_000 + b"]")
     tracemalloc.start()
     try:
-        with pytest.raises(ImportProblem, match=r"samples/0_epoch_1.json: it decompresses to more than is read"):
-            read_runs(path, most_bytes=100_000)
+        with pytest.raises(ImportProblem, match=r"samples/0_epoch_1.json: exceeds the limit"):
+            read_runs(path, max_bytes=100_000)
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
@@ -237,7 +237,7 @@ def test_a_damaged_member_is_told(tmp_path: Path, compression: int) -> None:
     content = bytearray(path.read_bytes())
     content[60:70] = b"\xff" * 10
     path.write_bytes(content)
-    with pytest.raises(ImportProblem, match=r"samples/1_epoch_1.json: (cannot be read|no JSON|no UTF-8|.*no JSON)"):
+    with pytest.raises(ImportProblem, match=r"samples/1_epoch_1.json.*(cannot be read|invalid JSON|invalid UTF-8)"):
         read_runs(path)
 
 
@@ -254,5 +254,5 @@ def test_an_archive_of_something_else_is_told(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("readme.txt", "hello")
-    with pytest.raises(ImportProblem, match=r"it has no header.json"):
+    with pytest.raises(ImportProblem, match=r"header.json not found"):
         read_runs(path)

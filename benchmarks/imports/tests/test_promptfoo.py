@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from benchmarks.imports.formats import read_runs
-from benchmarks.imports.runs import ExternalRun, ImportProblem
+from benchmarks.imports.runs import ImportedRun, ImportProblem
 from benchmarks.imports.tests.logs import promptfoo_results, promptfoo_row, write_json
 from benchmarks.metrics.base import ScoreStatus
 
 PASS = "promptfoo:pass"
 
 
-def read(path: Path, *rows: dict[str, Any], **fields: Any) -> list[ExternalRun]:
+def read(path: Path, *rows: dict[str, Any], **fields: Any) -> list[ImportedRun]:
     return read_runs(write_json(path / "results.json", promptfoo_results(*rows, **fields)))
 
 
-def only(path: Path, *rows: dict[str, Any]) -> ExternalRun:
+def only(path: Path, *rows: dict[str, Any]) -> ImportedRun:
     (run,) = read(path, *rows)
     return run
 
@@ -125,12 +125,15 @@ def test_unknown_costs_and_tokens_are_no_zeros(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        (promptfoo_row(0, provider=None), "results.results[0].provider.id: nothing, where text is wanted"),
+        (promptfoo_row(0, provider=None), "results.results[0].provider: expected a value, found nothing"),
         (promptfoo_row(0, prompt=None, vars=None), "results.results[0]: neither prompt.raw nor vars"),
-        (promptfoo_row(0, success="yes"), "results.results[0].success: true or false is wanted"),
-        (promptfoo_row(0, latencyMs=-1), "results.results[0].latencyMs: -1, where a number of at least 0"),
-        (promptfoo_row(0, testIdx=10**40), "results.results[0].testIdx: a huge number"),
-        (promptfoo_row(0, gradingResult=[]), "results.results[0].gradingResult: a list"),
+        (promptfoo_row(0, success="yes"), "results.results[0].success: expected true or false"),
+        (promptfoo_row(0, latencyMs=-1), "results.results[0].latencyMs: expected a number of at least 0, found -1"),
+        (
+            promptfoo_row(0, testIdx=10**40),
+            "results.results[0].testIdx: expected a whole number up to 2,147,483,647, found a huge number",
+        ),
+        (promptfoo_row(0, gradingResult=[]), "results.results[0].gradingResult: expected an object, found a list"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, row: dict[str, Any], told: str) -> None:

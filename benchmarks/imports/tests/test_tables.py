@@ -120,7 +120,7 @@ def test_parquet_is_read_like_the_others(tmp_path: Path) -> None:
     found = report(tmp_path, (tmp_path / "table.parquet").read_bytes(), "table.parquet")
     assert found.spec is not None
     assert [task.expected_output for task in found.spec.tasks] == ["B", "A"]
-    with pytest.raises(ImportProblem, match="no Parquet file"):
+    with pytest.raises(ImportProblem, match="invalid Parquet file"):
         report(tmp_path, b"PAR1 and no more", "broken.parquet")
 
 
@@ -141,9 +141,9 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
         )
     )
     assert [str(problem) for problem in report(tmp_path, content).problems] == [
-        'table.jsonl:3: column "answer": an object, where text is wanted',
-        "table.jsonl:4: column 25: no JSON: Expecting value",
-        "table.jsonl:5: an object with the columns as its keys is wanted",
+        'table.jsonl:3: column "answer": expected text, found an object',
+        "table.jsonl:4: column 25: invalid JSON: Expecting value",
+        "table.jsonl:5: expected an object with the columns as its keys",
     ]
 
 
@@ -157,15 +157,15 @@ def test_rows_are_held_to_what_yaml_files_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("table.csv", "", "line 1: the names of the columns"),
-        ("table.csv", "question,question\n", 'line 1: the column "question" is there twice'),
-        ("table.csv", b"question\n\xff\n", "no UTF-8 text"),
-        ("table.csv", 'question\n"One', "no CSV"),
-        ("table.csv", "question\n", "there are no rows"),
-        ("table.jsonl", "", "there are no rows"),
-        ("table.jsonl", '{"a": 1}', "no column is known to be the input: say which is"),
-        ("table.json", "{}", "the file: nothing, where a list is wanted"),
-        ("table.txt", "", "tells what the file is"),
+        ("table.csv", "", "line 1: expected the names of the columns"),
+        ("table.csv", "question,question\n", 'line 1: the column "question" occurs twice'),
+        ("table.csv", b"question\n\xff\n", "invalid UTF-8"),
+        ("table.csv", 'question\n"One', "invalid CSV"),
+        ("table.csv", "question\n", "the table has no rows"),
+        ("table.jsonl", "", "the table has no rows"),
+        ("table.jsonl", '{"a": 1}', "no column is recognized as the input: name one"),
+        ("table.json", "{}", "the file: expected a list, found nothing"),
+        ("table.txt", "", "unknown extension"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told(tmp_path: Path, name: str, content: str | bytes, told: str) -> None:
@@ -175,15 +175,15 @@ def test_a_table_that_cannot_be_read_is_told(tmp_path: Path, name: str, content:
 
 
 def test_a_column_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(ImportProblem, match=r'no column "x" that could be the input. Columns: "question", "answer"'):
+    with pytest.raises(ImportProblem, match=r'column "x" for input does not exist. Columns: "question", "answer"'):
         guessed_columns(["question", "answer"], {"input": "x"})
 
 
 def test_too_many_cells_and_a_wrong_choice_are_mistakes_of_their_rows(tmp_path: Path) -> None:
     content = "question,A,B,answer\nWhich?,x,y,A\nWhich?,x,y,C\nWhich?,x,y,A,more\n"
     assert [(problem.line, problem.message[:30]) for problem in report(tmp_path, content, "table.csv").problems] == [
-        (3, 'column "answer": "C" is none o'),
-        (4, "5 cells, and the head names 4 "),
+        (3, 'column "answer": "C" is not on'),
+        (4, "5 cells, but the header has 4 "),
     ]
 
 

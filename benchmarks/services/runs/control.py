@@ -10,7 +10,7 @@ from benchmarks.engine.execution.finishing import close_if_over, reset_cancelled
 from benchmarks.models import LIVE, TERMINAL, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import refuse_external
+from benchmarks.services.imports import refuse_imported
 from benchmarks.services.runs.start import enqueue_run
 
 
@@ -28,7 +28,7 @@ def resume_run(run: Run, user: Caller = None) -> int:
 
     Only what has no answer is asked, and only what has no verdict yet is judged.
     """
-    refuse_external(run, "resumed")
+    refuse_imported(run, "resumed")
     with transaction.atomic():
         never_prepared = run.total == 0
         record(user, "run.resume", f"run {run.pk}")
@@ -48,7 +48,7 @@ def retry_failed(run: Run, user: Caller = None) -> int:
 
     Returns how many results those are.
     """
-    refuse_external(run, "tried again")
+    refuse_imported(run, "tried again")
     with transaction.atomic():
         if not lifecycle.reopen(run.pk, TERMINAL):
             raise NotPossible(f"Run {run.pk} is {_now(run)}; failed results can be retried once it has ended.")

@@ -36,7 +36,7 @@ def take(*arguments: str) -> str:
 @pytest.mark.django_db(transaction=True)
 def test_a_table_becomes_a_file_that_is_taken_over(folder: Path) -> None:
     told = take(write(folder, [{"question": "Tide?", "answer": "low"}, {"question": "Wind?", "answer": "west"}]))
-    assert told.splitlines()[0] == "Columns: input: question; expected: answer; id: the line's number"
+    assert told.splitlines()[0] == "Columns: input: question; expected: answer; id: the line number"
     assert "harbour-rules.yaml: 2 tasks." in told
     call_command("datasets", "sync", stdout=io.StringIO())
     dataset = Dataset.objects.get()
@@ -71,7 +71,7 @@ def test_a_file_that_is_there_stays(folder: Path) -> None:
     [
         (["--slug", "../x"], "--slug: use 1 to 100 letters"),
         (["--limit", "0"], "--limit: a number of at least 1"),
-        (["--input", "nothing"], 'there is no column "nothing"'),
+        (["--input", "nothing"], 'column "nothing" for input does not exist'),
     ],
 )
 def test_what_is_asked_wrongly_is_told(folder: Path, arguments: list[str], told: str) -> None:
