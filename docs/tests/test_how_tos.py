@@ -194,4 +194,4 @@ def test_messages_have_the_fields_of_the_pages() -> None:
 
 
 def test_the_level_of_the_page_is_that_of_the_notices() -> None:
-    assert f"at a level of {100 * LEVEL:g} %" in page("docs/how-to/schedules.md")
+    assert f"at a level of {100 * LEVEL:g}%" in page("docs/how-to/schedules.md")
