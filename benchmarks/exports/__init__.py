@@ -1,1 +1,1 @@
-"""Writers of results: rows in, pieces of a file out, one after the other. They know no ORM and no Django."""
+"""Writers of result files: rows in, pieces of a file out, one after another. They know no Django and no database."""

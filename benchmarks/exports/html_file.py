@@ -1,4 +1,4 @@
-"""A report that is one file: it needs no server and no network, runs no script, and whatever it quotes is text."""
+"""A report in a single file: it needs no server and no network, runs no script, and escapes everything it quotes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from html import escape
 
 from benchmarks.exports.rows import ResultRow
+from benchmarks.presentation.labels import SCORE_STATUS, metric_title, result_label
+from benchmarks.presentation.numbers import MISSING, score
 
 TEXT_LENGTH = 2_000
-"""Characters of a long text in the report; JSON Lines has the whole."""
+"""Characters of a long text in the report. JSON Lines has the whole text."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 STYLE = """
@@ -30,44 +32,34 @@ figure { margin: 1rem 0 } figure img { max-width: 100%; height: auto }
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands above the results. ``means`` are (metric, mean with its interval and n, in words); ``pictures`` are
-    SVG documents, shown as pictures, in which nothing can run."""
+    """The part above the results. ``means`` are (metric, mean with interval and n, as text); ``images`` are SVG
+    documents, shown as images, in which no script can run."""
 
     title: str
     facts: Sequence[tuple[str, str]]
     means: Sequence[tuple[str, str]]
-    pictures: Sequence[str] = ()
+    images: Sequence[str] = ()
 
 
 def html_pieces(head: Head, rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[str]:
-    """The report from its first line to its last, a piece for each result."""
-    yield _beginning(head)
-    columns = ("#", "task", "outcome", *metrics, "asked", "expected", "answered")
+    """The report from its first to its last line, one piece per result."""
+    title = escape(head.title)
+    yield (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n"
+    )
+    yield f"{_table(head.facts)}<h2>Scores</h2>\n{_table(head.means)}"
+    for image in head.images:
+        data = base64.b64encode(image.encode()).decode()
+        yield f'<figure><img alt="Chart" src="data:image/svg+xml;base64,{data}"></figure>\n'
+    columns = ("#", "Task", "Outcome", *map(metric_title, metrics), "Input", "Expected", "Answer")
     yield "<h2>Results</h2>\n<table><thead><tr>" + "".join(f"<th>{escape(name)}</th>" for name in columns)
     yield "</tr></thead><tbody>\n"
     for row in rows:
         yield _row(row, metrics)
     yield "</tbody></table>\n</body></html>\n"
-
-
-def _beginning(head: Head) -> str:
-    title = escape(head.title)
-    return "".join(
-        (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n",
-            _table(head.facts),
-            "<h2>Scores</h2>\n",
-            _table(head.means),
-            *(f'<figure><img alt="chart" src="{_as_data(picture)}"></figure>\n' for picture in head.pictures),
-        )
-    )
-
-
-def _as_data(picture: str) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
@@ -79,22 +71,19 @@ def _row(row: ResultRow, metrics: Sequence[str]) -> str:
     answer = row.actual_output if row.actual_output is not None else row.error_message
     if row.texts_pruned_at and not answer:
         answer = f"(pruned on {row.texts_pruned_at:%Y-%m-%d})"
+    names = f"<td>{escape(row.task_id)}</td><td>{escape(result_label(row.state, row.outcome))}</td>"
     scores = "".join(f'<td class="number">{escape(_score(row, metric))}</td>' for metric in metrics)
-    texts = "".join(
-        f"<td><pre>{escape(_shortened(text))}</pre></td>" for text in (row.input, row.expected_output, answer)
-    )
-    names = f"<td>{escape(row.task_id)}</td><td>{escape(row.outcome or row.state)}</td>"
+    texts = "".join(f"<td><pre>{escape(_cut(text))}</pre></td>" for text in (row.input, row.expected_output, answer))
     return f'<tr><td class="number">{row.position}</td>{names}{scores}{texts}</tr>\n'
 
 
 def _score(row: ResultRow, metric: str) -> str:
-    score = row.scores.get(metric)
-    if score is None:
-        return "–"
-    return score.status.replace("_", " ") if score.value is None else f"{score.value:.3f}"
+    cell = row.scores.get(metric)
+    if cell is None:
+        return MISSING
+    return SCORE_STATUS.get(cell.status, cell.status) if cell.value is None else score(cell.value)
 
 
-def _shortened(text: str) -> str:
-    if len(text) <= TEXT_LENGTH:
-        return text
-    return f"{text[:TEXT_LENGTH]}\n… {len(text) - TEXT_LENGTH:,} more characters"
+def _cut(text: str) -> str:
+    more = len(text) - TEXT_LENGTH
+    return text if more <= 0 else f"{text[:TEXT_LENGTH]}\n… {more:,} more characters"

@@ -1,4 +1,4 @@
-"""Parquet for data frames: typed columns, compressed, a row group after the other. Needs pyarrow, which is optional."""
+"""Parquet for data frames: typed columns, compressed, written by row groups. Needs pyarrow, which is optional."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from typing import Any
 
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow
 
-INSTALL = "pip install --require-hashes -r requirements-parquet.txt"
-MISSING = f"Parquet needs pyarrow, which is not installed. Install it with: {INSTALL}"
+MISSING = (
+    "Parquet requires pyarrow, which is not installed. Run `pip install --require-hashes -r requirements-parquet.txt`."
+)
 GROUP_ROWS = 5_000
 GROUP_CHARACTERS = 8_000_000
-"""A row group ends after so many rows, or so much text, so that memory does not grow with either."""
+"""A row group ends at this number of rows, or of characters, so that memory use stays constant."""
 
-_NUMBERS = frozenset({"duration_ms", "cost_usd", "judge_cost_usd"})
-_COUNTS = frozenset({"run", "result", "position", "repeat", "n_shapes", "tokens_in", "tokens_out", "attempts"})
-_TIMES = frozenset({"finished_at", "texts_pruned_at"})
+_TYPES = {
+    **dict.fromkeys(("duration_ms", "cost_usd", "judge_cost_usd"), "float64"),
+    **dict.fromkeys(
+        ("run", "result", "position", "repeat", "n_shapes", "tokens_in", "tokens_out", "attempts"), "int64"
+    ),
+    **dict.fromkeys(("finished_at", "texts_pruned_at"), "timestamp"),
+}
+"""Type of every field that is not text."""
 
 
 def has_parquet() -> bool:
@@ -25,26 +31,26 @@ def has_parquet() -> bool:
 
 
 def parquet_pieces(rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[bytes]:
-    """The file in pieces, one for each row group. Columns are those of the CSV file, and ``tool_calls`` as JSON."""
+    """The file in pieces, one per row group. The columns are those of the CSV file and ``tool_calls`` as JSON."""
     import pyarrow
     import pyarrow.parquet
 
-    types = {name: _type(name, pyarrow) for name in PLAIN_FIELDS}
-    types |= {"tool_calls": pyarrow.string()}
+    types = {"float64": pyarrow.float64(), "int64": pyarrow.int64(), "timestamp": pyarrow.timestamp("us", tz="UTC")}
+    columns = {name: types.get(_TYPES.get(name, ""), pyarrow.string()) for name in (*PLAIN_FIELDS, "tool_calls")}
     for metric in metrics:
-        types |= {f"score:{metric}": pyarrow.float64(), f"unscored:{metric}": pyarrow.string()}
-    schema = pyarrow.schema(list(types.items()))
+        columns |= {f"score:{metric}": pyarrow.float64(), f"unscored:{metric}": pyarrow.string()}
+    schema = pyarrow.schema(list(columns.items()))
     sink = _Sink()
     with pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(sink, mode="w"), schema, compression="zstd") as writer:
         for group in _groups(rows):
-            written = [_cells(row, metrics) for row in group]
-            writer.write_batch(pyarrow.RecordBatch.from_pylist(written, schema=schema), row_group_size=GROUP_ROWS)
-            yield sink.taken()
-    yield sink.taken()
+            cells = [_cells(row, metrics) for row in group]
+            writer.write_batch(pyarrow.RecordBatch.from_pylist(cells, schema=schema), row_group_size=GROUP_ROWS)
+            yield sink.take()
+    yield sink.take()  # what closing the writer adds: the footer
 
 
 class _Sink:
-    """What the writer has written since it was last taken."""
+    """A file object that keeps what was written until it is taken."""
 
     closed = False
 
@@ -56,23 +62,15 @@ class _Sink:
         return len(self._pieces[-1])
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Required by pyarrow. Nothing is buffered elsewhere."""
 
     def close(self) -> None:
         self.closed = True
 
-    def taken(self) -> bytes:
-        taken = b"".join(self._pieces)
+    def take(self) -> bytes:
+        data = b"".join(self._pieces)
         self._pieces.clear()
-        return taken
-
-
-def _type(name: str, pyarrow: Any) -> Any:
-    if name in _NUMBERS:
-        return pyarrow.float64()
-    if name in _COUNTS:
-        return pyarrow.int64()
-    return pyarrow.timestamp("us", tz="UTC") if name in _TIMES else pyarrow.string()
+        return data
 
 
 def _groups(rows: Iterable[ResultRow]) -> Iterator[list[ResultRow]]:
@@ -92,8 +90,6 @@ def _cells(row: ResultRow, metrics: Sequence[str]) -> dict[str, Any]:
     cells = {name: getattr(row, name) for name in PLAIN_FIELDS}
     cells["tool_calls"] = json.dumps(list(row.tool_calls), ensure_ascii=False)
     for metric in metrics:
-        score = row.scores.get(metric)
-        if score is not None:
-            why = f"{score.status}: {score.reason}" if score.reason else score.status
-            cells |= {f"score:{metric}": score.value, f"unscored:{metric}": None if score.value is not None else why}
+        if score := row.scores.get(metric):
+            cells |= {f"score:{metric}": score.value, f"unscored:{metric}": score.unscored or None}
     return cells

@@ -1,4 +1,4 @@
-"""What one exported result holds, whatever the format."""
+"""One exported result, for every file format."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ class ScoreCell:
     status: str
     reason: str = ""
 
+    @property
+    def unscored(self) -> str:
+        """Why there is no value: ``status: reason``; empty if there is one."""
+        if self.value is not None:
+            return ""
+        return f"{self.status}: {self.reason}" if self.reason else self.status
+
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One result. Durations are milliseconds, costs US dollars; ``None`` is unknown, never 0."""
+    """One result. Durations are in milliseconds, costs in US dollars; ``None`` is unknown, never 0."""
 
     run: int
     result: int
@@ -44,10 +51,11 @@ class ResultRow:
     finish_reason: str
     finished_at: datetime | None
     texts_pruned_at: datetime | None = None
-    """Since when the answer, its tool calls and the reasons of its scores are no longer kept."""
+    """When the answer, its tool calls and the reasons of its scores were pruned."""
     scores: dict[str, ScoreCell] = field(default_factory=dict)
+    """Metric → its verdict."""
     tool_calls: Sequence[Any] = ()
 
 
 PLAIN_FIELDS = tuple(name for name in ResultRow.__slots__ if name not in ("scores", "tool_calls"))
-"""The fields that are one value, in the order of the columns."""
+"""The fields with a single value, in the order of the columns."""

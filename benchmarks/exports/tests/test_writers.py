@@ -1,4 +1,4 @@
-"""Files of results are read back whole, hold nothing that runs, and are written in constant memory."""
+"""Result files are read back unchanged, contain nothing that executes, and are written in constant memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 
 from benchmarks.exports import parquet_file
-from benchmarks.exports.csv_file import BYTE_ORDER_MARK, csv_pieces, defused
 from benchmarks.exports.html_file import Head, html_pieces
-from benchmarks.exports.jsonl_file import jsonl_pieces
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell
+from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_pieces, defused, jsonl_pieces
 
 METRICS = ["exact_match", "correctness"]
 ROW = ResultRow(
@@ -70,38 +69,36 @@ def read_csv(rows: Iterable[ResultRow]) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text.removeprefix(BYTE_ORDER_MARK), newline="")))
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_csv_gives_every_text_back_but_for_the_apostrophe_that_defuses_it(text: str) -> None:
-    (found,) = read_csv([replace(ROW, actual_output=text)])
-    assert found["actual_output"] == defused(text)
-    assert found["actual_output"].removeprefix("'") == text
+def test_csv_keeps_every_text_except_for_the_apostrophe_that_defuses_it() -> None:
+    read = read_csv([replace(ROW, actual_output=text) for text in TEXTS])
+    for text, cells in zip(TEXTS, read, strict=True):
+        assert cells["actual_output"] == defused(text)
+        assert cells["actual_output"].removeprefix("'") == text
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("name", ["input", "expected_output", "actual_output", "task_id", "error_message"])
-def test_no_cell_of_a_csv_file_begins_like_a_formula(text: str, name: str) -> None:
-    (found,) = read_csv([replace(ROW, **{name: text})])
-    assert found[name].startswith("'")
+def test_no_cell_of_a_csv_file_starts_like_a_formula() -> None:
+    names = ("input", "expected_output", "actual_output", "task_id", "error_message")
+    for text in HOSTILE:
+        (cells,) = read_csv([replace(ROW, **dict.fromkeys(names, text))])
+        assert [cells[name][:1] for name in names] == ["'"] * len(names), text
 
 
-def test_numbers_of_a_csv_file_stay_numbers_and_unknown_ones_stay_empty() -> None:
-    (found,) = read_csv([replace(ROW, duration_ms=-1.5)])
-    assert (float(found["duration_ms"]), found["cost_usd"], float(found["judge_cost_usd"])) == (-1.5, "", 0.0)
-    assert (found["score:exact_match"], found["score:correctness"]) == ("1.0", "")
-    assert found["unscored:correctness"] == "judge_error: =timeout"
-    assert list(found)[: len(PLAIN_FIELDS)] == list(PLAIN_FIELDS)
+def test_csv_keeps_numbers_as_numbers_and_unknown_ones_empty() -> None:
+    (cells,) = read_csv([replace(ROW, duration_ms=-1.5)])
+    assert (float(cells["duration_ms"]), cells["cost_usd"], float(cells["judge_cost_usd"])) == (-1.5, "", 0.0)
+    assert (cells["score:exact_match"], cells["score:correctness"]) == ("1.0", "")
+    assert cells["unscored:correctness"] == "judge_error: =timeout"
+    assert list(cells)[: len(PLAIN_FIELDS)] == list(PLAIN_FIELDS)
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_json_lines_give_every_text_back_as_it_was(text: str) -> None:
-    lines = b"".join(jsonl_pieces([replace(ROW, actual_output=text), ROW])).splitlines()
-    assert len(lines) == 2
-    first = json.loads(lines[0])
-    assert first["actual_output"] == text
-    assert first["scores"]["correctness"] == {"value": None, "status": "judge_error", "reason": "=timeout"}
+def test_json_lines_keep_every_text() -> None:
+    lines = b"".join(jsonl_pieces([replace(ROW, actual_output=text) for text in TEXTS])).splitlines()
+    assert [json.loads(line)["actual_output"] for line in lines] == TEXTS
+    reason = {"value": None, "status": "judge_error", "reason": "=timeout"}
+    assert json.loads(lines[0])["scores"]["correctness"] == reason
 
 
-class Seen(HTMLParser):
+class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
@@ -114,19 +111,20 @@ class Seen(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</pre></table>"])
-def test_a_report_shows_hostile_texts_as_texts_and_fetches_nothing(text: str) -> None:
-    hostile = replace(ROW, input=text, actual_output=text, task_id=text, outcome=text)
-    seen = Seen()
-    seen.feed("".join(html_pieces(HEAD, [hostile], METRICS)))
-    assert seen.text.count(text) == 4
-    assert not {"script", "link", "iframe", "object", "form", "b"} & {tag for tag, _ in seen.tags}
-    attributes = [(name, value or "") for _, found in seen.tags for name, value in found.items()]
-    assert not [name for name, _ in attributes if name.startswith("on")]
-    assert all(value.startswith("data:image/svg+xml;base64,") for name, value in attributes if name in ("src", "href"))
+def test_a_report_shows_hostile_texts_as_text_and_fetches_nothing() -> None:
+    for text in ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</pre></table>"):
+        page = Tags()
+        hostile = replace(ROW, input=text, actual_output=text, task_id=text, error_message=text)
+        page.feed("".join(html_pieces(HEAD, [hostile], METRICS)))
+        assert page.text.count(text) == 3, text
+        assert not {"script", "link", "iframe", "object", "form", "b"} & {tag for tag, _ in page.tags}, text
+        attributes = [(name, value or "") for _, pairs in page.tags for name, value in pairs.items()]
+        assert not [name for name, _ in attributes if name.startswith("on")], text
+        sources = [value for name, value in attributes if name in ("src", "href")]
+        assert all(value.startswith("data:image/svg+xml;base64,") for value in sources), text
 
 
-def test_a_report_says_how_much_of_a_long_text_it_leaves_out() -> None:
+def test_a_report_cuts_long_texts_and_says_by_how_much() -> None:
     assert "… 3,000 more characters" in "".join(html_pieces(HEAD, [replace(ROW, input="x" * 5_000)], METRICS))
 
 
@@ -139,7 +137,7 @@ WRITERS: dict[str, Callable[[Iterable[ResultRow]], Iterator[Any]]] = {
 
 @pytest.mark.parametrize("form", WRITERS)
 def test_the_memory_of_a_writer_does_not_grow_with_the_rows(form: str) -> None:
-    """A writer that kept what it wrote would hold all of it at the end; one that does not stays far below a tenth."""
+    """A writer that keeps its output holds all of it at the end; any other stays far below a tenth."""
     highest, written = peak_and_size(form, 20_000)
     assert highest < written / 10
 
@@ -154,7 +152,7 @@ def peak_and_size(form: str, rows: int) -> tuple[int, int]:
     return highest, written
 
 
-def test_parquet_gives_back_what_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_keeps_every_value(monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(parquet_file, "GROUP_ROWS", 4)
     rows = [replace(ROW, result=number, actual_output=text) for number, text in enumerate(TEXTS)]

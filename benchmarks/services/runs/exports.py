@@ -1,20 +1,22 @@
-"""Results of a run as a file, read in small portions: a million results take no more memory than a thousand."""
+"""Results of a run as a file, read in portions, so that a million results need no more memory than a thousand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.exports.csv_file import csv_pieces
 from benchmarks.exports.html_file import Head, html_pieces
-from benchmarks.exports.jsonl_file import jsonl_pieces
 from benchmarks.exports.parquet_file import MISSING, has_parquet, parquet_pieces
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell
 from benchmarks.exports.scores_file import scores_pieces
+from benchmarks.exports.text_files import csv_pieces, jsonl_pieces
 from benchmarks.models import Result, Run, Score
+from benchmarks.presentation.labels import metric_title, run_status
+from benchmarks.presentation.numbers import UNKNOWN, interval, money, n_of, number, plural, score
 from benchmarks.services.errors import NotPossible
 
 PORTION = 500
+PIECE_BYTES = 64 * 1024
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/jsonl; charset=utf-8",
@@ -23,8 +25,7 @@ CONTENT_TYPES = {
     "parquet": "application/vnd.apache.parquet",
 }
 
-
-_ELSEWHERE = {
+_RELATED = {
     "run": "run_id",
     "result": "pk",
     "task_id": "task__task_id",
@@ -35,32 +36,35 @@ _ELSEWHERE = {
     "tool_calls": "transcript__tool_calls",
     "texts_pruned_at": "run__texts_pruned_at",
 }
-_SOURCES = {name: _ELSEWHERE.get(name, name) for name in (*PLAIN_FIELDS, "tool_calls")}
-"""Field of a row → where it is stored, from the result."""
+_SOURCES = {name: _RELATED.get(name, name) for name in (*PLAIN_FIELDS, "tool_calls")}
+"""Field of a row → its lookup from the result."""
 
 
-def export_pieces(run: Run, form: str, pictures: Sequence[str] = ()) -> Iterator[bytes]:
-    """The file's bytes in portions: every result, or as ``scores.csv`` every mean with its bounds.
+def export_pieces(run: Run, form: str, images: Sequence[str] = ()) -> Iterator[bytes]:
+    """The bytes of the file in pieces: every result, or for ``scores.csv`` every mean with its bounds.
 
-    ``form`` is a key of ``CONTENT_TYPES``; ``pictures`` are SVGs for the report. Raises ``NotPossible``, before the
-    first portion, for ``parquet`` where pyarrow is not installed.
+    ``form`` is a key of ``CONTENT_TYPES``; ``images`` are SVGs for the report. Raises ``NotPossible`` before the first
+    piece for ``parquet`` if pyarrow is not installed.
     """
     if form == "parquet" and not has_parquet():
         raise NotPossible(MISSING)
-    if form == "scores.csv":
-        return _portions(piece.encode() for piece in scores_pieces(run.summary, run.breakdown, run.metrics))
-    rows = result_rows(run)
-    if form == "csv":
-        return _portions(piece.encode() for piece in csv_pieces(rows, run.metrics))
-    if form == "jsonl":
-        return _portions(jsonl_pieces(rows))
-    if form == "parquet":
-        return _portions(parquet_pieces(rows, run.metrics))
-    return _portions(piece.encode() for piece in html_pieces(report_head(run, pictures), rows, run.metrics))
+    pieces: Iterator[bytes] | Iterator[str]
+    match form:
+        case "scores.csv":
+            pieces = scores_pieces(run.summary, run.breakdown, run.metrics)
+        case "csv":
+            pieces = csv_pieces(result_rows(run), run.metrics)
+        case "jsonl":
+            pieces = jsonl_pieces(result_rows(run))
+        case "parquet":
+            pieces = parquet_pieces(result_rows(run), run.metrics)
+        case _:
+            pieces = html_pieces(report_head(run, images), result_rows(run), run.metrics)
+    return _joined(pieces)
 
 
 def forms_here() -> list[str]:
-    """The forms that this installation can write."""
+    """The formats that this installation can write."""
     return [form for form in CONTENT_TYPES if form != "parquet" or has_parquet()]
 
 
@@ -69,9 +73,10 @@ def export_name(run: Run, form: str) -> str:
 
 
 def result_rows(run: Run) -> Iterator[ResultRow]:
-    """Every result in the order of the dataset. Each portion is found by the last one's position, not by counting.
+    """Every result in the order of the dataset, two queries per portion.
 
-    As plain values: model instances refer to each other in circles, which pile up until they are looked for.
+    A portion starts after the last row of the previous one, so the database never counts past rows. Rows are plain
+    values, because model instances form reference cycles, which accumulate until the garbage collector runs.
     """
     results = Result.objects.filter(run=run).order_by("position", "pk").values(*_SOURCES.values())
     position, pk = -1, -1
@@ -82,59 +87,58 @@ def result_rows(run: Run) -> Iterator[ResultRow]:
             return
         scores = _scores([result["pk"] for result in portion])
         for result in portion:
-            yield _row(result, scores.get(result["pk"], {}))
+            fields = {name: result[source] for name, source in _SOURCES.items()}
+            # A pruned answer is stored as an empty text, which would read as an empty answer of the model.
+            if fields["texts_pruned_at"]:
+                fields["actual_output"] = None
+            yield ResultRow(**{**fields, "tool_calls": fields["tool_calls"] or ()}, scores=scores.get(result["pk"], {}))
         position, pk = portion[-1]["position"], portion[-1]["pk"]
 
 
-def report_head(run: Run, pictures: Sequence[str] = ()) -> Head:
-    asked = ", ".join(f"{name} {value}" for name, value in run.parameters.items() if name != "system_prompt")
+def report_head(run: Run, images: Sequence[str] = ()) -> Head:
+    """The facts and means of a run, as the report shows them."""
+    parameters = ", ".join(f"{name} {value}" for name, value in run.parameters.items() if name != "system_prompt")
+    progress = f"{n_of(run.done, run.total)} results, {plural(run.errors, 'error')}"
     facts = [
         ("Dataset", f"{run.dataset.slug}, version {run.dataset_version.number}"),
-        ("Status", f"{run.get_status_display()}: {run.done:,} of {run.total:,} results, {run.errors:,} with an error"),
-        ("Judge", run.judge_model or "none"),
-        ("Parameters", asked or "none"),
-        ("Cost", "unknown" if run.cost_usd is None else f"{run.cost_usd:.4f} US dollars"),
-        ("Begun", run.started_at.isoformat(" ", "seconds") if run.started_at else "not yet"),
-        ("Code version", run.code_version or "unknown"),
+        ("Status", f"{run_status(run.status)}: {progress}"),
+        ("Judge", run.judge_model or "None"),
+        ("Parameters", parameters or "None"),
+        ("Cost", money(run.cost_usd)),
+        ("Started", run.started_at.isoformat(" ", "seconds") if run.started_at else "Not started"),
+        ("Code version", run.code_version or UNKNOWN),
     ]
-    computed = run.summary.get("metrics", {})
-    means = [(name, _mean(computed.get(name, {}))) for name in run.metrics]
-    return Head(f"Run {run.pk}: {run.model} on {run.dataset.slug}", facts, means, pictures)
+    means = [(metric_title(name), _mean(run.summary.get("metrics", {}).get(name, {}))) for name in run.metrics]
+    return Head(f"Run {run.pk}: {run.model} on {run.dataset.slug}", facts, means, images)
 
 
-def _mean(computed: dict[str, float | None]) -> str:
-    mean, low, high = (computed.get(key) for key in ("mean", "low", "high"))
-    if mean is None:
-        return "nothing scored"
-    interval = "no interval" if low is None or high is None else f"95 % interval {low:.3f} to {high:.3f}"
-    return f"{mean:.3f}, {interval}, n = {computed.get('n')}"
-
-
-def _row(result: dict[str, Any], scores: dict[str, ScoreCell]) -> ResultRow:
-    fields = {name: result[source] for name, source in _SOURCES.items()}
-    if fields["texts_pruned_at"]:
-        fields["actual_output"] = None
-    return ResultRow(**{**fields, "tool_calls": fields["tool_calls"] or ()}, scores=scores)
+def _mean(numbers: dict[str, Any]) -> str:
+    if numbers.get("mean") is None:
+        return "No scored results"
+    low, high = numbers["low"], numbers["high"]
+    bounds = "no interval" if low is None or high is None else f"95% interval {interval(low, high)}"
+    return f"{score(numbers['mean'])}, {bounds}, n = {number(numbers.get('n'))}"
 
 
 def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
     """Result id → metric → its verdict."""
-    found: dict[int, dict[str, ScoreCell]] = {}
+    cells: dict[int, dict[str, ScoreCell]] = {}
     stored = Score.objects.filter(result__in=results).order_by("pk")
-    for result, metric, value, status, reason in stored.values_list("result", "metric", "value", "status", "reason"):
-        found.setdefault(result, {})[metric] = ScoreCell(value, status, reason)
-    return found
+    for result, metric, *verdict in stored.values_list("result", "metric", "value", "status", "reason"):
+        cells.setdefault(result, {})[metric] = ScoreCell(*verdict)
+    return cells
 
 
-def _portions(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Few large pieces instead of many small ones, which a web server would send one by one."""
-    gathered: list[bytes] = []
+def _joined(pieces: Iterator[bytes] | Iterator[str]) -> Iterator[bytes]:
+    """Few large pieces instead of many small ones, because a web server sends each piece separately."""
+    buffer: list[bytes] = []
     size = 0
     for piece in pieces:
-        gathered.append(piece)
-        size += len(piece)
-        if size >= 64 * 1024:
-            yield b"".join(gathered)
-            gathered, size = [], 0
-    if gathered:
-        yield b"".join(gathered)
+        data = piece.encode() if isinstance(piece, str) else piece
+        buffer.append(data)
+        size += len(data)
+        if size >= PIECE_BYTES:
+            yield b"".join(buffer)
+            buffer, size = [], 0
+    if buffer:
+        yield b"".join(buffer)
