@@ -38,25 +38,12 @@ _AGAINST = {
     "cost": ("cost", "Cost per 1,000 answers (USD)", "cheaper"),
     "latency": ("latency", "Median latency (s)", "faster"),
 }
-_DIFFICULTY = {
+DIFFICULTY = {
     "n_shapes": ("shapes", "number of shapes"),
     "tracking_steps": ("tracking", "tracking steps"),
     "inference_steps": ("inference", "inference steps"),
 }
 """Measure of difficulty → the name of its chart, and its words."""
-
-
-@dataclass(frozen=True, slots=True)
-class SurfaceCell:
-    """The mean score of a group at one number of shapes, and the address of the results behind it."""
-
-    n_shapes: int
-    group: str
-    mean: float
-    low: float
-    high: float
-    n: int
-    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +103,12 @@ def histogram(name: str, edges: Sequence[float], counts: Sequence[int], measure:
 
 
 def surface_heat_map(
-    cells: Sequence[SurfaceCell], measure: Measure, name: str = "surface", by: str = "task class"
+    cells: Sequence[Spec], measure: Measure, name: str = "surface", by: str = "task class"
 ) -> Chart | None:
-    """Mean score by number of shapes and by what ``group`` is; each cell links to its results."""
+    """Mean score by number of shapes and by what ``group`` is; each cell links to its results.
+
+    A cell has ``group``, ``n_shapes``, ``FIGURES``, and the ``url`` of the results behind it.
+    """
     if not cells:
         return None
     ramp = ["var(--ramp-low)", "var(--ramp-middle)", "var(--ramp-high)"]
@@ -133,7 +123,7 @@ def surface_heat_map(
         "Each cell is a mean. Select a cell to see its results.",
         by,
         cells,
-        height=32 * len({cell.group for cell in cells}),
+        height=32 * len({cell["group"] for cell in cells}),
         encoding={
             "x": {"field": "n_shapes", "type": "ordinal", "title": "Number of shapes", "axis": {"labelAngle": 0}},
             "y": category("group"),
@@ -148,12 +138,12 @@ def surface_heat_map(
 
 
 def surface_lines(
-    cells: Sequence[SurfaceCell], measure: Measure, name: str = "surface-lines", by: str = "task class"
+    cells: Sequence[Spec], measure: Measure, name: str = "surface-lines", by: str = "task class"
 ) -> Chart | None:
     """The same means as lines over the number of shapes, with bands for their intervals."""
-    if len({cell.n_shapes for cell in cells}) < 2:
+    if len({cell["n_shapes"] for cell in cells}) < 2:
         return None
-    groups = list(dict.fromkeys(cell.group for cell in cells))
+    groups = list(dict.fromkeys(cell["group"] for cell in cells))
     mean = {
         "y": score_of("mean", measure),
         "shape": category("group", groups),
@@ -276,16 +266,14 @@ def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
     return indexes
 
 
-def _surface(name: str, title: str, note: str, by: str, cells: Sequence[SurfaceCell], **parts: Any) -> Chart:
-    fields = ("group", "n_shapes", *FIGURES)
-    values = [{field: getattr(cell, field) for field in (*fields, "url")} for cell in cells]
+def _surface(name: str, title: str, note: str, by: str, cells: Sequence[Spec], **parts: Any) -> Chart:
     return Chart(
         name,
         title,
         note,
-        spec_of(values, **parts),
+        spec_of(cells, **parts),
         (sentence_case(by.partition(",")[0]), "Shapes", *_INTERVAL_COLUMNS),
-        tuple(tuple(row[field] for field in fields) for row in values),
+        tuple(tuple(cell[field] for field in ("group", "n_shapes", *FIGURES)) for cell in cells),
     )
 
 
@@ -294,7 +282,7 @@ def _difficulty_axis(field: str, title: str) -> Spec:
 
 
 def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
-    name, words = _DIFFICULTY[measure]
+    name, words = DIFFICULTY[measure]
     groups = [sentence_case(row["group"]) or "All task classes" for row in rows]
     x, y = _difficulty_axis("x", sentence_case(words)), quantity("share", "Mean score", scale={"domain": [0, 1]})
     encoding = {"x": x, "y": y, "color": series(groups)}

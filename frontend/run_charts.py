@@ -10,8 +10,7 @@ from django.urls import reverse
 from benchmarks.models import Run
 from benchmarks.presentation.labels import prompt_variant, sentence_case
 from frontend import charts
-from frontend.chart_parts import Chart, Level
-from frontend.charts import SurfaceCell
+from frontend.chart_parts import FIGURES, Chart, Level, Spec
 from frontend.view_models import MetricRow, metric_rows
 
 _LEVELS = {"difficulty": "difficulty", "group": "task class", "n_shapes": "number of shapes"}
@@ -59,7 +58,7 @@ def _existing(drawn: Iterable[Chart | None]) -> list[Chart]:
     return [chart for chart in drawn if chart is not None]
 
 
-def _surface_cells(run: Run, metric: str) -> list[SurfaceCell]:
+def _surface_cells(run: Run, metric: str) -> list[Spec]:
     """The scored cells of the surface by task class, then by number of shapes."""
     scored = (c for c in run.breakdown.get("surface", ()) if c["metric"] == metric and c["mean"] is not None)
     return [
@@ -68,7 +67,7 @@ def _surface_cells(run: Run, metric: str) -> list[SurfaceCell]:
     ]
 
 
-def _variant_cells(run: Run, metric: str) -> list[SurfaceCell]:
+def _variant_cells(run: Run, metric: str) -> list[Spec]:
     """All task classes of a run together, by number of shapes; the group is the prompt variant."""
     levels = {int(n_shapes): row.get(metric, {}) for n_shapes, row in run.breakdown.get("n_shapes", {}).items()}
     return [
@@ -78,10 +77,10 @@ def _variant_cells(run: Run, metric: str) -> list[SurfaceCell]:
     ]
 
 
-def _cell(run: Run, level: Level, name: str, n_shapes: int, **filters: str) -> SurfaceCell:
-    """``filters`` and the number of shapes select the results of the cell."""
-    url = f"{reverse('frontend:run', args=(run.pk,))}?{urlencode({**filters, 'n_shapes': n_shapes})}#results"
-    return SurfaceCell(n_shapes, name, level["mean"], level["low"], level["high"], level["n"], url)
+def _cell(run: Run, level: Level, name: str, **filters: str | int) -> Spec:
+    """``filters``, among them the number of shapes, select the results of the cell."""
+    url = f"{reverse('frontend:run', args=(run.pk,))}?{urlencode(filters)}#results"
+    return {"group": name, "n_shapes": filters["n_shapes"], **{figure: level[figure] for figure in FIGURES}, "url": url}
 
 
 def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:

@@ -66,19 +66,6 @@ class CallPair:
     malformed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRow:
-    """One request that was sent for a result. ``retried_at`` is set if it was sent to replace an error."""
-
-    number: int | None
-    waited_ms: float | None
-    duration_ms: float | None
-    error_kind: str
-    status: int | None
-    message: str
-    retried_at: datetime | None
-
-
 def excerpt(text: str, length: int = EXCERPT_LENGTH) -> Excerpt:
     return Excerpt(text[:length], max(0, len(text) - length))
 
@@ -151,17 +138,9 @@ def _written_call(name: Any, arguments: Any) -> str:
     return f"{name}({json.dumps(arguments, ensure_ascii=False, sort_keys=True)})"[:ARGUMENTS_LENGTH]
 
 
-def attempt_rows(attempts: Sequence[Mapping[str, Any]]) -> list[AttemptRow]:
-    """The first ``ATTEMPTS_SHOWN`` attempts."""
+def attempt_rows(attempts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The first ``ATTEMPTS_SHOWN`` requests of a result; ``retried_at`` is set if one was sent to replace an error."""
     return [
-        AttemptRow(
-            number=attempt.get("number"),
-            waited_ms=attempt.get("waited_ms"),
-            duration_ms=attempt.get("duration_ms"),
-            error_kind=attempt.get("error_kind") or "",
-            status=attempt.get("status"),
-            message=attempt.get("message") or "",
-            retried_at=datetime.fromisoformat(retried) if (retried := attempt.get("retried_at")) else None,
-        )
+        {**attempt, "retried_at": datetime.fromisoformat(retried) if (retried := attempt.get("retried_at")) else None}
         for attempt in attempts[:ATTEMPTS_SHOWN]
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -42,41 +41,20 @@ class MetricRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is. ``rate`` is results per second since its start, ``left`` the seconds left at that rate."""
+class RunRow:
+    """A run with its first metric and its progress, as lists and the status of a run show it.
 
-    total: int
-    done: int
-    errors: int
+    ``percent`` of its results are done, at ``rate`` results per second since its start; at that rate it has ``left``
+    seconds left. ``cost`` is model and judge together, US dollars.
+    """
+
+    run: Run
+    headline: MetricRow
     percent: int
     rate: float | None
     elapsed: float | None
     left: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    run: Run
-    headline: MetricRow
-    progress: Progress
     cost: float | None
-    """Model and judge together, US dollars; ``None`` if a price is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeCount:
-    outcome: str
-    count: int
-    percent: float
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The best models of one dataset, by the metric that its latest run put first."""
-
-    dataset: Any
-    metric: MetricRow
-    rows: tuple[RunRow, ...]
 
 
 def metric_row(
@@ -115,12 +93,17 @@ def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
     return numbers.get("average")
 
 
-def run_row(run: Run, now: datetime | None = None) -> RunRow:
+def run_row(run: Run) -> RunRow:
     first = run.metrics[0]
+    elapsed = ((run.completed_at or timezone.now()) - run.started_at).total_seconds() if run.started_at else None
+    rate = run.done / elapsed if elapsed and run.done else None
     return RunRow(
         run=run,
         headline=metric_row(first, run.summary.get("metrics", {}).get(first)),
-        progress=progress(run, now or timezone.now()),
+        percent=100 * run.done // run.total if run.total else 0,
+        rate=rate,
+        elapsed=elapsed,
+        left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
         cost=total_cost(run),
     )
 
@@ -138,29 +121,11 @@ def total_cost(run: Run) -> float | None:
     return run.cost_usd + run.judge_cost_usd
 
 
-def progress(run: Run, now: datetime) -> Progress:
-    elapsed = ((run.completed_at or now) - run.started_at).total_seconds() if run.started_at else None
-    rate = run.done / elapsed if elapsed and run.done else None
-    return Progress(
-        total=run.total,
-        done=run.done,
-        errors=run.errors,
-        percent=100 * run.done // run.total if run.total else 0,
-        rate=rate,
-        elapsed=elapsed,
-        left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
-    )
-
-
-def outcome_counts(run: Run) -> list[OutcomeCount]:
-    """Outcomes that occur, in their fixed order, with their shares of all results that have one."""
+def outcome_counts(run: Run) -> list[tuple[str, int, float]]:
+    """Outcomes that occur, in their fixed order, each with its count and its share of all outcomes."""
     counts = run.summary.get("outcomes", {})
     total = sum(counts.values())
-    return [
-        OutcomeCount(outcome, counts[outcome], 100 * counts[outcome] / total)
-        for outcome in Outcome.values
-        if counts.get(outcome)
-    ]
+    return [(outcome, counts[outcome], counts[outcome] / total) for outcome in Outcome.values if counts.get(outcome)]
 
 
 def error_counts(run: Run) -> list[tuple[str, int]]:
@@ -180,8 +145,11 @@ def settings_of(run: Run) -> list[tuple[str, object]]:
     ]
 
 
-def standings(runs: Iterable[Run], models: int = 3) -> list[Standing]:
-    """The best models of each dataset among ``runs`` (newest first): the latest full run of each model counts."""
+def standings(runs: Iterable[Run], models: int = 3) -> list[list[RunRow]]:
+    """The best models of each dataset among ``runs`` (newest first), by the metric that its latest run put first.
+
+    The latest full run of each model counts.
+    """
     by_dataset: dict[int, dict[str, Run]] = {}
     for run in runs:
         if run.limit is None:
@@ -192,6 +160,5 @@ def standings(runs: Iterable[Run], models: int = 3) -> list[Standing]:
         rows = [(row.headline.mean, row) for row in run_rows(latest.values()) if row.headline.name == metric]
         ranked = sorted(((mean, row) for mean, row in rows if mean is not None), key=lambda pair: -pair[0])
         if ranked:
-            top = tuple(row for _, row in ranked[:models])
-            standings.append(Standing(top[0].run.dataset, metric_row(metric), top))
+            standings.append([row for _, row in ranked[:models]])
     return standings

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Run, RunStatus, Task
-from benchmarks.presentation.actions import allowed_actions, done_sentence
+from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
@@ -69,6 +69,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
     filters = params.result_filters(request.GET)
     results = paged(request, lambda after, before: result_page(run, filters, after, before))
+    actions = allowed_actions(run) if may_launch(request.user) else {}
     drawn_metrics = [row for row in metric_rows(run) if row.mean is not None]
     chosen = params.text(request.GET, "charts")
     drawn_metric = next((row.name for row in drawn_metrics if row.name == chosen), run.metrics[0])
@@ -94,7 +95,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "outcomes_known": [*Outcome.choices, ("pending", RESULT_STATE["pending"])],
         "difficulties": Task.Difficulty.choices,
         "comparable_runs": reads.comparable_runs(run) if run.status in COMPLETED else [],
-        "actions": allowed_actions(run) if may_launch(request.user) else {},
+        "actions": actions,
+        "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name != "budget"],
+        "delete_question": delete_question(pk, run.total),
         "judge_trust": judge_trust(run, latest_by_metric(run.judge_model), examinable_metrics()),
         "may_launch": may_launch(request.user),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -16,33 +15,10 @@ from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_as_asked
 from benchmarks.statistics.sentences import threshold_sentence
-from frontend.charts import threshold_charts
+from frontend.charts import DIFFICULTY, threshold_charts
 from frontend.forms import LaunchForm
-from frontend.view_models import MetricRow, metric_row
+from frontend.view_models import metric_row
 from frontend.views.shared import drawn, placed, require_launch, run_or_404
-
-UNITS = {"n_shapes": "shapes", "tracking_steps": "tracking steps", "inference_steps": "inference steps"}
-
-
-@dataclass(frozen=True, slots=True)
-class ThresholdRow:
-    """The threshold of one series, in words."""
-
-    group: str
-    unit: str
-    guess: float
-    words: str
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """How consistent one metric is across repeats. ``rows`` are (label, share with its interval)."""
-
-    metric: MetricRow
-    rows: tuple[tuple[str, Mapping[str, Any]], ...]
-    alpha: float | None
-    judge: Mapping[str, Any] | None
 
 
 def report_of(run: Run) -> dict[str, Any]:
@@ -51,8 +27,7 @@ def report_of(run: Run) -> dict[str, Any]:
     return {
         "chance": [(metric_row(name), numbers) for name, numbers in summary.get("chance", {}).items()],
         "thresholds": [
-            ThresholdRow(row["group"], UNITS[row["measure"]], row["guess"], threshold_words(row), row["n"])
-            for row in thresholds
+            {**row, "measure": DIFFICULTY[row["measure"]][1], "words": threshold_words(row)} for row in thresholds
         ],
         "threshold_charts": placed(threshold_charts(thresholds), "threshold-chart", run.pk),
         "reliability": [_reliability(name, numbers) for name, numbers in summary.get("reliability", {}).items()],
@@ -87,7 +62,8 @@ def sized(form: LaunchForm, sent: QueryDict) -> dict[str, Any]:
         return {"size_given": given, "size_errors": form.problems(error)}
 
 
-def _reliability(name: str, numbers: Mapping[str, Any]) -> Reliability:
+def _reliability(name: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The consistency of one metric across repeats; ``rows`` are (label, share with its interval)."""
     passing = (
         ("At least 1 of {0} repeats correct (pass@{0})", numbers["pass_at"]),
         ("All {0} repeats correct (pass^{0})", numbers["pass_hat"]),
@@ -97,4 +73,4 @@ def _reliability(name: str, numbers: Mapping[str, Any]) -> Reliability:
         ("Tasks with differing repeats", numbers["flipped"]),
         ("Agreement between two repeats", numbers["agreement"]),
     ]
-    return Reliability(metric_row(name), tuple(rows), numbers["alpha"], numbers.get("judge"))
+    return {"metric": metric_row(name), "rows": rows, "alpha": numbers["alpha"], "judge": numbers.get("judge")}
