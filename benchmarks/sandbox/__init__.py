@@ -1,1 +1,1 @@
-"""Running untrusted Python against tests, cut off from everything else. Knows no Django, no database, no settings."""
+"""Run untrusted Python code against tests, isolated from everything else. Knows no Django, database or settings."""

@@ -1,15 +1,14 @@
-"""Runs inside the sandbox as its first process: starts a child for the untrusted code, watches it, reports on it.
+"""The first process inside the sandbox: start a child for the untrusted code, enforce limits, report the verdict.
 
-Not imported by the project: its text is handed to an isolated interpreter that has the standard library alone. It reads
-one JSON object from standard input and writes one to standard output, which the child does not have. Being process 1
-of its own process namespace, it cannot be killed from inside, and everything ends with it.
+The project does not import this file. Its text is passed to an isolated interpreter that has only the standard
+library. It reads one JSON object from standard input and writes one to standard output, which the child does not have.
+As process 1 of its own process namespace it cannot be killed from inside, and everything ends when it ends.
 
-The verdict is the child's, given in a set order: it gets the code, says that it has run; gets the tests, says that they
-have run; only then gets a random token, and its verdict counts only together with that token. Code that prints, exits,
-raises or writes into every file it finds therefore proves nothing. Before the token is sent, no thread and no process
-but the child's own may be left, so that none can take the token first. What remains possible is code that reaches into
-the frames of the harness in its own process and changes the list of failures there: in one process that cannot be
-ruled out.
+The child gives the verdict in a fixed order: it receives the code and reports that it ran; receives the tests and
+reports that they ran; only then receives a random token. A verdict counts only together with the token, so code that
+prints, exits, raises or writes into every open file proves nothing. Before the token is sent, the child must be alone:
+no other thread or process may remain that could read the token first. Code that reaches into the frames of the harness
+in its own process and changes the list of failures cannot be ruled out within one process.
 """
 
 from __future__ import annotations
@@ -35,21 +34,23 @@ PR_SET_DUMPABLE = 4
 
 
 class EndedError(Exception):
-    """The child closed its pipe, or wrote what is no frame."""
+    """The child closed its pipe or wrote an invalid frame."""
 
 
 class StoppedError(Exception):
-    """A limit was reached; the text says which."""
+    """A limit was exceeded; the message says which."""
 
 
 def main() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no process inside may read or trace this one
+    # Not dumpable: no process inside can read the memory of this one, which will hold the token, or trace it.
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     to_child, from_child, output = os.pipe(), os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
         become_child(to_child[0], from_child[1], output[1])
-    for used_by_child in (to_child[0], from_child[1], output[1]):
-        os.close(used_by_child)
+    # Without these copies, the pipes close when the child and all its descendants have ended.
+    for child_end in (to_child[0], from_child[1], output[1]):
+        os.close(child_end)
     job = json.load(sys.stdin)
     watch = Watch(child, from_child[0], output[0], job["limits"])
     report = run_job(job, to_child[1], watch)
@@ -60,6 +61,7 @@ def main() -> None:
 
 
 def run_job(job: dict[str, Any], to_child: int, watch: Watch) -> dict[str, Any]:
+    """Exchange frames with the child in the order above, and return its verdict or why there is none."""
     token = os.urandom(16).hex()
     try:
         send(to_child, {"limits": job["limits"], "code": job["code"]})
@@ -68,13 +70,13 @@ def run_job(job: dict[str, Any], to_child: int, watch: Watch) -> dict[str, Any]:
             return {"outcome": "not_loaded", "reason": str(loaded["error"])[:500]}
         send(to_child, {"tests": job["tests"]})
         watch.receive()
-        company = watch.company_of_child()
-        if company:
-            return {"outcome": "interference", "reason": company}
+        # The token must not be sent earlier: whatever runs beside the child could read it and forge a verdict.
+        if remaining := watch.remaining_beside_child():
+            return {"outcome": "interference", "reason": f"{remaining} still running after the tests"}
         send(to_child, {"token": token})
         verdict = watch.receive()
         if verdict.get("token") != token:
-            return {"outcome": "interference", "reason": "the verdict did not come from the tests"}
+            return {"outcome": "interference", "reason": "the verdict does not come from the tests"}
         failures = [str(failure)[:300] for failure in verdict["failures"][:MAX_FAILURES]]
         return {"outcome": "tested", "checks": int(verdict["checks"]), "failures": failures}
     except StoppedError as stop:
@@ -84,9 +86,9 @@ def run_job(job: dict[str, Any], to_child: int, watch: Watch) -> dict[str, Any]:
 
 
 class Watch:
-    """Waits for the child's frames while holding it, and all it starts, to the limits."""
+    """Receives the child's frames while enforcing the limits on it and on everything it starts."""
 
-    def __init__(self, child: int, frames: int, output: int, limits: dict[str, float]) -> None:
+    def __init__(self, child: int, frames: int, output: int, limits: dict[str, Any]) -> None:
         self.child, self.frames, self.output, self.limits = child, frames, output, limits
         self.started = time.monotonic()
         self.kept = b""
@@ -97,8 +99,7 @@ class Watch:
     def receive(self) -> dict[str, Any]:
         """The child's next frame. Raises ``EndedError`` and ``StoppedError``."""
         while True:
-            frame = self.next_frame()
-            if frame is not None:
+            if (frame := self.next_frame()) is not None:
                 return frame
             if self.frames not in self.open_pipes:
                 raise EndedError
@@ -108,6 +109,7 @@ class Watch:
                 self.read(pipe)
 
     def next_frame(self) -> dict[str, Any] | None:
+        """A frame that is complete already, or ``None``. Raises ``EndedError`` for anything that is not a frame."""
         line, newline, rest = self.pending.partition(b"\n")
         if not newline:
             if len(self.pending) > MAX_FRAME:
@@ -133,36 +135,40 @@ class Watch:
             self.kept = (self.kept + data)[:KEPT_OUTPUT]
 
     def check_limits(self) -> None:
-        if time.monotonic() - self.started > self.limits["wall_s"]:
-            raise StoppedError(f"it took longer than {self.limits['wall_s']:g} s")
-        if self.written > self.limits["output_bytes"]:
-            raise StoppedError(f"it wrote more than {self.limits['output_bytes']:,} bytes")
-        others = self.others()
-        if len(others) > self.limits["processes"]:
-            raise StoppedError(f"it started more than {self.limits['processes']} processes")
-        if sum(map(resident_bytes, others)) > self.limits["memory_bytes"]:
-            raise StoppedError(f"it took more than {self.limits['memory_bytes'] // (1 << 20):g} MB of memory")
+        limits, others = self.limits, other_processes()
+        for name, exceeded in (
+            (f"time limit of {limits['wall_s']:g} s", time.monotonic() - self.started > limits["wall_s"]),
+            (f"output limit of {limits['output_bytes']:,} bytes", self.written > limits["output_bytes"]),
+            (f"limit of {limits['processes']} processes", len(others) > limits["processes"]),
+            (
+                # The kernel limits each process; the sum is known only here.
+                f"memory limit of {limits['memory_mb']} MB",
+                sum(map(resident_bytes, others)) > limits["memory_mb"] << 20,
+            ),
+        ):
+            if exceeded:
+                raise StoppedError(f"{name} exceeded")
 
-    def others(self) -> list[int]:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
-
-    def company_of_child(self) -> str:
-        """What runs beside the child's one thread, or nothing."""
+    def remaining_beside_child(self) -> str:
+        """``processes`` or ``threads`` if any run beside the single thread of the child; empty otherwise."""
+        # Orphans of the child become children of process 1. Ended ones still occupy /proc until they are reaped.
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
-        if self.others() != [self.child]:
-            return "processes were left running after the tests"
-        if len(os.listdir(f"/proc/{self.child}/task")) != 1:
-            return "threads were left running after the tests"
-        return ""
+        if other_processes() != [self.child]:
+            return "processes"
+        return "threads" if len(os.listdir(f"/proc/{self.child}/task")) != 1 else ""
+
+
+def other_processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
 
 
 def how_it_ended(child: int) -> str:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        return "it took more processor time than allowed" if name == "SIGXCPU" else f"it was ended by {name}"
-    return f"it left with code {os.WEXITSTATUS(status)} before its tests were done"
+        return "CPU time limit exceeded" if name == "SIGXCPU" else f"ended by {name}"
+    return f"exited with code {os.WEXITSTATUS(status)} before the tests finished"
 
 
 def resident_bytes(process: int) -> int:
@@ -180,13 +186,10 @@ def send(pipe: int, frame: dict[str, Any]) -> None:
 
 
 def become_child(commands: int, frames: int, output: int) -> None:
-    """Run the code and the tests in this process, and leave it. Never returns."""
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.dup2(commands, 3)
-    os.dup2(frames, 4)
+    """Run the code and the tests in this process, then exit. Never returns."""
+    # Only these descriptors remain. The harness's own standard output, which carries the report, is not among them.
+    for number, source in enumerate((os.open(os.devnull, os.O_RDONLY), output, output, commands, frames)):
+        os.dup2(source, number)
     os.closerange(5, 1024)
     orders = os.fdopen(3, "rb")
     run_child(orders.readline, lambda frame: send(4, frame))
@@ -194,6 +197,7 @@ def become_child(commands: int, frames: int, output: int) -> None:
 
 
 def run_child(next_order: Callable[[], bytes], answer: Callable[[dict[str, Any]], None]) -> None:
+    """The child's side of the exchange: code, tests, token."""
     first = json.loads(next_order())
     set_limits(first["limits"])
     module = types.ModuleType("answer")
@@ -205,6 +209,7 @@ def run_child(next_order: Callable[[], bytes], answer: Callable[[dict[str, Any]]
         return
     checks, failures = run_tests(json.loads(next_order())["tests"], module.__dict__)
     answer({"done": True})
+    # From here on the token is in this process. Timers and trace functions of the code could still run in its thread.
     signal.setitimer(signal.ITIMER_REAL, 0)
     sys.settrace(None)
     sys.setprofile(None)
@@ -214,34 +219,36 @@ def run_child(next_order: Callable[[], bytes], answer: Callable[[dict[str, Any]]
 
 def set_limits(limits: dict[str, Any]) -> None:
     for kind, value in (
-        (resource.RLIMIT_AS, int(limits["memory_bytes"])),
-        (resource.RLIMIT_NPROC, int(limits["processes"]) + 1),
-        (resource.RLIMIT_FSIZE, int(limits["file_bytes"])),
+        (resource.RLIMIT_AS, limits["memory_mb"] << 20),
+        (resource.RLIMIT_NPROC, limits["processes"] + 1),
+        (resource.RLIMIT_FSIZE, limits["temporary_mb"] << 20),
         (resource.RLIMIT_NOFILE, 64),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(kind, (value, value))
-    cpu_s = int(limits["cpu_s"])
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))  # a second apart: SIGXCPU first, which names the cause
+    cpu_s = limits["cpu_s"]
+    # The soft limit comes a second earlier, because its SIGXCPU names the cause and the hard limit's SIGKILL does not.
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
 
 
 def run_code(code: str, namespace: dict[str, Any]) -> str:
-    """Run the answer's code; what went wrong, or nothing."""
+    """Run the code of the answer. Returns the error in one line, empty if there is none."""
     try:
-        exec(compile(code, "answer.py", "exec", dont_inherit=True), namespace)  # noqa: S102 - running it is the purpose
+        exec(compile(code, "answer.py", "exec", dont_inherit=True), namespace)  # noqa: S102 - this is the purpose
     except BaseException as error:
         return described(error, "answer.py")
     return ""
 
 
 def run_tests(tests: str, namespace: dict[str, Any]) -> tuple[int, list[str]]:
-    """Run top-level statements one by one and then the ``test_*`` functions.
+    """Run the top-level statements one by one and then the ``test_*`` functions. Returns checks and failures.
 
-    Every ``assert`` statement and every function is one check. A failed check does not stop the others; any other
-    statement that fails does, because those after it may need it.
+    Every ``assert`` statement and every function is one check. A failed check does not stop the others. Any other
+    statement that fails does, because later statements may depend on it.
     """
-    checks, failures = 0, list[str]()
-    functions = list[str]()
+    checks = 0
+    failures: list[str] = []
+    functions: list[str] = []
     for statement in ast.parse(tests, "tests.py").body:
         is_check = isinstance(statement, ast.Assert)
         checks += is_check
@@ -262,14 +269,14 @@ def run_tests(tests: str, namespace: dict[str, Any]) -> tuple[int, list[str]]:
 
 def problem_in(code: types.CodeType, namespace: dict[str, Any]) -> str:
     try:
-        exec(code, namespace)  # noqa: S102 - running it is the purpose
+        exec(code, namespace)  # noqa: S102 - this is the purpose
     except BaseException as error:
         return described(error, "tests.py")
     return ""
 
 
 def described(error: BaseException, file: str) -> str:
-    """The error in one line, with the line of ``file`` it came from."""
+    """The error in one line, with the line of ``file`` that raised it."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:
@@ -278,7 +285,7 @@ def described(error: BaseException, file: str) -> str:
     try:
         text = str(error)
     except BaseException:
-        text = "(its text cannot be shown)"
+        text = "(message not available)"
     where = f" ({file} line {line})" if line else ""
     return f"{type(error).__name__}: {text[:200]}{where}" if text else f"{type(error).__name__}{where}"
 

@@ -1,11 +1,11 @@
 """A sandbox for Python code: bubblewrap around the harness.
 
-Inside there is no network, no environment, no file of this machine but the interpreter and the system's libraries, all
-read-only, and one small temporary directory in memory. Limits hold for processor time, memory, processes, output and
-wall time, and the end of the first process inside is the end of all of them. A worker that runs as root starts it as
-``nobody``: bubblewrap's root without capabilities could still write to ``/proc/sys``.
+Inside there is no network, no environment variable, and no file of this machine except the interpreter and the system
+libraries, all read-only, and a small temporary directory in memory. Limits apply to CPU time, memory, processes, output
+and wall time. When the first process inside ends, all processes end. A worker that runs as root starts the sandbox as
+``nobody``, because even without capabilities, root could write to ``/proc/sys``.
 
-Memory is limited for each process by the kernel, and for all together by the harness, which looks every 20 ms.
+The kernel limits the memory of each process; the harness limits the total, which it checks every 20 ms.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 GRACE_S = 5.0
-"""For starting the sandbox and ending it, on top of the wall time of the code."""
+"""Time for starting and ending the sandbox, added to the wall time of the code."""
 NOBODY = 65534
 MAX_JOB = 5_000_000
 """Characters of code and tests together."""
@@ -31,11 +30,13 @@ Outcome = Literal["tested", "not_loaded", "stopped", "ended", "interference"]
 
 
 class SandboxError(Exception):
-    """The sandbox itself could not do its work: nothing is known about the code."""
+    """The sandbox itself failed, so nothing is known about the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """Of one run; ``memory_mb`` is for all processes together and for each, ``temporary_mb`` also for one file."""
+
     wall_s: float = 10.0
     cpu_s: int = 10
     memory_mb: int = 512
@@ -43,20 +44,10 @@ class Limits:
     output_bytes: int = 100_000
     temporary_mb: int = 32
 
-    def as_job(self) -> dict[str, Any]:
-        return {
-            "wall_s": self.wall_s,
-            "cpu_s": self.cpu_s,
-            "memory_bytes": self.memory_mb << 20,
-            "processes": self.processes,
-            "output_bytes": self.output_bytes,
-            "file_bytes": self.temporary_mb << 20,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How one piece of code did. ``failures`` are one line each; ``output`` is what it printed, cut short."""
+    """The outcome of one piece of code. ``failures`` are one line each; ``output`` is what it printed, cut."""
 
     outcome: Outcome
     reason: str = ""
@@ -75,57 +66,54 @@ class Sandbox:
     limits: Limits = field(default_factory=Limits)
 
     def refusal(self) -> str | None:
-        """Why this machine cannot isolate code, found by trying once a process, or ``None``."""
+        """Why this machine cannot isolate code, or ``None``. Determined once per process by a trial."""
         return _working_interpreter()[1]
 
     def run(self, code: str, tests: str) -> Report:
-        """Run ``code``, then ``tests`` in its namespace. Blocks up to the wall time and ``GRACE_S``.
+        """Run ``code``, then ``tests`` in its namespace. Blocks for up to the wall time and ``GRACE_S``.
 
-        Raises ``SandboxError`` where the sandbox did not start or did not report.
+        Raises ``SandboxError`` if the sandbox does not start or does not report.
         """
         interpreter, refusal = _working_interpreter()
         if interpreter is None:
-            raise SandboxError(refusal or "this machine cannot isolate code")
+            raise SandboxError(refusal or "code cannot be isolated on this machine")
         if len(code) + len(tests) > MAX_JOB:
-            raise SandboxError(f"the code and its tests have more than {MAX_JOB:,} characters")
+            raise SandboxError(f"code and tests have more than {MAX_JOB:,} characters")
         return _run(interpreter, code, tests, self.limits)
 
 
 def _run(interpreter: str, code: str, tests: str, limits: Limits) -> Report:
-    job = json.dumps({"code": code, "tests": tests, "limits": limits.as_job()})
+    job = json.dumps({"code": code, "tests": tests, "limits": asdict(limits)})
     harness = Path(__file__).with_name("harness.py").read_text()
     command = [*_bubblewrap(interpreter, limits), interpreter, "-I", "-S", "-B", "-c", harness]
-    drop: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    account: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=job.encode(),
             capture_output=True,
             timeout=limits.wall_s + GRACE_S,
-            env={"LANG": "C.UTF-8"},  # bubblewrap's own environment can be read inside, so it holds nothing either
+            # Code inside can read the environment of bubblewrap itself, so it contains nothing either.
+            env={"LANG": "C.UTF-8"},
             cwd="/",
             start_new_session=True,
             check=False,
-            **drop,
+            **account,
         )
     except subprocess.TimeoutExpired:
         raise SandboxError(f"the sandbox did not end within {limits.wall_s + GRACE_S:g} s and was killed") from None
     except OSError as error:
-        raise SandboxError(f"bubblewrap could not be started: {error}") from None
-    return _read_report(done)
-
-
-def _read_report(done: subprocess.CompletedProcess[bytes]) -> Report:
+        raise SandboxError(f"bubblewrap cannot be started: {error}") from None
     try:
-        report = json.loads(done.stdout)
+        report = json.loads(process.stdout)
         return Report(**{**report, "failures": tuple(report.get("failures", ()))})
     except (ValueError, TypeError, RecursionError):
-        said = done.stderr.decode("utf-8", "replace").strip()[-300:]
-        raise SandboxError(f"the sandbox ended with code {done.returncode} and no report: {said or 'silent'}") from None
+        output = process.stderr.decode("utf-8", "replace").strip()[-300:] or "no output"
+        raise SandboxError(f"the sandbox ended with code {process.returncode} and no report: {output}") from None
 
 
 def _bubblewrap(interpreter: str, limits: Limits) -> list[str]:
-    """The command in front of the interpreter."""
+    """The command before the interpreter."""
     return [
         shutil.which("bwrap") or "bwrap",
         *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(NOBODY), "--gid", str(NOBODY)),
@@ -152,11 +140,15 @@ def _system_files(interpreter: str) -> list[str]:
 
 @cache
 def _working_interpreter() -> tuple[str | None, str | None]:
-    """The first interpreter of our version that works inside, or ``None`` and the reason. Tried once a process."""
+    """The first interpreter of this version that works inside, or ``None`` and the reason. Tried once per process."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return None, "bubblewrap is not installed: install the package “bubblewrap” (Debian, Ubuntu, Fedora, Alpine)"
-    reason = "no interpreter was found"
-    for interpreter in _interpreters():
+    # A worker that runs as root may use an interpreter in root's home, which ``nobody`` cannot read.
+    system = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    reason = ""
+    for interpreter in (os.path.realpath(sys.executable), system):
+        if not os.path.exists(interpreter):
+            continue
         try:
             report = _run(interpreter, "x = 1", "assert x == 1", Limits())
         except SandboxError as error:
@@ -164,12 +156,5 @@ def _working_interpreter() -> tuple[str | None, str | None]:
             continue
         if report.passed:
             return interpreter, None
-        reason = f"bubblewrap started but a trial did not pass: {report.reason or report.failures}"
+        reason = f"bubblewrap started but a trial failed: {report.reason or report.failures}"
     return None, reason
-
-
-def _interpreters() -> Sequence[str]:
-    """Ours, and the system's of the same version for a worker that runs as root with an interpreter in root's home."""
-    ours = os.path.realpath(sys.executable)
-    systems = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
-    return [ours, systems] if os.path.exists(systems) else [ours]

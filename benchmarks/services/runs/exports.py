@@ -124,8 +124,8 @@ def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
     """Result id → metric → its verdict."""
     cells: dict[int, dict[str, ScoreCell]] = {}
     stored = Score.objects.filter(result__in=results).order_by("pk")
-    for result, metric, *verdict in stored.values_list("result", "metric", "value", "status", "reason"):
-        cells.setdefault(result, {})[metric] = ScoreCell(*verdict)
+    for result, metric, value, status, reason in stored.values_list("result", "metric", "value", "status", "reason"):
+        cells.setdefault(result, {})[metric] = ScoreCell(value, status, reason)
     return cells
 
 
