@@ -1,7 +1,10 @@
+"""Charts: specs, drawing, the colors of both themes, and the places of names."""
+
 from __future__ import annotations
 
 import json
 import re
+from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,9 +15,12 @@ from hypothesis import strategies as st
 from frontend import charts, drawing
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
+from frontend.label_places import CHARACTER, HEIGHT, LINE, LONGEST, PLACES, WIDTH, label_places, share_of
 
 SCORE = Measure("exact_match", "Exact match")
+THEMES: tuple[drawing.Theme, ...] = ("light", "dark")
 POINTS = st.tuples(st.integers(0, 8), st.integers(0, 8))
+SPOTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(1, 60)), min_size=1, max_size=20)
 CELLS = [
     {
         **{"group": group, "n_shapes": n, "mean": 0.9 - n / 20, "low": 0.5 - n / 20, "high": 0.95, "n": 20},
@@ -28,14 +34,22 @@ CONTENDERS = [
     Contender("a/small", 0.7, 0.62, 0.77, 100, cost=0.3, latency=200.0),
     Contender("b/dear", 0.65, 0.58, 0.72, 100, cost=5.0, latency=None),
 ]
+CURVE = {"measure": "n_shapes", "group": "count", "status": "fitted", "threshold": 4.0, "slope": 1.0, "lapse": 0.0}
+LEVELS = [{"difficulty": n, "mean": 0.5, "n": 3} for n in (3, 4, 5)]
+
+TEXT = ("--ink", "--ink-soft", "--accent", "--wrong")
+MARKS = (
+    *("--correct", "--wrong", "--unparsable", "--truncated", "--refused", "--provider-error", "--judge-error"),
+    *(f"--series-{number}" for number in range(1, 7)),
+)
 
 
-def all_charts() -> list[Chart | None]:
+def every_chart() -> list[Chart]:
     levels = {
         "easy": {"mean": 0.9, "low": 0.8, "high": 1.0, "n": 10},
         "hard": {"mean": 0.2, "low": 0, "high": 0.4, "n": 9},
     }
-    return [
+    drawn = [
         charts.by_level("difficulty", "By difficulty", "Difficulty", levels, SCORE),
         charts.histogram("spread", [0, 0.5, 1], [3, 4], SCORE),
         charts.surface_heat_map(CELLS, SCORE),
@@ -44,25 +58,25 @@ def all_charts() -> list[Chart | None]:
         charts.quality_against("cost", CONTENDERS, SCORE),
         charts.quality_against("latency", CONTENDERS, SCORE),
         charts.deltas([("b", -0.1, -0.2, 0.0, 50), ("c", 0.05, -0.01, 0.11, 48)], "a", SCORE),
+        *charts.threshold_charts([{**CURVE, "guess": 0.0, "levels": LEVELS}]),
     ]
+    existing = [chart for chart in drawn if chart is not None]
+    assert len(existing) == 9
+    return existing
 
 
-@pytest.mark.parametrize("chart", all_charts(), ids=lambda chart: chart.name)
-def test_every_chart_is_drawn_with_its_title_and_has_a_table(chart: Chart) -> None:
-    svg = drawing.svg(chart)
-    assert svg.startswith("<svg")
-    assert chart.title in re.sub(r"<[^>]+>", "", svg)
-    assert chart.note
-    assert chart.rows
-    assert all(len(row) == len(chart.columns) for row in chart.rows)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("chart", all_charts(), ids=lambda chart: chart.name)
-def test_every_colour_of_a_chart_is_a_token_of_the_page(chart: Chart, theme: drawing.Theme) -> None:
-    written = {key: value for key, value in chart.spec.items() if key != "data"}
-    assert not re.search(r'"#[0-9a-f]{3,8}"|"rgb\(', json.dumps(written))
-    assert "var(--" not in json.dumps(drawing.resolved(chart.spec, theme))
+def test_every_chart_is_drawn_with_its_title_a_table_and_colors_of_the_page() -> None:
+    for chart in every_chart():
+        svg = drawing.svg(chart)
+        assert svg.startswith("<svg"), chart.name
+        assert chart.title in re.sub(r"<[^>]+>", "", svg)
+        assert chart.note, chart.name
+        assert chart.rows, chart.name
+        assert all(len(row) == len(chart.columns) for row in chart.rows), chart.name
+        written = {key: value for key, value in chart.spec.items() if key != "data"}
+        assert not re.search(r'"#[0-9a-f]{3,8}"|"rgb\(', json.dumps(written)), chart.name
+        for theme in THEMES:
+            assert "var(--" not in json.dumps(drawing.resolved(chart.spec, theme)), chart.name
 
 
 @given(st.lists(POINTS, min_size=1, max_size=12))
@@ -89,9 +103,10 @@ def test_there_is_no_chart_without_numbers() -> None:
     assert charts.surface_heat_map([], SCORE) is None
     assert charts.quality_against("cost", CONTENDERS[:1], SCORE) is None
     assert charts.deltas([], "a", SCORE) is None
+    assert charts.threshold_charts([{**CURVE, "status": "flat"}]) == []
 
 
-def test_each_cell_of_the_surface_leads_to_its_results() -> None:
+def test_each_cell_of_the_surface_links_to_its_results() -> None:
     chart = charts.surface_heat_map(CELLS, SCORE)
     assert chart is not None
     assert [row["url"] for row in chart.spec["data"]["values"]] == [cell["url"] for cell in CELLS]
@@ -105,29 +120,81 @@ def test_a_measurement_without_bounds_has_no_axis_from_0_to_1() -> None:
     assert "interval" not in chart.note
 
 
-def test_a_png_is_a_png() -> None:
-    chart = all_charts()[1]
-    assert chart is not None
-    assert drawing.png(chart, "dark").startswith(b"\x89PNG")
+def test_hostile_labels_stay_text_and_never_end_the_process() -> None:
+    script = "</text><script>alert(1)</script>"
+    codes = (0x00, 0x08, 0x0B, 0x1B, 0x85, 0x202E, 0x2028, 0xFFFE, 0xFFFF, 0x1FFFF)
+    for label in (script, *(f"a{chr(code)}b" for code in codes)):
+        chart = charts.ranking([Contender(label, 0.5, 0.4, 0.6, 3, None, None)], SCORE)
+        assert chart is not None
+        svg = drawing.svg(chart)
+        assert "<script" not in svg
+        assert ElementTree.fromstring(svg).tag.endswith("svg"), ascii(label)  # our own drawing, of no hostile XML
+        assert drawing.png(chart, "dark").startswith(b"\x89PNG"), ascii(label)
 
 
-def test_a_hostile_label_stays_text_in_a_drawn_chart() -> None:
-    label = "</text><script>alert(1)</script>"
-    chart = charts.ranking([Contender(label, 0.5, 0.4, 0.6, 3, None, None)], SCORE)
-    assert chart is not None
-    assert "<script" not in drawing.svg(chart)
-
-
-@pytest.mark.parametrize("code", [0x00, 0x08, 0x0B, 0x1B, 0x85, 0x202E, 0x2028, 0xFFFE, 0xFFFF, 0x1FFFF])
-def test_a_character_that_xml_does_not_know_does_not_end_the_process(code: int) -> None:
-    chart = charts.ranking([Contender(f"a{chr(code)}b", 0.5, 0.4, 0.6, 3, None, None)], SCORE)
-    assert chart is not None
-    assert ElementTree.fromstring(drawing.svg(chart)).tag.endswith("svg")  # our own drawing, of no hostile XML
-    assert drawing.png(chart).startswith(b"\x89PNG")
-
-
-def test_the_drawing_script_is_built_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chart_script_is_built_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
     monkeypatch.setattr(drawing, "_built_bundle", lambda: built.append("") or "draw();")
     assert drawing.bundle(tmp_path) == drawing.bundle(tmp_path)
     assert len(built) == 1
+
+
+def luminance(color: str) -> float:
+    channels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast as WCAG 2.1 measures it."""
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_and_marks_have_enough_contrast_in_both_themes() -> None:
+    pairs = [(name, ground, 4.5) for name in TEXT for ground in ("--paper", "--surface")]
+    pairs += [(name, ground, 3) for name in MARKS for ground in ("--paper", "--surface")]
+    for theme in THEMES:
+        colors = drawing.tokens(theme)
+        for name, ground, least in (*pairs, ("--accent-ink", "--accent", 4.5)):
+            assert contrast(colors[name], colors[ground]) >= least, (theme, name, ground)
+
+
+def box(label: str, point: tuple[float, float], name: str) -> tuple[float, float, float, float]:
+    place = PLACES[name]
+    width = min(LONGEST, CHARACTER * len(label))
+    left = point[0] * WIDTH + place.dx - (width if place.align == "right" else 0)
+    middle = (1 - point[1]) * HEIGHT + place.dy
+    return left, middle - LINE / 2, left + width, middle + LINE / 2
+
+
+@given(SPOTS)
+def test_placed_names_are_apart_and_inside_the_plot(spots: list[tuple[float, float, int]]) -> None:
+    labels, points = ["n" * length for *_, length in spots], [(x, y) for x, y, _ in spots]
+    places = label_places(labels, points, steps=sorted(range(len(points)), key=lambda index: points[index]))
+    boxes = [box(labels[index], points[index], name) for index, name in enumerate(places) if name is not None]
+    assert all(left >= 0 and right <= WIDTH for left, _, right, _ in boxes)
+    for a, b in combinations(boxes, 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_a_single_name_is_beside_its_point_and_turns_where_the_plot_ends() -> None:
+    assert label_places(["a/model"], [(0.2, 0.5)]) == ["right, above"]
+    assert label_places(["a/model"], [(0.99, 0.5)]) == ["left, above"]
+    assert label_places(["a/model"], [(0.2, 1.0)]) == ["right, below"]
+
+
+def test_a_line_is_avoided_where_there_is_room_elsewhere() -> None:
+    places = label_places(["a/first", "a/second"], [(0.1, 0.4), (0.2, 0.5)], steps=[0, 1])
+    assert places != ["right, above", "right, above"]
+    assert None not in places
+
+
+def test_in_a_crowd_on_one_spot_some_names_are_left_out() -> None:
+    assert None in label_places(["a/model of some length"] * 30, [(0.5, 0.5)] * 30)
+
+
+def test_a_value_has_its_position_on_a_linear_and_a_logarithmic_axis() -> None:
+    assert share_of(2.0, 0.0, 8.0) == pytest.approx(0.25)
+    assert share_of(10.0, 1.0, 100.0, log=True) == pytest.approx(0.5)
+    assert share_of(3.0, 3.0, 3.0) == pytest.approx(0.5)

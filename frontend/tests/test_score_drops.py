@@ -1,4 +1,4 @@
-"""Notices of scores that dropped, on the overview and on the way off it."""
+"""Score drops on the overview, and dismissing them."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ HOSTILE = "<script>alert(1)</script>\u202e"
 
 
 @pytest.fixture
-def notice() -> ScoreDrop:
+def drop() -> ScoreDrop:
     dataset = make_dataset(1)
-    asked = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
-    schedule = save_schedule("<b>Every</b> night", "03:00", asked)
+    request = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    schedule = save_schedule("<b>Every</b> night", "03:00", request)
     runs = [make_run(dataset, model="baseline/reference") for _ in range(2)]
-    turn = ScheduledRun.objects.create(
+    scheduled = ScheduledRun.objects.create(
         schedule=schedule, run=runs[1], due_at=timezone.now(), compared_at=timezone.now(), compared_with=runs[0]
     )
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
-    told = {"metric": "exact_match", "sentence": HOSTILE, **numbers}
-    return ScoreDrop.objects.create(turn=turn, compared_with=runs[0], **told)
+    text = {"metric": "exact_match", "sentence": HOSTILE, **numbers}
+    return ScoreDrop.objects.create(turn=scheduled, compared_with=runs[0], **text)
 
 
-def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, notice: ScoreDrop) -> None:
+def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, drop: ScoreDrop) -> None:
     page = client.get("/").content.decode()
     assert "Score drops" in page
     assert "level 1.0%" in page
-    assert f"/compare/?runs={notice.compared_with_id},{notice.turn.run_id}" in page
+    assert f"/compare/?runs={drop.compared_with_id},{drop.turn.run_id}" in page
     assert HOSTILE not in page
     assert "<b>Every" not in page
     assert "\u202e" not in page
-    response = client.post(f"/score-drops/{notice.pk}/dismiss/", follow=True)
+    response = client.post(f"/score-drops/{drop.pk}/dismiss/", follow=True)
     shown = response.content.decode()
     assert "dismissed." in shown
     assert "Score drops" not in shown
 
 
-def test_who_may_not_launch_sees_notices_and_cannot_dismiss_them(
-    client: Client, notice: ScoreDrop, settings: Any
+def test_without_permission_score_drops_are_shown_and_cannot_be_dismissed(
+    client: Client, drop: ScoreDrop, settings: Any
 ) -> None:
     settings.DEV_MODE, settings.PUBLIC_READING = False, True
     page = client.get("/").content.decode()
     assert "Score drops" in page
     assert "/dismiss/" not in page
-    assert client.post(f"/score-drops/{notice.pk}/dismiss/").status_code == 403
-    notice.refresh_from_db()
-    assert notice.dismissed_at is None
+    assert client.post(f"/score-drops/{drop.pk}/dismiss/").status_code == 403
+    drop.refresh_from_db()
+    assert drop.dismissed_at is None
 
 
-def test_a_notice_that_is_not_there_is_told(client: Client) -> None:
+def test_a_score_drop_that_does_not_exist_is_reported(client: Client) -> None:
     assert client.post("/score-drops/999/dismiss/").status_code == 404
 
 
-def test_a_run_says_which_schedule_started_it(client: Client, notice: ScoreDrop) -> None:
+def test_a_run_says_which_schedule_started_it(client: Client, drop: ScoreDrop) -> None:
     scheduled, other = Run.objects.order_by("-pk")
     assert "by schedule “&lt;b&gt;Every&lt;/b&gt; night”" in client.get(f"/runs/{scheduled.pk}/").content.decode()
     assert "by schedule" not in client.get(f"/runs/{other.pk}/").content.decode()
