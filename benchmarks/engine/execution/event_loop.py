@@ -12,6 +12,11 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+try:
+    from uvloop import new_event_loop
+except ImportError:  # it has no build for every platform
+    from asyncio import new_event_loop
+
 T = TypeVar("T")
 
 SWITCH_SECONDS = 0.0005
@@ -40,18 +45,9 @@ class EngineLoop:
         with self._starting:
             if self._loop is None:
                 sys.setswitchinterval(SWITCH_SECONDS)
-                self._loop = _new_loop()
+                self._loop = new_event_loop()
                 threading.Thread(target=self._loop.run_forever, name="engine-loop", daemon=True).start()
             return self._loop
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:  # it has no build for every platform
-        return asyncio.new_event_loop()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
 
 
 ENGINE_LOOP = EngineLoop()

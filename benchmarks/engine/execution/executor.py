@@ -25,12 +25,13 @@ from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.model_clients import model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
-from benchmarks.engine.execution.request_pool import Aborted, Finished, RequestPool, RequestSettings
+from benchmarks.engine.execution.request_pool import Aborted, Finished, RequestPool
 from benchmarks.engine.execution.result_store import ResultStore, Work
 from benchmarks.engine.execution.scoring import InternalError, Scorer, broken_metric, is_deferred, metrics_of
 from benchmarks.engine.execution.work_items import Answer, Judged, Prompt, Question, Scored, ToJudge
 from benchmarks.metrics.base import Item
 from benchmarks.models import LIVE, Lease, ResultState, Run, RunStatus, Score
+from benchmarks.run_parameters import sent_parameters
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -71,9 +72,10 @@ class RunExecutor:
         self.pool = RequestPool(
             model_client(run.model),
             model_client(run.judge_model) if run.judge_model else None,
-            RequestSettings(run.parameters, tool_steps(run)),
-            self.deferred,
-            self.inbox,
+            {name: run.parameters.get(name) for name in sent_parameters()},
+            tool_steps=tool_steps(run),
+            deferred=self.deferred,
+            inbox=self.inbox,
             judge_cache=reply_cache.JudgeResponseCache(run.judge_model) if self.uses_cache else None,
         )
         self.in_progress = 0
@@ -177,14 +179,17 @@ class RunExecutor:
         self.out_of_budget = True
         if Lease.objects.filter(run=self.run).exclude(pk=self.lease.pk).exists():
             return
-        budget = f"The budget of ${self.run.budget_usd:g}"
+        budget = f"${self.run.budget_usd:g}"
         if Run.objects.filter(Q(cost_usd=None) | Q(judge_cost_usd=None), pk=self.run.pk).exists():
             reason = (
-                f"The endpoint does not report token usage, so the cost is unknown and the budget of "
-                f"${self.run.budget_usd:g} cannot be enforced. Start a new run without a budget."
+                f"The endpoint does not report token usage, so the cost is unknown and the budget of {budget} cannot "
+                "be enforced. Start a new run without a budget."
             )
         else:
-            reason = f"{budget} does not cover the worst-case cost of the next request. Raise the budget to continue."
+            reason = (
+                f"The budget of {budget} does not cover the worst-case cost of the next request. "
+                "Raise the budget to continue."
+            )
         lifecycle.pause(self.run.pk, reason)
 
     def _submit(self, work: Sequence[Question] | Sequence[ToJudge]) -> None:
@@ -225,25 +230,24 @@ class RunExecutor:
             self._mark_stored(len(judged))
         self._stop_if_broken()
 
-    def _write_answers(self, scored: Sequence[Scored]) -> set[int]:
-        """Store answers, and instead of one that the database rejects an error of its result; return those held."""
+    def _write_answers(self, batch: Sequence[Scored]) -> set[int]:
+        """Store answers; return the IDs of the results that this lease still held."""
 
         def write(some: Sequence[Scored]) -> list[int]:
-            return list(self._retry(lambda: self.store.write_answers(some)))
+            return self._retry(lambda: self.store.write_answers(some))
 
-        held, rejected = all_then_each(write, scored)
-        for rejected_one, error in rejected:
-            write([_not_stored(rejected_one.answer, error)])
+        held, rejected = all_then_each(write, batch)
+        for scored, error in rejected:  # what the database does not take becomes an error of its result
+            write([_not_stored(scored.answer, error)])
         return set(held)
 
-    def _write_judged(self, judged: Sequence[Judged]) -> None:
-        def write(some: Sequence[Judged]) -> Sequence[Judged]:
-            self._retry(lambda: self.store.write_judged(some))
-            return some
+    def _write_judged(self, batch: Sequence[Judged]) -> None:
+        def write(some: Sequence[Judged]) -> list[int]:
+            return self._retry(lambda: self.store.write_judged(some))
 
-        _, rejected = all_then_each(write, judged)
-        for rejected_one, error in rejected:
-            write([self._not_judged(rejected_one.result_id, error)])
+        _, rejected = all_then_each(write, batch)
+        for judged, error in rejected:
+            write([self._not_judged(judged.result_id, error)])
 
     def _not_judged(self, result_id: int, error: Exception) -> Judged:
         return Judged(ToJudge(result_id, NO_ITEM, ()), {name: broken_metric(error) for name in self.deferred})
@@ -340,7 +344,7 @@ class RunExecutor:
 def _not_sent(result_id: int, error: Exception) -> Scored:
     question = Question(result_id, 0, Prompt(()), NO_ITEM)
     failure = InternalError("The request could not be sent", error)
-    return Scored(Answer(question, None, (), error=failure), {}, to_judge=False)
+    return Scored(Answer(question, [], error=failure), {}, to_judge=False)
 
 
 def _not_stored(answer: Answer, error: Exception) -> Scored:
@@ -349,9 +353,9 @@ def _not_stored(answer: Answer, error: Exception) -> Scored:
         answer,
         question=replace(answer.question, prompt=Prompt(()), cache_key=None),
         reply=None,
-        messages=(),
-        tool_calls=(),
+        messages=[],
+        tool_calls=[],
         error=InternalError("The answer could not be stored", error),
-        attempts=(),
+        attempts=[],
     )
     return Scored(failed, {}, to_judge=False)

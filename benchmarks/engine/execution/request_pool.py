@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
@@ -29,9 +29,8 @@ from benchmarks.metrics.base import (
     Score,
     judge_error,
 )
-from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError, ToolCall, known_sum
-from benchmarks.providers.retrying import Attempt, Breaker, GaveUp
-from benchmarks.run_parameters import sent_parameters
+from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError, known_sum
+from benchmarks.providers.retrying import Breaker, GaveUp
 from benchmarks.tracing import span
 
 logger = logging.getLogger(__name__)
@@ -51,30 +50,24 @@ Finished = Answer | Judged | Aborted
 """What the pool puts into the executor's inbox, one for each unit of work that was submitted."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSettings:
-    """How one run asks: the parameters that are sent, and the most requests for a task with tools."""
-
-    parameters: Mapping[str, Any]
-    tool_steps: int
-
-
 class RequestPool:
-    """Call every method on the event loop."""
+    """Call every method on the event loop. ``parameters`` go with every question, as fields of ``ChatRequest``."""
 
     def __init__(
         self,
         model: Model,
         judge: Model | None,
-        settings: RequestSettings,
+        parameters: Mapping[str, Any],
+        *,
+        tool_steps: int,
         deferred: Mapping[str, Metric],
         inbox: SimpleQueue[Finished],
-        *,
         judge_cache: JudgeResponseCache | None = None,
     ) -> None:
         self.model = model
         self.judge = judge
-        self.settings = settings
+        self.parameters = parameters
+        self.tool_steps = tool_steps
         self.deferred = deferred
         self.inbox = inbox
         self.judge_cache = judge_cache
@@ -178,16 +171,43 @@ class RequestPool:
             await self._room.wait()
 
     async def _answer(self, question: Question, slot: Slot) -> Answer:
-        conversation = _Conversation(question, self.model, self.settings, slot)
+        answer = Answer(question, list(question.prompt.messages))
+        if question.cached is not None:  # it says nothing about the endpoint, so the breaker does not hear of it
+            answer.reply, answer.from_cache = question.cached, True
+            answer.tokens_in = answer.tokens_out = 0
+            return answer
         try:
             with span("ask", codeforge__result=question.result_id):
-                answer = await conversation.run()
+                await self._converse(answer, slot)
+        except GaveUp as gave_up:
+            answer.attempts += gave_up.attempts
+            answer.error = gave_up.error
         except Exception as error:
             logger.exception("result %s: asking failed", question.result_id)
-            return conversation.answer(None, InternalError("The request failed", error))
-        if not answer.from_cache:  # a cached response says nothing about the endpoint
-            self.breaker.record(answer.error)
+            answer.error = InternalError("The request failed", error)
+            return answer
+        self.breaker.record(answer.error)
         return answer
+
+    async def _converse(self, answer: Answer, slot: Slot) -> None:
+        """Send a question until the model answers it: its tool calls get simulated results in between."""
+        question = answer.question
+        steps = self.tool_steps if question.prompt.tools else 1
+        for step in range(1, steps + 1):
+            request = ChatRequest(
+                model=self.model.name,
+                messages=answer.messages,
+                tools=question.prompt.tools,
+                baseline=question.baseline,
+                **self.parameters,
+            )
+            reply, attempts = await slot.send(self.model, request)
+            answer.attempts += attempts
+            answer.count(reply)
+            if not reply.tool_calls or step == steps:
+                answer.reply = reply
+                return
+            answer.messages += _tool_messages(reply, question.tool_results)
 
     async def _judge(self, request: ToJudge, slot: Slot) -> Judged:
         """The scores. If the slot is cancelled, those that came before, because they are paid for."""
@@ -282,81 +302,17 @@ class EngineJudge:
         return answer
 
 
-class _Conversation:
-    """One question until the model answers it: its tool calls get simulated results in between."""
-
-    def __init__(self, question: Question, model: Model, settings: RequestSettings, slot: Slot) -> None:
-        self.question = question
-        self.model = model
-        self.settings = settings
-        self.slot = slot
-        self.messages: list[Message] = list(question.prompt.messages)
-        self.calls: list[ToolCall] = []
-        self.attempts: list[Attempt] = []
-        self.replies = 0
-        self.tokens_in: int | None = 0
-        self.tokens_out: int | None = 0
-        self.duration_ms = 0.0
-
-    async def run(self) -> Answer:
-        if self.question.cached is not None:
-            return replace(self.answer(self.question.cached), from_cache=True, tokens_in=0, tokens_out=0)
-        steps = self.settings.tool_steps if self.question.prompt.tools else 1
-        try:
-            reply = await self._send()
-            for _ in range(1, steps):
-                if not reply.tool_calls:
-                    break
-                self._add_tool_results(reply)
-                reply = await self._send()
-        except GaveUp as gave_up:
-            self.attempts += gave_up.attempts
-            return self.answer(None, gave_up.error)
-        return self.answer(reply)
-
-    async def _send(self) -> ChatReply:
-        sent: dict[str, Any] = {name: self.settings.parameters.get(name) for name in sent_parameters()}
-        request = ChatRequest(
-            model=self.model.name,
-            messages=self.messages,
-            **sent,
-            tools=self.question.prompt.tools,
-            baseline=self.question.baseline,
-        )
-        reply, attempts = await self.slot.send(self.model, request)
-        self.attempts += attempts
-        self.replies += 1
-        self.calls += reply.tool_calls
-        self.duration_ms += reply.duration_ms
-        self.tokens_in = known_sum(self.tokens_in, reply.tokens_in)
-        self.tokens_out = known_sum(self.tokens_out, reply.tokens_out)
-        return reply
-
-    def _add_tool_results(self, reply: ChatReply) -> None:
-        """Add the reply in the form in which endpoints take it back, and the results of its calls."""
-        calls = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.raw_arguments}}
-            for call in reply.tool_calls
-        ]
-        self.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
-        for call in reply.tool_calls:
-            result = self.question.tool_results.get(call.name, ACKNOWLEDGED)
-            if call.malformed:
-                result = "error: the arguments are not a JSON object"
-            text = result if isinstance(result, str) else orjson.dumps(result).decode()
-            self.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
-
-    def answer(self, reply: ChatReply | None, error: ProviderError | None = None) -> Answer:
-        """What the conversation came to, with all that was sent, received and paid for on the way."""
-        return Answer(
-            question=self.question,
-            reply=reply,
-            messages=self.messages,
-            tool_calls=tuple(self.calls),
-            error=error,
-            attempts=self.attempts,
-            tokens_in=self.tokens_in if self.replies else None,
-            tokens_out=self.tokens_out if self.replies else None,
-            duration_ms=self.duration_ms if self.replies else None,
-            replies=self.replies,
-        )
+def _tool_messages(reply: ChatReply, results: Mapping[str, Any]) -> list[Message]:
+    """A reply with tool calls, in the form in which endpoints take it back, and the simulated results."""
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.raw_arguments}}
+        for call in reply.tool_calls
+    ]
+    messages: list[Message] = [{"role": "assistant", "content": reply.text or None, "tool_calls": calls}]
+    for call in reply.tool_calls:
+        result = results.get(call.name, ACKNOWLEDGED)
+        if call.malformed:
+            result = "error: the arguments are not a JSON object"
+        text = result if isinstance(result, str) else orjson.dumps(result).decode()
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+    return messages

@@ -102,7 +102,7 @@ class ResultStore:
             _give_back(Result.objects.filter(id__in=rest, claimed_by=self.lease_id))
         return fitting
 
-    def write_answers(self, batch: Sequence[Scored]) -> set[int]:
+    def write_answers(self, batch: Sequence[Scored]) -> list[int]:
         """Write answered and failed results; return the IDs of those that this lease still held."""
         with transaction.atomic():
             held = self._held([scored.result_id for scored in batch], ResultState.CLAIMED)
@@ -119,10 +119,10 @@ class ResultStore:
             ended = [row["state"] for row in rows if row["state"] != ResultState.JUDGING]
             self._count_answers(batch, [*ended, *[ResultState.ERROR] * len(failed_again)])
             store_responses([scored.answer for scored in new])
-        return set(held)
+        return list(held)
 
-    def write_judged(self, batch: Sequence[Judged]) -> None:
-        """Write the scores of deferred metrics, and with them the end of their results.
+    def write_judged(self, batch: Sequence[Judged]) -> list[int]:
+        """Write the scores of deferred metrics, and with them the end of their results; return as above.
 
         Where judging was aborted, the scores it brought are written and the result stays claimed.
         """
@@ -144,6 +144,7 @@ class ResultStore:
                 judge_cost_usd=F("judge_cost_usd") + self._cost_of_judging(batch),
                 reserved_usd=F("reserved_usd") - sum(judged.request.reserved_usd for judged in batch),
             )
+        return list(held)
 
     def _held(self, ids: Sequence[int], state: ResultState) -> dict[int, _Claimed]:
         """Those of the results that are still this lease's, locked: others may have taken them since it expired."""

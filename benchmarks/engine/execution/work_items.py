@@ -6,14 +6,14 @@ Question → Answer → Scored → ToJudge → Judged
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from benchmarks.metrics.base import Item, JudgeUsage, Score
-from benchmarks.providers.base import BaselineContext, ChatReply, Message, ProviderError, ToolCall
+from benchmarks.providers.base import BaselineContext, ChatReply, Message, ProviderError, ToolCall, known_sum
 from benchmarks.providers.retrying import Attempt
 
 
@@ -46,26 +46,35 @@ class Question:
     cached: ChatReply | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """The last reply to a question with all messages on the way, or the error that ended it.
 
-    Tokens are summed over all ``replies``, ``None`` if the endpoint did not report them for each. The duration is that
-    of the answered requests in milliseconds, without waiting for limits or retries; ``None`` without any.
+    Tokens are summed over all ``replies``, ``None`` without any or if the endpoint did not report them for each. The
+    duration is that of the answered requests in milliseconds, without waiting for limits or retries.
     """
 
     question: Question
-    reply: ChatReply | None
-    messages: Sequence[Message]
-    tool_calls: tuple[ToolCall, ...] = ()
+    messages: list[Message]
+    reply: ChatReply | None = None
     error: ProviderError | None = None
-    attempts: Sequence[Attempt] = ()
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
     tokens_in: int | None = None
     tokens_out: int | None = None
     duration_ms: float | None = None
     replies: int = 0
     """Replies of the endpoint, including those before an error: each of them is paid for."""
     from_cache: bool = False
+
+    def count(self, reply: ChatReply) -> None:
+        """Add a reply of the endpoint to the counts."""
+        first = self.replies == 0
+        self.replies += 1
+        self.tool_calls += reply.tool_calls
+        self.duration_ms = (self.duration_ms or 0.0) + reply.duration_ms
+        self.tokens_in = reply.tokens_in if first else known_sum(self.tokens_in, reply.tokens_in)
+        self.tokens_out = reply.tokens_out if first else known_sum(self.tokens_out, reply.tokens_out)
 
     @property
     def result_id(self) -> int:

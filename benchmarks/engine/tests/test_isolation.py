@@ -126,7 +126,7 @@ def test_an_answer_that_the_database_refuses_is_an_error_of_its_result(
     endpoint(lambda asked: "2")
     write = ResultStore.write_answers
 
-    def refusing(store: ResultStore, batch: Any) -> set[int]:
+    def refusing(store: ResultStore, batch: Any) -> list[int]:
         bad = [scored for scored in batch if scored.answer.reply and "What is 2" in str(scored.answer.messages)]
         if bad:
             raise DataError("integer out of range")
