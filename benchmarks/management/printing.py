@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.engine.summary.verification import Verification
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
 from benchmarks.services.runs.estimate import RunPlan
-from benchmarks.services.runs.verification import Verification
 from benchmarks.statistics.sentences import count, percent, points
 
 UNKNOWN = "unknown"

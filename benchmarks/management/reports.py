@@ -13,12 +13,12 @@ from xml.sax.xmlreader import AttributesImpl
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
+from benchmarks.engine.summary.verification import Verification
 from benchmarks.management.gates import Gate
 from benchmarks.management.printing import cost_words, metric_rows, outcome_words
 from benchmarks.models import Outcome, Result, Run
 from benchmarks.page_urls import page_address
 from benchmarks.queries.statistics import Compared
-from benchmarks.services.runs.verification import Verification
 
 FAILURES = (Outcome.WRONG, Outcome.PARTIAL, Outcome.UNPARSABLE, Outcome.TRUNCATED, Outcome.REFUSED)
 ERRORS = (Outcome.PROVIDER_ERROR, Outcome.JUDGE_ERROR)

@@ -135,11 +135,6 @@ class Run(models.Model):
         return self.model.startswith("baseline/") and not self.is_imported
 
     @property
-    def may_go_on(self) -> bool:
-        """Whether it can be resumed or tried again, if its status allows: its questions and answers are all here."""
-        return not self.is_imported and self.texts_pruned_at is None
-
-    @property
     def is_imported(self) -> bool:
         """Whether another tool made the run. Nothing of it can be asked again from here."""
         return bool(self.import_format)

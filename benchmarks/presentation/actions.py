@@ -106,13 +106,9 @@ def allowed_actions(run: RunFacts) -> dict[str, str]:
 
 def refusal(name: str, run: RunFacts) -> str | None:
     """Why an action is not possible now, and what to do instead; ``None`` where it is possible."""
-    action, tool = ACTIONS[name], run.import_tool
+    action = ACTIONS[name]
     reasons = (
-        (
-            tool and action.participle,
-            f"Run {run.pk} was imported from {'an' if tool[:1] in tuple('AEIOU') else 'a'} {tool} file, so it cannot "
-            f"be {action.participle} here. Use {tool} and import the new file, or start a new run.",
-        ),
+        (run.import_tool and action.participle, imported_refusal(run, action.participle)),
         (
             name == "check" and not run.representation,
             "Only runs on canvas sets can be checked, because only canvases can be generated anew.",
@@ -136,6 +132,15 @@ def refusal(name: str, run: RunFacts) -> str | None:
         ),
     )
     return next((reason for applies, reason in reasons if applies), None)
+
+
+def imported_refusal(run: RunFacts, participle: str) -> str:
+    """Why a run of another tool cannot be resumed, rerun and so on here."""
+    tool = run.import_tool
+    return (
+        f"Run {run.pk} was imported from {'an' if tool[:1] in tuple('AEIOU') else 'a'} {tool} file, so it cannot "
+        f"be {participle} here. Use {tool} and import the new file, or start a new run."
+    )
 
 
 def done_sentence(name: str, run_id: int) -> str:

@@ -112,15 +112,6 @@ def own_metrics() -> dict[str, DeterministicMetric]:
     }
 
 
-def refuse_imported(run: Run, what: str) -> None:
-    """Raise ``NotPossible`` where another tool made the run."""
-    if run.is_imported:
-        raise NotPossible(
-            f"Run {run.pk} was made by {run.import_tool} and taken over from a file: it cannot be {what} here. "
-            f"Do that with {run.import_tool} and import its new file, or start a run on {run.dataset.slug}."
-        )
-
-
 def _chosen(names: Sequence[str]) -> list[DeterministicMetric]:
     usable = own_metrics()
     for name in names:

@@ -142,7 +142,7 @@ def test_a_contamination_check_is_started_from_the_page_and_told_there(canvases:
         assert told["sentence"] in words(client, f"/runs/{pk}/")
     assert "Check for contamination" not in words(client, f"/runs/{fresh.pk}/")
     again = client.post(f"/runs/{run.pk}/do/check/", follow=True)
-    assert "checks it already" in again.content.decode()
+    assert "already checks this run" in again.content.decode()
 
 
 def test_a_run_without_any_of_it_has_no_such_section(client: Client) -> None:

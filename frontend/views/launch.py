@@ -16,7 +16,7 @@ from benchmarks.models import Run
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import run_detail
 from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
-from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.start import request_of, start_run
 from frontend import params
@@ -42,6 +42,9 @@ def launch(request: HttpRequest) -> HttpResponse:
     except InvalidRequest as error:
         form.reject(error)
         return _page(request, form, parent, status=400)
+    except NotPossible as error:
+        form.add_error(None, error.message)
+        return _page(request, form, parent, status=409)
     messages.success(request, f"Run {run.pk} queued.")
     return HttpResponseRedirect(reverse("frontend:run", args=(run.pk,)))
 

@@ -33,7 +33,6 @@ from benchmarks.services.runs import control, sizing
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.estimate import RunPlan, plan_run
 from benchmarks.services.runs.start import start_run, validated
-from benchmarks.services.runs.verification import verify_run
 from benchmarks.statistics.planning import SampleSize
 
 EXIT_CODES = (
@@ -223,7 +222,7 @@ class Command(ActionCommand):
 
     def verify(self, run: int, *, as_json: bool, **options: Any) -> int:
         found = _run(run)
-        verified = verify_run(found)
+        verified = control.verify_run(found)
         if as_json:
             self._print_json(reports.verification_json(found, verified, code_version()))
         else:

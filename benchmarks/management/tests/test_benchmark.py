@@ -423,7 +423,7 @@ def test_a_run_is_checked_for_contamination_and_shown_with_the_difference() -> N
     assert f"{contamination_check(published).sentence}." in run("show", published.pk)[1]
     assert run("check-contamination", published.pk) == (
         2,
-        f"Run {fresh.pk} checks it already. Delete that run to check anew.",
+        f"Run {fresh.pk} already checks this run. To check again, delete run {fresh.pk}.",
     )
 
 

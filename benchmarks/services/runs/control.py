@@ -1,4 +1,8 @@
-"""Cancel, resume, retry and delete runs. The API, the pages, the commands and the admin all call these functions."""
+"""Cancel, resume, retry, verify and delete runs. The API, the pages, the commands and the admin call these functions.
+
+What is possible in which state stands in ``presentation.actions``. It decides first, from the stored facts, and gives
+the reason. A conditional UPDATE decides again, because the run may have changed between the two.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,32 @@ from django.db.models import F
 
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.finishing import close_if_over, reset_cancelled
-from benchmarks.models import LIVE, TERMINAL, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
+from benchmarks.engine.summary.verification import Verification, verify_prompts
+from benchmarks.models import TERMINAL, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
+from benchmarks.presentation.actions import imported_refusal, refusal
+from benchmarks.presentation.numbers import money
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import refuse_imported
 from benchmarks.services.runs.start import enqueue_run
 
 
 def cancel_run(run: Run, user: Caller = None) -> None:
-    """Stop sending within a second; what was answered stays, the rest is marked cancelled."""
+    """Stop sending within a second. Stored answers are kept; the other results are marked ``cancelled``."""
+    require(run, "cancel")
     with transaction.atomic():
         if not lifecycle.cancel(run.pk):
-            raise NotPossible(f"Run {run.pk} is {_now(run)}; only a live or paused run can be cancelled.")
+            raise _changed(run, "cancel")
         record(user, "run.cancel", f"run {run.pk}")
+    # Only the last lease may close a run. If no worker holds one, nobody else would mark the results.
     close_if_over(run.pk)
 
 
 def resume_run(run: Run, user: Caller = None) -> int:
-    """Continue a cancelled, failed or paused run; returns how many results will be asked or judged again.
+    """Continue a canceled, failed or paused run; returns how many results are sent or judged again.
 
-    Only what has no answer is asked, and only what has no verdict yet is judged.
+    Only results without an answer are sent, and only answers without a verdict are judged.
     """
-    refuse_imported(run, "resumed")
+    require(run, "resume")
     with transaction.atomic():
         never_prepared = run.total == 0
         record(user, "run.resume", f"run {run.pk}")
@@ -36,29 +44,30 @@ def resume_run(run: Run, user: Caller = None) -> int:
             enqueue_run(run)
             return 0
         if not lifecycle.reopen(run.pk, (RunStatus.CANCELLED, RunStatus.FAILED, RunStatus.PAUSED)):
-            raise NotPossible(f"Run {run.pk} is {_now(run)}; only a cancelled, failed or paused run can be resumed.")
-        _refuse_if_pruned(run)
-        unasked, unjudged = reset_cancelled(run)
+            raise _changed(run, "resume")
+        _require_texts(run, "resume")
+        n_sent, n_judged = reset_cancelled(run)
         enqueue_run(run)
-    return unasked + unjudged
+    return n_sent + n_judged
 
 
 def retry_failed(run: Run, user: Caller = None) -> int:
-    """Try again only what ended in an error, and replace it only by a success; where the judge failed, ask only it.
+    """Repeat the results that ended in an error; returns how many.
 
-    Returns how many results those are.
+    Only a success replaces an error. If the judge failed, only the judge is called again.
     """
-    refuse_imported(run, "tried again")
+    require(run, "retry")
     with transaction.atomic():
         if not lifecycle.reopen(run.pk, TERMINAL):
-            raise NotPossible(f"Run {run.pk} is {_now(run)}; failed results can be retried once it has ended.")
-        _refuse_if_pruned(run)
-        failed = Result.objects.filter(run=run, state=ResultState.ERROR)
-        asked = failed.filter(outcome=Outcome.PROVIDER_ERROR).update(state=ResultState.PENDING, claimed_by=None)
-        judged = failed.filter(outcome=Outcome.JUDGE_ERROR).update(state=ResultState.ANSWERED, claimed_by=None)
-        count = asked + judged
+            raise _changed(run, "retry")
+        _require_texts(run, "retry")
+        errors = Result.objects.filter(run=run, state=ResultState.ERROR)
+        n_sent = errors.filter(outcome=Outcome.PROVIDER_ERROR).update(state=ResultState.PENDING, claimed_by=None)
+        n_judged = errors.filter(outcome=Outcome.JUDGE_ERROR).update(state=ResultState.ANSWERED, claimed_by=None)
+        count = n_sent + n_judged
         if count == 0:
-            raise NotPossible(f"Run {run.pk} has no failed results.")
+            raise NotPossible(f"Run {run.pk} has no errors to retry.")
+        # The counters move with the results, in one transaction, so that they always add up to the total.
         Run.objects.filter(pk=run.pk).update(done=F("done") - count, errors=F("errors") - count)
         record(user, "run.retry", f"run {run.pk}", results=count)
         enqueue_run(run)
@@ -66,9 +75,10 @@ def retry_failed(run: Run, user: Caller = None) -> int:
 
 
 def raise_budget(run: Run, usd: float, user: Caller = None) -> None:
-    """Set a higher budget; a run that is paused for its budget goes on."""
-    if run.budget_usd is None or usd <= run.budget_usd:
-        raise NotPossible(f"The budget can only be raised; it is {run.budget_usd or 'not limited'}.")
+    """Set a higher budget, and resume a run that is paused."""
+    require(run, "budget")
+    if run.budget_usd is not None and usd <= run.budget_usd:
+        raise NotPossible(f"The new budget must exceed the current one ({money(run.budget_usd)}).")
     with transaction.atomic():
         Run.objects.filter(pk=run.pk).update(budget_usd=usd)
         record(user, "run.budget", f"run {run.pk}", usd=usd)
@@ -80,27 +90,50 @@ def raise_budget(run: Run, usd: float, user: Caller = None) -> None:
 def delete_run(run: Run, user: Caller = None) -> None:
     """Delete a run with its results. Raises ``NotPossible`` while it is live."""
     with transaction.atomic():
+        # The lock keeps the sweep from leasing the run between the check and the deletion.
         locked = Run.objects.select_for_update().get(pk=run.pk)
-        if locked.status in LIVE or locked.leases.exists():
-            raise NotPossible(f"Run {run.pk} is {locked.status}; cancel it before deleting it.")
+        if reason := refusal("delete", locked):
+            raise NotPossible(reason)
+        if locked.leases.exists():
+            raise NotPossible(f"A worker still finishes requests of run {run.pk}. Try again in a few seconds.")
         record(user, "run.delete", f"run {run.pk}", dataset=locked.dataset.slug, model=locked.model)
         results = Result.objects.filter(run=locked).order_by()
         Score.objects.filter(run=locked).delete()
         Transcript.objects.filter(result__in=results).delete()
-        results._raw_delete(results.db)  # its rows refer to nothing any more, and are not loaded to find that out
+        # Nothing refers to the results any more, so they need not be loaded to look for references.
+        results._raw_delete(results.db)
         locked.delete()
 
 
-def _refuse_if_pruned(run: Run) -> None:
-    """A run whose answers are gone cannot go on: no judge could be asked about them, and half its texts would be there.
+def verify_run(run: Run) -> Verification:
+    """Rebuild every prompt of the run and compare. Raises ``NotPossible`` if nothing was sent from here."""
+    if run.is_imported:
+        raise NotPossible(imported_refusal(run, "verified"))
+    verification = verify_prompts(run)
+    if not verification.checked:
+        raise NotPossible(f"Run {run.pk} has not sent any prompts yet, so there is nothing to verify.")
+    return verification
 
-    To be called once the run is reopened, in the same transaction: pruning begins with ended runs only.
+
+def require(run: Run, action: str) -> None:
+    """Raise ``NotPossible`` with the reason if the action is not possible in the stored state of the run."""
+    run.refresh_from_db(fields=["status", "total", "errors", "budget_usd", "texts_pruned_at"])
+    if reason := refusal(action, run):
+        raise NotPossible(reason)
+
+
+def _changed(run: Run, action: str) -> NotPossible:
+    """The error if the run changed after ``require``, for example because its last result was stored."""
+    run.refresh_from_db(fields=["status"])
+    return NotPossible(refusal(action, run) or f"Run {run.pk} changed at the same time. Try again.")
+
+
+def _require_texts(run: Run, action: str) -> None:
+    """Check again, after the run was reopened, that its texts are kept.
+
+    Pruning starts with ended runs only. It may have started between ``require`` and the reopening, which rolls back
+    then: without the answers no judge can score them, and half of the texts would be missing.
     """
     run.refresh_from_db(fields=["texts_pruned_at"])
-    if run.texts_pruned_at:
-        raise NotPossible(f"The texts of run {run.pk} were {run.texts_pruned}; start it again as a new run instead.")
-
-
-def _now(run: Run) -> str:
-    run.refresh_from_db(fields=["status"])
-    return str(run.get_status_display())
+    if run.texts_pruned_at and (reason := refusal(action, run)):
+        raise NotPossible(reason)

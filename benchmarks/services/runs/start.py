@@ -25,6 +25,7 @@ from benchmarks.engine.execution.scoring import usable_metrics
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetVersion, IdempotencyKey, Run
+from benchmarks.presentation.actions import refusal
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.registered_providers import split_model
 from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Kind, RunParameter
@@ -340,7 +341,12 @@ def run_of(request: Mapping[str, Any]) -> Run:
 
 
 def start_run(data: Any, user: Caller = None, *, parent: Run | None = None, fresh_of: Run | None = None) -> Run:
-    """Queue a run, and enqueue its jobs on commit. Raises ``InvalidRequest`` naming every invalid field."""
+    """Queue a run, and enqueue its jobs on commit.
+
+    Raises ``InvalidRequest`` naming every invalid field, ``NotPossible`` for a ``parent`` that cannot be run again.
+    """
+    if parent is not None and (reason := refusal("again", parent)):
+        raise NotPossible(reason)
     run = run_of(validated(data))
     run.parent, run.fresh_of, run.created_by = parent, fresh_of, account_of(user)
     run.code_version = code_version()

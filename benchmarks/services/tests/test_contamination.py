@@ -123,7 +123,7 @@ def test_a_run_over_part_of_a_set_gets_as_many_fresh_canvases(published: CanvasS
 
 
 def test_the_run_waits_for_all_its_canvases(published: CanvasSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.services.runs.contamination.DRAWN_AT_ONCE", 30)
+    monkeypatch.setattr("benchmarks.services.runs.contamination.GENERATED_AT_ONCE", 30)
     monkeypatch.setattr(drawing, "_have_it_drawn", lambda canvas_set: None)
     run = canvas_run(published, "baseline/reference", tasks=["existence"])
     fresh = check_contamination(run)
@@ -134,16 +134,16 @@ def test_the_run_waits_for_all_its_canvases(published: CanvasSet, monkeypatch: p
 def test_a_check_is_refused_where_there_is_nothing_to_check(endpoint: Endpoint, published: CanvasSet) -> None:
     endpoint(lambda asked: "4")
     of_yaml = ended(make_run(make_dataset(2)))
-    with pytest.raises(NotPossible, match="Only a run on a canvas set"):
+    with pytest.raises(NotPossible, match="Only runs on canvas sets"):
         check_contamination(of_yaml)
     queued = start_run({"dataset": published.dataset.slug, "model": "baseline/reference"})
-    with pytest.raises(NotPossible, match="once it has completed"):
+    with pytest.raises(NotPossible, match="after it completes"):
         check_contamination(queued)
     run = ended(queued)
     fresh = ended(check_contamination(run))
-    with pytest.raises(NotPossible, match="itself on fresh canvases"):
+    with pytest.raises(NotPossible, match="already uses fresh canvases"):
         check_contamination(fresh)
-    with pytest.raises(NotPossible, match="checks it already"):
+    with pytest.raises(NotPossible, match="already checks this run"):
         check_contamination(run)
     Run.objects.filter(pk=fresh.pk).update(status=RunStatus.FAILED)
     assert check_contamination(run).pk != fresh.pk

@@ -28,7 +28,7 @@ from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import import_runs
 from benchmarks.services.runs import control
-from benchmarks.services.runs.verification import verify_run
+from benchmarks.services.runs.control import verify_run
 from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,11 +121,11 @@ def test_a_dataset_that_was_not_imported_is_not_touched(tmp_path: Path) -> None:
 def test_nothing_of_it_can_be_asked_again(tmp_path: Path, client: Client) -> None:
     run = take(tmp_path, failing_log())
     for ask in (control.resume_run, control.retry_failed, verify_run):
-        with pytest.raises(NotPossible, match="made by Inspect"):
+        with pytest.raises(NotPossible, match="imported from an Inspect file"):
             ask(run)
     answer = client.post(f"/api/v1/benchmarks/runs/{run.pk}/retry-failed")
     assert answer.status_code == 409
-    assert "made by Inspect" in answer.content.decode()
+    assert "imported from an Inspect file" in answer.content.decode()
     run.refresh_from_db()
     assert run.status == RunStatus.COMPLETED_WITH_ERRORS
 

@@ -193,7 +193,7 @@ def test_exports_say_so(old_run: Run, form: str) -> None:
 def test_a_pruned_run_cannot_go_on(old_run: Run, act: Callable[[Run], int]) -> None:
     aged(old_run, status=RunStatus.FAILED)
     prune_texts(MONTH)
-    with pytest.raises(NotPossible, match=r"were pruned on .* start it again"):
+    with pytest.raises(NotPossible, match=r"were pruned on .* Start a new run"):
         act(old_run)
     old_run.refresh_from_db()
     assert old_run.status == RunStatus.FAILED

@@ -13,7 +13,7 @@ from benchmarks.engine.summary import verification
 from benchmarks.models import Run, Task, Transcript
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs.verification import verify_run
+from benchmarks.services.runs.control import verify_run
 from codeforge.config import ModelConfig
 from tasks_app.models import Question
 from tests.loopback.server import LoopbackServer
@@ -116,7 +116,7 @@ def test_a_prompt_that_cannot_be_built_any_more_is_a_difference(endpoint: Endpoi
 
 def test_a_run_that_asked_nothing_has_nothing_to_verify(endpoint: Endpoint) -> None:
     endpoint()
-    with pytest.raises(NotPossible, match="asked nothing"):
+    with pytest.raises(NotPossible, match="has not sent any prompts"):
         verify_run(make_run())
 
 
