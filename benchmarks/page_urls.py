@@ -1,4 +1,4 @@
-"""Where pages are, for those who read of them elsewhere: a terminal, a report, a message."""
+"""Addresses of pages, for terminals, reports and messages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ DEV_PORT = "8080"
 
 
 def page_address(run: Run) -> str:
-    """Where the run's page is: at the site's public address, or where ``make run`` serves it."""
+    """The address of the run's page on the public site, or where ``make run`` serves it."""
     base = settings.CSRF_TRUSTED_ORIGINS[0] if settings.CSRF_TRUSTED_ORIGINS else ""
     return f"{base or 'http://localhost:' + os.environ.get('PORT', DEV_PORT)}/runs/{run.pk}/"

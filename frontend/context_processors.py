@@ -1,4 +1,4 @@
-"""What every page knows of the site: the mode, the main navigation, the chosen colours."""
+"""What every page knows about the site: development mode, the main navigation, the theme."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ SECTIONS = (
 
 def site(request: HttpRequest) -> dict[str, object]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
+    navigation = []
+    for title, name in SECTIONS:
+        url = reverse(f"frontend:{name}")
+        current = request.path == url if name == "overview" else request.path.startswith(url)
+        navigation.append({"title": title, "url": url, "current": current})
     return {
         "dev_mode": settings.DEV_MODE,
         "theme": theme if theme in THEMES else "",
-        "navigation": [
-            {"title": title, "url": url, "current": _lies_under(request.path, url)}
-            for title, url in ((title, reverse(f"frontend:{name}")) for title, name in SECTIONS)
-        ],
+        "navigation": navigation,
     }
-
-
-def _lies_under(path: str, url: str) -> bool:
-    return path == url if url == "/" else path.startswith(url)

@@ -36,26 +36,26 @@ def surface_charts(run: Run, metric: str, others: Sequence[Run] = ()) -> list[Ch
     if row is None:
         return []
     cells, variant = _surface_cells(run, metric), "prompt variant"
-    drawn = [charts.surface_heat_map(cells, row.measure), charts.surface_lines(cells, row.measure)]
+    surfaces = [charts.surface_heat_map(cells, row.measure), charts.surface_lines(cells, row.measure)]
     if others:
         variants = [cell for each in (run, *others) for cell in _variant_cells(each, metric)]
-        drawn += [
+        surfaces += [
             charts.surface_heat_map(variants, row.measure, "variants", variant),
             charts.surface_lines(variants, row.measure, "variants-lines", variant),
         ]
     for other in others:
         by = f"task class, {variant_of(other)}"
         cells = _surface_cells(other, metric)
-        drawn.append(charts.surface_heat_map(cells, row.measure, f"surface-{other.pk}", by))
-    return _existing(drawn)
+        surfaces.append(charts.surface_heat_map(cells, row.measure, f"surface-{other.pk}", by))
+    return _existing(surfaces)
 
 
 def variant_of(run: Run) -> str:
     return prompt_variant(run.representation, run.few_shot)
 
 
-def _existing(drawn: Iterable[Chart | None]) -> list[Chart]:
-    return [chart for chart in drawn if chart is not None]
+def _existing(built: Iterable[Chart | None]) -> list[Chart]:
+    return [chart for chart in built if chart is not None]
 
 
 def _surface_cells(run: Run, metric: str) -> list[Spec]:

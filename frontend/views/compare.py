@@ -16,7 +16,7 @@ from benchmarks.queries.statistics import Compared, common_metrics, compared_run
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.view_models import MetricRow, metric_row
-from frontend.views.shared import drawn, paged, placed
+from frontend.views.shared import chart_response, paged, placed
 
 OFFERED = 60
 
@@ -68,7 +68,7 @@ def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
     metric = _metric(request, common_metrics(chosen))
     possible = len(chosen) > 1 and metric
     against = _against_first(compared_runs(chosen), metric) if possible else []
-    return drawn(request, [_deltas(against, metric)], name, form)
+    return chart_response(request, [_deltas(against, metric)], name, form)
 
 
 def _title(chosen: Sequence[Run]) -> str:

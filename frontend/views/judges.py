@@ -30,7 +30,7 @@ from frontend import params
 from frontend.calibration_charts import calibration_charts
 from frontend.calibrations import CalibrationRow, calibration_row, calibration_rows, settings_of
 from frontend.forms import CalibrationForm
-from frontend.views.shared import drawn, placed
+from frontend.views.shared import chart_response, placed
 
 PAGE_SIZE = 50
 ACTIONS: dict[str, tuple[Callable[[JudgeCalibration, Caller], object], str]] = {
@@ -112,7 +112,7 @@ def progress(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
-    return drawn(request, calibration_charts(_row(pk).findings), name, form)
+    return chart_response(request, calibration_charts(_row(pk).findings), name, form)
 
 
 def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> HttpResponse:

@@ -19,7 +19,7 @@ from frontend.chart_parts import Chart
 from frontend.charts import Contender
 from frontend.run_charts import variant_of
 from frontend.view_models import MetricRow, corrected_mean, metric_row, total_cost
-from frontend.views.shared import drawn, placed
+from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
 
 Item = TypeVar("Item")
@@ -48,7 +48,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
-    return drawn(request, _charts(_board(request)["rows"]), name, form)
+    return chart_response(request, _charts(_board(request)["rows"]), name, form)
 
 
 def _board(request: HttpRequest) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
 
 
 def _first(items: Sequence[Item], wanted: Any) -> Item | None:
-    """The item that was asked for, otherwise the first one."""
+    """The wanted item, otherwise the first one."""
     return next(filter(wanted, items), next(iter(items), None))
 
 

@@ -59,5 +59,5 @@ def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 def workers(request: HttpRequest) -> HttpResponse:
     """The workers, what each of them does, and how much work waits."""
-    context = {"found": operations.installation(), "workers": operations.workers()}
+    context = {"installation": operations.installation(), "workers": operations.workers()}
     return render(request, "frontend/workers/list.html", context)

@@ -32,7 +32,7 @@ from frontend import params
 from frontend.calibrations import judge_trust
 from frontend.run_charts import run_charts, surface_charts, variant_of
 from frontend.view_models import error_counts, metric_rows, outcome_counts, run_row, run_rows, settings_of
-from frontend.views.shared import drawn, paged, placed, require_launch, run_or_404
+from frontend.views.shared import chart_response, paged, placed, require_launch, run_or_404
 from frontend.views.statistics import report_of
 
 PAGE_SIZE = 50
@@ -138,7 +138,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
-    return drawn(request, run_charts(run_or_404(pk)), name, form)
+    return chart_response(request, run_charts(run_or_404(pk)), name, form)
 
 
 @require_safe
@@ -166,7 +166,7 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def surface_chart(request: HttpRequest, pk: int, metric: str, name: str, form: str) -> HttpResponse:
     run = run_or_404(pk)
-    return drawn(request, surface_charts(run, metric, reads.other_variants(run)), name, form)
+    return chart_response(request, surface_charts(run, metric, reads.other_variants(run)), name, form)
 
 
 def _raise_budget(run: Run, request: HttpRequest) -> None:

@@ -63,7 +63,7 @@ def placed(charts: Iterable[Chart | None], route: str, *key: object, query: str 
     return [PlacedChart(chart, address(chart, "svg"), address(chart, "png")) for chart in charts if chart]
 
 
-def drawn(request: HttpRequest, charts: Iterable[Chart | None], name: str, form: str) -> HttpResponse:
+def chart_response(request: HttpRequest, charts: Iterable[Chart | None], name: str, form: str) -> HttpResponse:
     """The chart of that name as SVG or PNG, in the theme of ``?theme=``."""
     chart = next((chart for chart in charts if chart and chart.name == name), None)
     if chart is None or form not in ("svg", "png"):

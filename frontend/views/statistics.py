@@ -18,7 +18,7 @@ from benchmarks.statistics.sentences import threshold_sentence
 from frontend.charts import DIFFICULTY, threshold_charts
 from frontend.forms import LaunchForm
 from frontend.view_models import metric_row
-from frontend.views.shared import drawn, placed, require_launch, run_or_404
+from frontend.views.shared import chart_response, placed, require_launch, run_or_404
 
 
 def report_of(run: Run) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def threshold_words(row: Mapping[str, Any]) -> str:
 
 @require_safe
 def threshold_chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
-    return drawn(request, threshold_charts(run_or_404(pk).summary.get("thresholds", [])), name, form)
+    return chart_response(request, threshold_charts(run_or_404(pk).summary.get("thresholds", [])), name, form)
 
 
 @require_POST
