@@ -9,12 +9,20 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from benchmarks.models import ApiToken
-from benchmarks.services.access import EDIT_REFUSAL, LAUNCH_REFUSAL, READ_REFUSAL, may_edit, may_launch, may_read
+from benchmarks.services.access import (
+    EDIT_REFUSAL,
+    LAUNCH_REFUSAL,
+    LOCAL_HINT,
+    READ_REFUSAL,
+    may_edit,
+    may_launch,
+    may_read,
+)
 
 RULES = {
     ApiToken.Scope.READ: (may_read, READ_REFUSAL),
-    ApiToken.Scope.LAUNCH: (may_launch, LAUNCH_REFUSAL),
-    ApiToken.Scope.EDIT: (may_edit, EDIT_REFUSAL),
+    ApiToken.Scope.LAUNCH: (may_launch, f"{LAUNCH_REFUSAL} {LOCAL_HINT}"),
+    ApiToken.Scope.EDIT: (may_edit, f"{EDIT_REFUSAL} {LOCAL_HINT}"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Who may come in by token, who did what, and which requests were answered before."""
+"""API tokens, the audit log, and requests that must not be executed twice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class ApiToken(models.Model):
-    """A named key of one account for the API. Only its digest is kept; the text is shown once, when it is made."""
+    """A named API key of one account. Only its digest is stored; the text is shown once, when it is created."""
 
     class Scope(models.TextChoices):
         READ = "read"
@@ -16,8 +16,8 @@ class ApiToken(models.Model):
 
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
-    scopes = models.JSONField(help_text="What it may do of what its account may do: read, launch, edit")
-    beginning = models.CharField(max_length=12, help_text="The first characters, to know it by")
+    scopes = models.JSONField(help_text="Permissions of the account that the token has: read, launch, edit")
+    beginning = models.CharField(max_length=12, help_text="First characters, to identify the token")
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the text")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -34,16 +34,16 @@ class ApiToken(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One thing that somebody did. Entries are only ever added; they outlive the account and the thing."""
+    """One action of one account. Entries are only added, and outlive the account and the subject."""
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    account_name = models.CharField(max_length=150, blank=True, help_text="Empty where nobody was logged in")
+    account_name = models.CharField(max_length=150, blank=True, help_text="Empty if nobody was logged in")
     token_name = models.CharField(max_length=100, blank=True)
-    action = models.CharField(max_length=40, help_text="Such as run.cancel")
-    subject = models.CharField(max_length=200, help_text="Such as run 12")
+    action = models.CharField(max_length=40, help_text="For example, run.cancel")
+    subject = models.CharField(max_length=200, help_text="For example, run 12")
     detail = models.JSONField(default=dict, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
 
@@ -57,11 +57,11 @@ class AuditEntry(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """A request to start a run that was answered, so that sending it again does not start another run."""
+    """A request that started a run, so that the same request sent again does not start another one."""
 
-    owner = models.CharField(max_length=20, blank=True, help_text="Id of the account; empty where nobody was logged in")
+    owner = models.CharField(max_length=20, blank=True, help_text="Id of the account; empty if nobody was logged in")
     key = models.CharField(max_length=200)
-    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of what was asked for")
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the request")
     run = models.ForeignKey("Run", on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 

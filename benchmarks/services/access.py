@@ -1,11 +1,4 @@
-"""The four groups of accounts. Each may what the one before may, and more.
-
-Who may do what. In dev mode everybody may, because only the local user can reach the server.
-
-API tokens and the audit log: who may come in by token, and who did what.
-
-A token's text is 32 random bytes, so that its plain SHA-256 is as good as a slow hash: there is nothing to guess.
-"""
+"""Who may do what: groups of accounts, permissions, API tokens, and the audit log of who did what."""
 
 from __future__ import annotations
 
@@ -25,48 +18,57 @@ from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services import origin
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
-OURS = ("benchmarks", "tasks_app")
+Caller = User | AnonymousUser | None
+
+_OURS = Q(content_type__app_label__in=("benchmarks", "tasks_app"))
+_HIDDEN_FROM_VIEWERS = Q(content_type__model__in=("auditentry", "apitoken", "idempotencykey"))
+_EDITED_MODELS = ("dataset", "datasetversion", "datasetfile", "task", "canvasset", "canvas", "question", "schedule")
+_VIEWER = _OURS & Q(codename__startswith="view_") & ~_HIDDEN_FROM_VIEWERS
+_RUNNER = _VIEWER | Q(codename__in=("launch_run", "delete_run"), content_type__app_label="benchmarks")
+_EDITOR = _RUNNER | (_OURS & Q(content_type__model__in=_EDITED_MODELS))
 
 GROUPS: dict[str, Q] = {
-    "viewer": Q(content_type__app_label__in=OURS, codename__startswith="view_")
-    & ~Q(content_type__model__in=("auditentry", "apitoken", "idempotencykey")),
+    "viewer": _VIEWER,
+    "runner": _RUNNER,
+    "editor": _EDITOR,
+    "admin": _OURS | Q(content_type__app_label__in=("auth", "axes")),
 }
-GROUPS["runner"] = GROUPS["viewer"] | Q(codename__in=("launch_run", "delete_run"), content_type__app_label="benchmarks")
-GROUPS["editor"] = GROUPS["runner"] | Q(
-    content_type__app_label__in=OURS,
-    content_type__model__in=(
-        "dataset",
-        "datasetversion",
-        "datasetfile",
-        "task",
-        "canvasset",
-        "canvas",
-        "question",
-        "schedule",
-    ),
-)
-GROUPS["admin"] = Q(content_type__app_label__in=(*OURS, "auth", "axes"))
+"""Group → its permissions. Each group has those of the previous one and more."""
 STAFF = ("editor", "admin")
-"""Groups whose members use the admin panel."""
+"""Groups whose members use the admin."""
+
+LAUNCH_REFUSAL = (
+    "You do not have permission to start runs. Log in, or ask an administrator for the permission “launch runs”."
+)
+EDIT_REFUSAL = (
+    "You do not have permission to edit datasets. Log in, or ask an administrator for the permission “change dataset”."
+)
+READ_REFUSAL = "You must log in to view this site."
+LOCAL_HINT = "On a local installation, you can set APP_ENV=development instead."
+
+TOKEN_PREFIX = "cfb_"
+TOKEN_BEGINNING = 10
+"""Characters of a token that are stored to identify it."""
+USE_RECORDED_EVERY = timedelta(minutes=1)
 
 
 @transaction.atomic
 def make_groups() -> dict[str, int]:
-    """Create the groups, or give them exactly their permissions again; returns how many each has."""
-    made = {}
+    """Create the groups, or reset their permissions. Returns the number of permissions of each."""
+    counts = {}
     for name, chosen in GROUPS.items():
         group, _ = Group.objects.get_or_create(name=name)
         permissions = Permission.objects.filter(chosen).distinct()
         group.permissions.set(permissions)
-        made[name] = len(permissions)
-    return made
+        counts[name] = len(permissions)
+    return counts
 
 
 @transaction.atomic
-def put_into_group(account: User, name: str, by: Caller = None) -> None:
-    """Make an account a member of this one of the four groups. Raises ``NotPossible`` for a name that is none."""
+def assign_group(account: User, name: str, by: Caller = None) -> None:
+    """Make an account a member of exactly this group of the four. Raises ``NotPossible`` for an unknown group."""
     if name not in GROUPS:
-        raise NotPossible(f"There is no group {name}. Choose one of: {', '.join(GROUPS)}.")
+        raise NotPossible(f"Group {name} does not exist. Choose one of: {', '.join(GROUPS)}.")
     make_groups()
     account.groups.remove(*Group.objects.filter(name__in=GROUPS))
     account.groups.add(Group.objects.get(name=name))
@@ -75,19 +77,8 @@ def put_into_group(account: User, name: str, by: Caller = None) -> None:
     record(by, "account.group", f"account {account.get_username()}", group=name)
 
 
-Caller = User | AnonymousUser | None
-
-LAUNCH_REFUSAL = (
-    "Launching needs dev mode (APP_ENV=development) or an authenticated user with the permission 'launch runs'."
-)
-EDIT_REFUSAL = (
-    "Editing needs dev mode (APP_ENV=development) or an authenticated user with the permission 'change dataset'."
-)
-READ_REFUSAL = "Reading needs a login here. Log in, or open the site with CODEFORGE_PUBLIC_READING=1."
-
-
 def may_read(user: Caller) -> bool:
-    """Whether the user may see datasets, runs and results."""
+    """Whether the user may view datasets, runs and results."""
     return settings.DEV_MODE or settings.PUBLIC_READING or bool(user and user.is_authenticated)
 
 
@@ -97,57 +88,67 @@ def may_launch(user: Caller) -> bool:
 
 
 def may_edit(user: Caller) -> bool:
-    """Whether the user may make, change and delete datasets and canvas sets."""
+    """Whether the user may create, change and delete datasets and canvas sets."""
     return _has(user, "benchmarks.change_dataset")
 
 
 def account_of(user: Caller) -> User | None:
-    """The account behind a caller, to be kept with what it did."""
+    """The account of a caller, for storing with what the caller did."""
     return user if isinstance(user, User) else None
 
 
 def _has(user: Caller, permission: str) -> bool:
+    # In development mode only the local user can reach the server.
     return settings.DEV_MODE or (isinstance(user, User) and user.is_active and user.has_perm(permission))
-
-
-PREFIX = "cfb_"
-BEGINNING = 10
-USE_NOTED_EVERY = timedelta(minutes=1)
 
 
 def create_token(
     account: User, name: str, scopes: Iterable[str], expires_at: datetime | None = None, by: Caller = None
 ) -> tuple[ApiToken, str]:
-    """Make a token for an account; returns it with its text, which cannot be had again.
+    """Create a token for an account. Returns it with its text, which is not stored and cannot be shown again.
 
-    Raises ``InvalidRequest`` for a name that the account has used or that is empty, unknown scopes, and a past expiry.
+    Raises ``InvalidRequest`` for an empty or used name, unknown scopes, and an expiry in the past.
     """
-    chosen = [scope for scope in ApiToken.Scope.values if scope in set(scopes)]
-    if errors := token_errors(account, name.strip(), set(scopes), expires_at):
+    name, chosen = name.strip(), set(scopes)
+    if errors := token_errors(account, name, chosen, expires_at):
         raise InvalidRequest(errors)
-    text = PREFIX + secrets.token_urlsafe(32)
+    text = TOKEN_PREFIX + secrets.token_urlsafe(32)
     with transaction.atomic():
         token = ApiToken.objects.create(
             account=account,
-            name=name.strip(),
-            scopes=chosen,
-            beginning=text[:BEGINNING],
+            name=name,
+            scopes=[scope for scope in ApiToken.Scope.values if scope in chosen],
+            beginning=text[:TOKEN_BEGINNING],
             digest=_digest(text),
             expires_at=expires_at,
         )
-        record(by, "token.create", f"token {token.name}", account=account.get_username(), scopes=chosen)
+        record(by, "token.create", f"token {name}", account=account.get_username(), scopes=token.scopes)
     return token, text
 
 
+def token_errors(account: User, name: str, scopes: set[str], expires_at: datetime | None) -> dict[str, list[str]]:
+    """Field → errors of a new token with these values; empty if it can be created."""
+    errors: dict[str, list[str]] = {}
+    if not name or len(name) > 100:
+        errors["name"] = ["Enter a token name of at most 100 characters that describes its purpose."]
+    elif ApiToken.objects.filter(account=account, name=name).exists():
+        errors["name"] = [f"{account.get_username()} already has a token named {name}. Choose another name."]
+    if not scopes or scopes - set(ApiToken.Scope.values):
+        errors["scopes"] = [f"Choose one or more of: {', '.join(ApiToken.Scope.values)}."]
+    if expires_at is not None and expires_at <= timezone.now():
+        errors["expires_at"] = ["The expiry time is in the past. Choose a future time."]
+    return errors
+
+
 def revoke_token(token: ApiToken, by: Caller = None) -> None:
-    """Make a token useless from now on. Revoking one twice changes nothing."""
+    """Make a token invalid from now on. Revoking it again changes nothing."""
     with transaction.atomic():
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
             record(by, "token.revoke", f"token {token.name}", account=token.account.get_username())
 
 
 def token_of(text: str) -> ApiToken | None:
-    """The token with this text, where it may be used: not revoked, not expired, its account active."""
+    """The token with this text if it is valid: not revoked, not expired, its account active."""
     now = timezone.now()
     token = (
         ApiToken.objects.select_related("account")
@@ -155,13 +156,19 @@ def token_of(text: str) -> ApiToken | None:
         .filter(account__is_active=True)
         .first()
     )
-    if token is not None and (token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY):
+    # A write per minute and token, not per request: many requests of one token would queue for the same row.
+    if token is not None and (token.last_used_at is None or now - token.last_used_at > USE_RECORDED_EVERY):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 
 
+def _digest(text: str) -> str:
+    # A plain SHA-256 suffices: the text has 256 random bits, so there is nothing to guess that a slow hash would slow.
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def record(by: AbstractBaseUser | AnonymousUser | None, action: str, subject: str, **detail: Any) -> None:
-    """Write down who did what. Call it in the transaction of the deed, so that both are stored or neither."""
+    """Add an entry to the audit log. Call it in the transaction of the action, so that both are stored or neither."""
     account = by if isinstance(by, User) else None
     AuditEntry.objects.create(
         account=account,
@@ -172,21 +179,3 @@ def record(by: AbstractBaseUser | AnonymousUser | None, action: str, subject: st
         detail=detail,
         request_id=origin.request_id.get(),
     )
-
-
-def token_errors(account: User, name: str, scopes: set[str], expires_at: datetime | None) -> dict[str, list[str]]:
-    """Field → what is wrong with it, empty where a token like this can be made."""
-    errors: dict[str, list[str]] = {}
-    if not name or len(name) > 100:
-        errors["name"] = ["Give the token a name of at most 100 characters that says what it is for."]
-    elif ApiToken.objects.filter(account=account, name=name).exists():
-        errors["name"] = [f"{account.get_username()} has a token named {name} already. Choose another name."]
-    if not scopes or scopes - set(ApiToken.Scope.values):
-        errors["scopes"] = [f"Choose one or more of: {', '.join(ApiToken.Scope.values)}."]
-    if expires_at is not None and expires_at <= timezone.now():
-        errors["expires_at"] = ["The token would be expired from the start. Choose a moment in the future."]
-    return errors
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

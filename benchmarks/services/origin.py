@@ -1,6 +1,6 @@
-"""Where the work at hand comes from: the request it belongs to and the token it came in with.
+"""The request and the token behind the current work, for log lines and the audit log.
 
-Set at the entrance, read by logs and by the audit log, so that nothing in between has to hand it on.
+Set when a request arrives. Context variables, so that no function in between has to pass them on.
 """
 
 from __future__ import annotations

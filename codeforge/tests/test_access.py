@@ -13,7 +13,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from benchmarks.models import ApiToken, AuditEntry
-from benchmarks.services.access import create_token, make_groups, put_into_group, revoke_token, token_of
+from benchmarks.services.access import assign_group, create_token, make_groups, revoke_token, token_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control
 from benchmarks.services.runs.start import start_run
@@ -59,7 +59,7 @@ def test_a_token_may_not_more_than_its_account(client: Client, ada: User) -> Non
     _, text = create_token(ada, "ci", ["read", "launch"])
     ask = {"path": RUNS, "data": REQUEST, "content_type": "application/json", "headers": bearer(text)}
     assert client.post(**ask).status_code == 403
-    put_into_group(ada, "runner")
+    assign_group(ada, "runner")
     assert client.post(**ask).status_code == 201
 
 
@@ -130,12 +130,12 @@ def test_groups_are_made_and_mended_and_each_holds_the_one_before() -> None:
 
 
 def test_an_account_is_in_one_of_the_groups(ada: User) -> None:
-    put_into_group(ada, "admin")
-    put_into_group(ada, "viewer")
+    assign_group(ada, "admin")
+    assign_group(ada, "viewer")
     assert list(ada.groups.values_list("name", flat=True)) == ["viewer"]
     assert not User.objects.get(pk=ada.pk).is_staff
     with pytest.raises(NotPossible, match="Choose one of: viewer, runner, editor, admin"):
-        put_into_group(ada, "king")
+        assign_group(ada, "king")
 
 
 def test_ten_wrong_passwords_close_the_login_to_the_address(client: Client, ada: User, settings: Any) -> None:
@@ -171,7 +171,7 @@ def test_the_login_leads_back_and_to_no_other_site(client: Client, ada: User) ->
 
 def test_what_is_done_with_a_run_is_written_down_with_who_did_it(client: Client, ada: User) -> None:
     make_dataset()
-    put_into_group(ada, "runner")
+    assign_group(ada, "runner")
     _, text = create_token(ada, "nightly", ["launch"])
     headers = {**bearer(text), "X-Request-ID": "r-7"}
     run_id = client.post(RUNS, REQUEST, "application/json", headers=headers).json()["id"]

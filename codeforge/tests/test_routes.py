@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, resolve, reverse
 
 from benchmarks.models import AuditEntry, Run
-from benchmarks.services.access import GROUPS, create_token, put_into_group
+from benchmarks.services.access import GROUPS, assign_group, create_token
 from codeforge.tests.routes import Route, all_routes
 from tests.support.factories import make_dataset, make_run
 
@@ -128,7 +128,7 @@ def production(settings: Any, db: None) -> None:
 
 def account(name: str) -> User:
     user = User.objects.create_user(name, password="x")
-    put_into_group(user, name)
+    assign_group(user, name)
     return user
 
 

@@ -19,7 +19,7 @@ from benchmarks.dataset_format import parse_dataset
 from benchmarks.engine.execution import model_clients
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import DatasetVersion, JudgeCalibration, Run
-from benchmarks.services.access import create_token, put_into_group
+from benchmarks.services.access import assign_group, create_token
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.files import import_dataset
 from benchmarks.services.judges import start_calibration
@@ -137,7 +137,7 @@ def test_an_example_is_answered_as_the_page_says(heading: str, client: Client, i
 def test_a_token_lets_a_program_in_as_the_page_says(client: Client, installed: None, settings: Any) -> None:
     settings.DEV_MODE = settings.SECURE_SSL_REDIRECT = False
     account = User.objects.create_user("robot")
-    put_into_group(account, "runner")
+    assign_group(account, "runner")
     _, token = create_token(account, "nightly", ["read", "launch"])
     call = blocks(PAGE, "sh")[0].text.replace("cfb_…", token).replace("https://bench.example.com", ADDRESS)
     assert "Authorization: Bearer" in call

@@ -347,6 +347,6 @@ def test_without_permission_there_is_no_launch_form_and_no_action(client: Client
     run = make_scored_run()
     assert "/runs/new/" not in page(client, "/runs/")
     assert "/do/" not in page(client, f"/runs/{run.pk}/")
-    assert "Launching needs" in page(client, "/runs/new/", 403)
+    assert "You do not have permission to start runs." in page(client, "/runs/new/", 403)
     assert client.post(f"/runs/{run.pk}/do/delete/").status_code == 403
     assert Run.objects.filter(pk=run.pk).exists()

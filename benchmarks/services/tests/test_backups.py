@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import ApiToken, AuditEntry, Dataset, Result, Run, Transcript, Worker
-from benchmarks.services.access import create_token, make_groups, put_into_group
+from benchmarks.services.access import assign_group, create_token, make_groups
 from benchmarks.services.datasets.files import save_edited_version, spec_of
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations import backups
@@ -43,7 +43,7 @@ def fill() -> None:
     """Runs of both kinds, edited datasets, canvases, accounts in groups, tokens, and odd values."""
     make_groups()
     account = User.objects.create_user("anna", password="correct horse")
-    put_into_group(account, "runner")
+    assign_group(account, "runner")
     create_token(account, "nightly", ["read", "launch"])
     dataset = make_dataset([make_task(1), make_task(2, input="naïve ☃ \U0001f600\r\n\tx", tolerance=0.1 + 0.2)])
     spec = spec_of(dataset.current_version)
@@ -112,7 +112,7 @@ def test_new_rows_get_new_numbers_afterwards(kind: str, tmp_path: Path) -> None:
 
 def test_the_commands_do_it_and_accounts_and_tokens_work_afterwards(tmp_path: Path, settings: Any) -> None:
     account = User.objects.create_user("anna", password="correct horse")
-    put_into_group(account, "runner")
+    assign_group(account, "runner")
     _, token = create_token(account, "nightly", ["read"])
     make_dataset()
     session = Client()

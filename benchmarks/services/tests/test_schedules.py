@@ -19,7 +19,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.queries.schedules import LEVEL, earlier_runs
-from benchmarks.services.access import put_into_group
+from benchmarks.services.access import assign_group
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.control import cancel_run
 from benchmarks.services.schedules import control
@@ -185,13 +185,13 @@ def test_runs_start_with_the_permissions_that_the_account_has_then(endpoint: End
     endpoint()
     make_dataset(1)
     ada = User.objects.create_user("ada")
-    put_into_group(ada, "editor")
+    assign_group(ada, "editor")
     schedule = save_schedule("nightly", "03:00", request(), user=ada)
     settings.DEV_MODE = False
     [run] = start_due(schedule.next_run_at)
     assert run.created_by == ada
     cancel_run(run)
-    put_into_group(ada, "viewer")
+    assign_group(ada, "viewer")
     assert start_due(schedule.next_run_at + timedelta(days=1)) == []
     assert "ada may not launch runs any more" in problem(schedule)
     ada.delete()

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from benchmarks.services.access import GROUPS, make_groups, put_into_group
+from benchmarks.services.access import GROUPS, assign_group, make_groups
 from benchmarks.services.errors import NotPossible
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"Account {account} does not exist. Create it in the admin under Users.", returncode=2)
         try:
-            put_into_group(user, group)
+            assign_group(user, group)
         except NotPossible as refusal:
             raise CommandError(refusal.message, returncode=2) from None
         self.stdout.write(f"{account} is a member of the group {group}.")
