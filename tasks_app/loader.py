@@ -1,7 +1,7 @@
-"""Canvas documents and prompts: shapes drawn, described, asked about, and put before a model.
+"""Canvas documents and prompts: shapes, their descriptions, questions about them, and the text for a model.
 
-Nothing here touches a database or a model. A document is what one canvas file holds, with the difficulty of its
-questions beside it; a prompt is exactly what a model is sent.
+Nothing here uses a database or a model. A document has the content of one canvas file and the difficulty of its
+questions; a prompt is exactly what a model is sent.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ REPRESENTATIONS = (*DESCRIPTIONS, IMAGE)
 """The names of the ways to show a canvas to a model."""
 
 STORED_DESCRIPTIONS = ("full", "partial", "coordinates")
-"""What a canvas file holds, as the published ones do. The other descriptions are made from the shapes when needed."""
+"""The descriptions in a canvas file, as in the published ones. Others are made from the shapes when needed."""
 
 ADDED_TO_DESCRIPTION = frozenset({"existence_tracking"})
 """Task classes whose `self.description` follows a description of the canvas. Any other's stands alone."""
 
 
 class PromptError(ValueError):
-    """A prompt that cannot be built; the text says why and what can be asked instead."""
+    """A prompt that cannot be built; the message says why and what to use instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanvasDocument:
-    """One canvas with everything said and asked about it.
+    """One canvas with its descriptions and questions.
 
-    `questions` has every task class; the list is empty where it is not applicable, and `not_applicable` says why.
-    `descriptions` has `STORED_DESCRIPTIONS` and those that task classes made, by task name.
+    `questions` has every task class; the list is empty if it is not applicable, and `not_applicable` says why.
+    `descriptions` has `STORED_DESCRIPTIONS` and those of task classes, by task name.
     """
 
     shapes: tuple[Shape, ...]
@@ -51,8 +51,10 @@ class CanvasDocument:
 
     @classmethod
     def from_original(cls, original: OriginalCanvas) -> CanvasDocument:
-        """Take over an imported canvas with its texts and answers as they are."""
-        not_applicable = {name: "the file has no question" for name, asked in original.questions.items() if not asked}
+        """A document of an imported canvas, with unchanged texts and answers."""
+        not_applicable = {
+            name: "the file has no question" for name, questions in original.questions.items() if not questions
+        }
         return cls(original.shapes, original.descriptions, original.questions, not_applicable=not_applicable)
 
     @classmethod
@@ -69,7 +71,7 @@ class Prompt:
     expected: str
     needs_image: bool
     examples: int
-    """How many questions with their answers the text shows first."""
+    """Number of examples in the text."""
 
 
 def build_canvas(
@@ -81,9 +83,9 @@ def build_canvas(
     tracking_steps: int = DEFAULT_TRACKING_STEPS,
     tasks: Mapping[str, type[Task]] = REGISTERED_TASKS,
 ) -> CanvasDocument:
-    """Draw canvas `index` of the `count` with `n_shapes` shapes, and ask everything about it.
+    """Generate canvas `index` of `count` with `n_shapes` shapes, and its questions.
 
-    Shapes and questions depend on (seed, n_shapes, index) and `tracking_steps`; `count` is only handed on to
+    Shapes and questions depend on (seed, n_shapes, index) and `tracking_steps`; `count` is only passed to
     `select_expected_answer`. Raises `CanvasError` for an impossible `n_shapes`.
     """
     shapes = generate_shapes(n_shapes, canvas_rng(seed, n_shapes, index, "shapes"))
@@ -92,34 +94,38 @@ def build_canvas(
     for name, task in tasks.items():
         rng = canvas_rng(seed, n_shapes, index, name)
         wanted = task(rng).select_expected_answer(index, count)
-        asked = task.ask(shapes, rng, wanted, tracking_steps)
-        if not asked.questions and wanted is not None:  # not to be had here: any answer is better than no question
-            asked = task.ask(shapes, rng, None, tracking_steps)
-        document.questions[name] = asked.questions
-        if not asked.questions:
+        result = task.ask(shapes, rng, wanted, tracking_steps)
+        if (
+            not result.questions and wanted is not None
+        ):  # that answer is not possible here; any answer is better than no question
+            result = task.ask(shapes, rng, None, tracking_steps)
+        document.questions[name] = result.questions
+        if not result.questions:
             document.not_applicable[name] = f"needs {task.requirement}"
             continue
-        if asked.description is not None:
-            descriptions[name] = asked.description
-        document.difficulty[name] = asked.difficulty
+        if result.description is not None:
+            descriptions[name] = result.description
+        document.difficulty[name] = result.difficulty
     return document
 
 
 def supports(task_name: str, representation: str, tasks: Mapping[str, type[Task]] = REGISTERED_TASKS) -> bool:
-    """Tell whether questions of a task class can be asked in a representation.
+    """Whether a representation supports a task class.
 
-    Every text can carry every class; a picture carries none that is asked of a text of its own. Raises `PromptError`
-    for names there are not.
+    Every text supports every class; an image supports none with a text of its own. Raises `PromptError` for unknown
+    names.
     """
     if task_name not in tasks:
-        raise PromptError(f"There is no task class {task_name!r}: use {', '.join(tasks)}.")
+        raise PromptError(f"Task class {task_name!r} does not exist. Use one of: {', '.join(tasks)}.")
     if representation not in REPRESENTATIONS:
-        raise PromptError(f"There is no representation {representation!r}: use {', '.join(REPRESENTATIONS)}.")
+        raise PromptError(
+            f"Representation {representation!r} does not exist. Use one of: {', '.join(REPRESENTATIONS)}."
+        )
     return representation != IMAGE or not has_own_text(tasks[task_name])
 
 
 def has_own_text(task: type[Task]) -> bool:
-    """Tell whether a class asks about a text of its own, by what it makes of a sample canvas."""
+    """Whether a class asks about a text of its own, found out with a sample canvas."""
     shapes = generate_shapes(12, canvas_rng(0, 12, 0, "shapes"))
     description = task.ask(shapes, canvas_rng(0, 12, 0, task.name)).description
     return description is not None and task.name not in ADDED_TO_DESCRIPTION
@@ -128,14 +134,14 @@ def has_own_text(task: type[Task]) -> bool:
 def check_supported(
     task_names: Sequence[str], representation: str, tasks: Mapping[str, type[Task]] = REGISTERED_TASKS
 ) -> None:
-    """Raise `PromptError`, listing what can be combined, unless `representation` carries all these task classes."""
+    """Raise `PromptError` with the alternatives unless `representation` supports all these task classes."""
     missing = [name for name in task_names if not supports(name, representation, tasks)]
     if missing:
         carried = ", ".join(name for name in tasks if supports(name, representation, tasks))
         texts = ", ".join(DESCRIPTIONS)
         raise PromptError(
-            f"The representation {representation} carries {carried}; every task class can be asked with {texts}. "
-            f"Not with {representation}: {', '.join(missing)}."
+            f"The representation {representation} supports {carried}; {texts} support every task class. "
+            f"Not supported by {representation}: {', '.join(missing)}."
         )
 
 
@@ -146,18 +152,18 @@ def build_prompt(
     few_shot: bool | int = False,
     tasks: Mapping[str, type[Task]] = REGISTERED_TASKS,
 ) -> Prompt:
-    """Put a task class's evaluated question before a model, after up to two examples (`few_shot`; True is both).
+    """The prompt with a task class's evaluated question, after up to two examples (`few_shot`; True is both).
 
-    Raises `PromptError` where the class has no question about this canvas, or the representation cannot carry it.
+    Raises `PromptError` if the class has no question about this canvas, or the representation does not support it.
     """
     check_supported([task_name], representation, tasks)
     questions = document.questions.get(task_name, ())
     if not questions:
-        reason = document.not_applicable.get(task_name, "the document was made without it")
+        reason = document.not_applicable.get(task_name, "the document was created without it")
         raise PromptError(f"{task_name} has no question about this canvas: {reason}.")
     wanted = QUESTIONS_PER_CANVAS - 1 if few_shot is True else int(few_shot)
     if not 0 <= wanted < QUESTIONS_PER_CANVAS:
-        raise PromptError(f"{wanted} examples cannot be shown: use 0 to {QUESTIONS_PER_CANVAS - 1}.")
+        raise PromptError(f"{wanted} examples are not possible. Use 0 to {QUESTIONS_PER_CANVAS - 1}.")
     (question, expected), *others = questions
     examples = others[:wanted]
     in_picture = representation == IMAGE
@@ -170,7 +176,7 @@ def build_prompt(
 
 
 def describe(document: CanvasDocument, representation: str) -> str:
-    """Return a canvas in one of the text representations, as its file has it or else from its shapes."""
+    """Return a canvas in one of the text representations, from its file or else from its shapes."""
     stored = document.descriptions.get(representation)
     return DESCRIPTIONS[representation](document.shapes) if stored is None else stored
 
@@ -184,12 +190,12 @@ def _canvas_text(document: CanvasDocument, task_name: str, representation: str) 
 
 
 def _text(canvas: str, examples: Sequence[Question], instruction: str, question: str) -> str:
-    """Lay out a prompt; parts are apart by an empty line, and the last part is the question."""
+    """The text of a prompt, in parts separated by empty lines; the last part is the question."""
     parts = [
         f"Answer a question about a canvas. {instruction} You may reason first; end your reply with a line that says "
         f'"Answer:" and then your answer alone.',
         f"Canvas:\n{canvas.strip()}",
-        *(f"Question: {asked.strip()}\nAnswer: {str(answer).strip()}" for asked, answer in examples),
+        *(f"Question: {example.strip()}\nAnswer: {str(answer).strip()}" for example, answer in examples),
         f"Question: {question.strip()}",
     ]
     return "\n\n".join(parts) + "\n"

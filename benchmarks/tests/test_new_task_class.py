@@ -28,7 +28,7 @@ import django
 django.setup()
 from django.core.management import call_command
 from django.test import Client
-from benchmarks.engine.attendance import attend
+from benchmarks.engine.execution.dispatch import work_on_run_once
 call_command("migrate", verbosity=0)
 call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 call_command("canvases", "generate", "--shapes", "8", "--count", "40", "--seed", "11", "--name", "mine")
@@ -46,7 +46,7 @@ for model in ("baseline/reference", "baseline/majority"):
     created = client.post(RUNS, json.dumps(body), content_type="application/json")
     assert created.status_code == 201, created.content
     run = created.json()["id"]
-    attend(run)
+    work_on_run_once(run)
     found["runs"].append({
         "run": get(f"{RUNS}/{run}").json(),
         "results": get(f"{RUNS}/{run}/results?group=new&page_size=500").json()["results"],

@@ -1,7 +1,7 @@
-"""Where an imported canvas says something else than it should, and which fault of the original that is.
+"""Find the errors of an imported canvas, and which fault of the original generator each is.
 
-Answers are worked out again from what their question is asked of. Descriptions and tasks that the original does not
-have are left alone.
+Answers are computed again from what their question is about. Descriptions and tasks that the original does not have
+are not checked.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def audit(document: OriginalCanvas) -> tuple[Finding, ...]:
 
 
 def worst_verdict(findings: Iterable[Finding], place: str) -> Verdict | None:
-    """Return the gravest verdict on one place, such as `questions.count[0]`; None if nothing was found there."""
-    found = {finding.fault.verdict for finding in findings if finding.place == place}
-    return next((verdict for verdict in Verdict if verdict in found), None)
+    """Return the worst verdict on one place, such as `questions.count[0]`; None without findings."""
+    verdicts = {finding.fault.verdict for finding in findings if finding.place == place}
+    return next((verdict for verdict in Verdict if verdict in verdicts), None)
 
 
 def _audit_shapes(shapes: tuple[Shape, ...]) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def _explain(theirs: str, ours: str, by_name: dict[str, Shape]) -> list[Fault]:
 
 
 def _audit_order(place: str, name: str, word: str, reference: str, document: OriginalCanvas) -> Iterator[Finding]:
-    """Check the statement that `name` is on the `word` side of `reference` against their centres."""
+    """Check the statement that `name` is on the `word` side of `reference` against their centers."""
     by_name = {shape.name: shape for shape in document.shapes}
     if name not in by_name or reference not in by_name:
         raise UnreadableError(name if name not in by_name else reference)
@@ -111,7 +111,7 @@ def _audit_order(place: str, name: str, word: str, reference: str, document: Ori
         return
     if ahead == 0:
         fault = Fault.TIE_IN_ORDERED_LINE
-    elif any(one >= two for one, two in zip(edges_along(word, shape), edges_along(word, other), strict=True)):
+    elif any(first >= second for first, second in zip(edges_along(word, shape), edges_along(word, other), strict=True)):
         fault = Fault.ORDER_BY_EDGES
     else:
         fault = Fault.UNEXPLAINED
@@ -153,11 +153,11 @@ def _audit_questions(document: OriginalCanvas) -> Iterator[Finding]:
         place = f"questions.{task}"
         if 0 < len(items) < _QUESTIONS_EACH:
             yield Finding(place, Fault.TOO_FEW_QUESTIONS, f"{len(items)} questions", f"{_QUESTIONS_EACH} questions")
-        asked: set[str] = set()
+        seen: set[str] = set()
         for index, (question, answer) in enumerate(items):
-            if question in asked:
+            if question in seen:
                 yield Finding(f"{place}[{index}]", Fault.REPEATED_QUESTION, question, "")
-            asked.add(question)
+            seen.add(question)
             if task in RIGHT_ANSWERS:
                 yield from _audit_answer(task, index, question, answer, document)
 
@@ -181,7 +181,7 @@ def _audit_answer(task: str, index: int, question: str, answer: Answer, document
         for fault in _answer_faults(task, question, given, document):
             yield Finding(place, fault, f"{question} {given}", str(right.answer))
     if right.effortless and (task != "transitivity" or index == 0):
-        fault = Fault.ASKS_ABOUT_NEIGHBOURS if task == "transitivity" else Fault.NO_TRACKING_NEEDED
+        fault = Fault.ASKS_ABOUT_NEIGHBORS if task == "transitivity" else Fault.NO_TRACKING_NEEDED
         yield Finding(place, fault, f"{question} {given}", "")
 
 

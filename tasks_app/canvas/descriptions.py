@@ -1,8 +1,8 @@
 """Canvases put into words.
 
-`full`, `partial` and `coordinates` use the wording of the original data; directions compare centres: left and right by
+`full`, `partial` and `coordinates` use the wording of the original data; directions compare centers: left and right by
 x, above and below by y, no word where they are equal. `short`, `ascii` and `json` are further forms, each enough to
-find every centre again. Every text ends in white space, so that sentences can be added. Where a text refers to a shape
+find every center again. Every text ends in white space, so that sentences can be added. Where a text refers to a shape
 by its name, no other shape has that name.
 """
 
@@ -42,7 +42,7 @@ _PHRASES = _by_difference(_phrases(""), _phrases("above"), _phrases("below"))
 
 
 def direction(shape: Shape, reference: Shape) -> str:
-    """Return where `shape` is relative to `reference`: "above left", "below", ..., "" if their centres are equal."""
+    """Return where `shape` is relative to `reference`: "above left", "below", ..., "" if their centers are equal."""
     (x, y), (reference_x, reference_y) = shape.center, reference.center
     return f"{_VERTICAL[y - reference_y]} {_HORIZONTAL[x - reference_x]}".strip()
 
@@ -76,7 +76,7 @@ def _relations(shapes: Sequence[Shape], *, every_order: bool) -> str:
 
 
 def coordinates(shapes: Sequence[Shape]) -> str:
-    """Give every shape's centre and its radius or side length."""
+    """Give every shape's center and its radius or side length."""
     return shape_count(len(shapes)) + "".join([_place(shape) for shape in shapes])
 
 
@@ -86,10 +86,10 @@ def _place(shape: Shape) -> str:
 
 
 def short(shapes: Sequence[Shape]) -> str:
-    """Give the first shape's centre, then each next shape's distance from the one before it: n − 1 relations.
+    """Give the first shape's center, then each next shape's distance from the one before it: n − 1 relations.
 
     Directions alone cannot place n shapes in n − 1 relations, so these carry whole units: adding them up from the first
-    centre gives every other one, and with them the answer to every question about places.
+    center gives every other one, and with them the answer to every question about places.
     """
     names = distinct_names(shapes)
     parts = [shape_count(len(shapes))]
@@ -116,13 +116,13 @@ def _units(distance: int) -> str:
 
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase
-_LAST = HALF - 1  # no shape inside the canvas has a centre on its border
+_LAST = HALF - 1  # no shape inside the canvas has a center on its border
 
 
 def ascii_grid(shapes: Sequence[Shape]) -> str:
-    """Draw a grid with one character a unit and each shape's letter at its centre, and a legend of the letters.
+    """Draw a grid with one character a unit and each shape's letter at its center, and a legend of the letters.
 
-    Raises `CanvasError` for more shapes than there are letters, or two at one centre.
+    Raises `CanvasError` for more shapes than there are letters, or two at one center.
     """
     if len(shapes) > len(LETTERS):
         raise CanvasError(
@@ -132,7 +132,7 @@ def ascii_grid(shapes: Sequence[Shape]) -> str:
     for letter, shape in zip(LETTERS, shapes, strict=False):
         x, y = shape.center
         if rows[_LAST - y][_LAST + x] != ".":
-            raise CanvasError(f"Two shapes have their centre at {shape.center}: use another description than a grid.")
+            raise CanvasError(f"Two shapes have their center at {shape.center}: use another description than a grid.")
         rows[_LAST - y][_LAST + x] = letter
     legend = [f"{letter}: {name}" for letter, name in zip(LETTERS, distinct_names(shapes), strict=False)]
     grid = "\n".join("".join(row) for row in rows)
@@ -145,7 +145,7 @@ def ascii_grid(shapes: Sequence[Shape]) -> str:
 
 
 def json_text(shapes: Sequence[Shape]) -> str:
-    """Give the shapes as one line of JSON: name parts in lower case, x and y of the centre, radius or side."""
+    """Give the shapes as one line of JSON: name parts in lower case, x and y of the center, radius or side."""
     listed = [
         {
             "size": shape.size.lower(),

@@ -33,7 +33,7 @@ class Fault(Enum):
 
     DIRECTION_DROPPED = (
         Verdict.WRONG,
-        "The centres differ along this axis, but no word says so, because one shape spans the other.",
+        "The centers differ along this axis, but no word says so, because one shape spans the other.",
     )
     ASYMMETRIC_RELATION = (
         Verdict.WRONG,
@@ -41,13 +41,13 @@ class Fault(Enum):
     )
     DIRECTION_FROM_EDGES = (
         Verdict.WRONG,
-        "A word says that the shapes differ along this axis; only their edges do, their centres are level.",
+        "A word says that the shapes differ along this axis; only their edges do, their centers are level.",
     )
     ORDER_BY_EDGES = (
         Verdict.WRONG,
-        "A line of shapes is ordered by their outer edges, against the order of their centres.",
+        "A line of shapes is ordered by their outer edges, against the order of their centers.",
     )
-    TIE_IN_ORDERED_LINE = (Verdict.WRONG, "A line of shapes puts one before another although their centres are level.")
+    TIE_IN_ORDERED_LINE = (Verdict.WRONG, "A line of shapes puts one before another although their centers are level.")
     REPEATED_KIND = (
         Verdict.UNDETERMINED,
         "Two shapes of the canvas have the same name, so a text that uses it does not say which is meant.",
@@ -64,7 +64,7 @@ class Fault(Enum):
         Verdict.UNDETERMINED,
         "The question is not worded as this task's questions are, or names what its description does not have.",
     )
-    ASKS_ABOUT_NEIGHBOURS = (
+    ASKS_ABOUT_NEIGHBORS = (
         Verdict.WEAK,
         "The evaluated question asks for a relation that the description states, so nothing has to be inferred.",
     )
@@ -124,7 +124,7 @@ def _word(beyond_low: bool, beyond_high: bool, low: str, high: str) -> str:
 
 
 def along(word: str, shape: Shape) -> int:
-    """Return how far a shape's centre lies to the side that a word names."""
+    """Return how far a shape's center lies to the side that a word names."""
     x, y = shape.center
     return {"above": y, "below": -y, "right": x, "left": -x}[word]
 
@@ -136,7 +136,7 @@ def edges_along(word: str, shape: Shape) -> tuple[float, float]:
 
 
 def center_directions(shape: Shape, reference: Shape) -> tuple[str, str]:
-    """Return the (vertical, horizontal) words that compare centres: "" for none."""
+    """Return the (vertical, horizontal) words that compare centers: "" for none."""
     (x, y), (other_x, other_y) = shape.center, reference.center
     return _word(y < other_y, y > other_y, "below", "above"), _word(x < other_x, x > other_x, "left", "right")
 
@@ -144,7 +144,7 @@ def center_directions(shape: Shape, reference: Shape) -> tuple[str, str]:
 def relation_faults(shape: Shape, reference: Shape) -> Iterator[Fault]:
     """Name why the original's words for a pair differ from ours; nothing where they agree.
 
-    Opposite words cannot occur: for shapes at integer centres an edge never contradicts the centre (tested).
+    Opposite words cannot occur: for shapes at integer centers an edge never contradicts the center (tested).
     """
     for theirs, ours, reverse in zip(
         edge_directions(shape, reference),

@@ -27,14 +27,14 @@ def check_n_shapes(n_shapes: int) -> None:
     if not 1 <= n_shapes <= MAX_SHAPES:
         raise CanvasError(
             f"A canvas cannot be generated with {n_shapes} shapes: ask for 1 to {MAX_SHAPES}. There are {MAX_SHAPES} "
-            "kinds of shape, and a repeated kind would leave questions about it without one right answer."
+            "kinds of shape, and a repeated kind would leave questions about it without one correct answer."
         )
 
 
 def generate_shapes(n_shapes: int, rng: random.Random) -> tuple[Shape, ...]:
     """Draw `n_shapes` shapes of different kinds that lie inside the canvas and do not touch.
 
-    Kinds and centres are uniform among those still free. Only `rng.random()` is called; what other methods make of it
+    Kinds and centers are uniform among those still free. Only `rng.random()` is called; what other methods make of it
     may change between Python versions. It always ends: see `free_center`. Raises `CanvasError` unless
     1 <= n_shapes <= 24.
     """

@@ -1,7 +1,7 @@
 """Where shapes may lie: inside the canvas, none touching another.
 
 Centres are integers and there are six forms (a shape in a size), so whether two shapes touch depends on the offset of
-their centres alone. Per pair of forms the touching offsets are worked out once; afterwards a test is a set lookup.
+their centers alone. Per pair of forms the touching offsets are worked out once; afterwards a test is a set lookup.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def outline(form: Form) -> tuple[tuple[Point, ...], float]:
 
 
 def gap(first: Form, second: Form, offset: Offset) -> float:
-    """Return the distance between two forms, `offset` from the first centre to the second; 0 or less if they overlap.
+    """Return the distance between two forms, `offset` from the first center to the second; 0 or less if they overlap.
 
     Two convex polygons overlap exactly where the offset lies in their Minkowski difference, and their distance is the
     offset's distance from it; radii are then taken off.
@@ -98,7 +98,7 @@ def _segment_distance(point: Point, start: Point, end: Point) -> float:
 
 @cache
 def touching_offsets(first: Form, second: Form) -> frozenset[Offset]:
-    """Return the offsets from the first form's centre to the second's at which the two touch or overlap."""
+    """Return the offsets from the first form's center to the second's at which the two touch or overlap."""
     reach = ceil(_circumradius(first) + _circumradius(second))
     steps = range(-reach, reach + 1)
     return frozenset((dx, dy) for dx, dy in product(steps, steps) if gap(first, second, (dx, dy)) < MARGIN)
@@ -111,7 +111,7 @@ def _circumradius(form: Form) -> float:
 
 @cache
 def center_bounds(form: Form) -> tuple[int, int, int, int]:
-    """Return the (least x, greatest x, least y, greatest y) of a centre with which a form lies inside the canvas.
+    """Return the (least x, greatest x, least y, greatest y) of a center with which a form lies inside the canvas.
 
     A shape may reach the canvas's border but not cross it.
     """
@@ -139,10 +139,10 @@ def touch(first: Shape, second: Shape) -> bool:
 
 
 def free_center(form: Form, placed: Sequence[Shape], rng: random.Random) -> tuple[int, int]:
-    """Draw a centre, uniform among those where the form lies inside the canvas and touches none of `placed`.
+    """Draw a center, uniform among those where the form lies inside the canvas and touches none of `placed`.
 
-    Tries some centres at random, then lists all that are free: it always ends. With fewer than 24 shapes of different
-    kinds placed, a centre is always free, whatever was placed where: what they forbid together is less than the canvas
+    Tries some centers at random, then lists all that are free: it always ends. With fewer than 24 shapes of different
+    kinds placed, a center is always free, whatever was placed where: what they forbid together is less than the canvas
     (tested). Raises `ValueError` if the canvas is full.
     """
     left, right, bottom, top = center_bounds(form)
@@ -162,7 +162,7 @@ def free_center(form: Form, placed: Sequence[Shape], rng: random.Random) -> tupl
 
 
 def free_centers(form: Form, placed: Sequence[Shape]) -> Iterator[tuple[int, int]]:
-    """List every centre where the form lies inside the canvas and touches none of `placed`, by x, then y."""
+    """List every center where the form lies inside the canvas and touches none of `placed`, by x, then y."""
     taken = {
         (other.center[0] + dx, other.center[1] + dy)
         for other in placed

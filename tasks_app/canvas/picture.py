@@ -1,6 +1,6 @@
 """Canvases as pictures: SVG for pages, PNG for models that see.
 
-One user unit is one unit of the canvas. SVG's y axis points down, so the y of every point is negated. Colours are given
+One user unit is one unit of the canvas. SVG's y axis points down, so the y of every point is negated. Colors are given
 as attributes, which any style sheet overrides: a page themes the classes `canvas-paper`, `canvas-grid`, `canvas-axis`,
 `canvas-shape`, `canvas-red`, `canvas-blue`, `canvas-yellow` and `canvas-green`.
 """
@@ -26,8 +26,8 @@ _SIDE = CANVAS_SIZE + 2 * _FRAME
 def svg(shapes: Sequence[Shape], title: str = "Canvas") -> str:
     """Return a standalone SVG element that scales to the width it is given.
 
-    It has the title and, as its description, every shape with its centre. Each shape is a group of the class
-    `canvas-shape` with its name and centre as title and as `data-name`, `data-x` and `data-y`.
+    It has the title and, as its description, every shape with its center. Each shape is a group of the class
+    `canvas-shape` with its name and center as title and as `data-name`, `data-x` and `data-y`.
     """
     names = distinct_names(shapes)
     description = "; ".join(f"{name} at {shape.center}" for name, shape in zip(names, shapes, strict=True))

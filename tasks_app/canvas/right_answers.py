@@ -1,4 +1,4 @@
-"""The right answers to the questions of the original's six tasks, worked out from what each is asked of.
+"""The correct answers to the questions of the original's six tasks, worked out from what each is asked of.
 
 `existence`, `count` and `coordinate` ask about the shapes; the other three about their task's own description.
 """
@@ -67,9 +67,9 @@ def transitivity(question: str, document: OriginalCanvas) -> RightAnswer:
     known = {name for claim in claims for name in (claim[0], claim[2])}
     if not {match[1], match[2]} <= known:
         raise UnreadableError(question)
-    found = [word for word in _OPPOSITES if _follows(claims, match[1], word, match[2])]
+    directions = [word for word in _OPPOSITES if _follows(claims, match[1], word, match[2])]
     stated = any({match[1], match[2]} == {name, reference} for name, _, reference in claims)
-    return RightAnswer(found[0].title() if len(found) == 1 else None, stated)
+    return RightAnswer(directions[0].title() if len(directions) == 1 else None, stated)
 
 
 def existence_tracking(question: str, document: OriginalCanvas) -> RightAnswer:
@@ -138,11 +138,11 @@ def _count(wanted: str, shapes: Collection[Shape]) -> int:
 def _follows(claims: Collection[Claim], name: str, word: str, reference: str) -> bool:
     """Tell whether a chain of claims, read either way round, puts `name` on the `word` side of `reference`."""
     beyond: dict[str, set[str]] = {}
-    for one, stated, other in claims:
+    for subject, stated, other in claims:
         if stated == word:
-            beyond.setdefault(other, set()).add(one)
+            beyond.setdefault(other, set()).add(subject)
         elif stated == _OPPOSITES[word]:
-            beyond.setdefault(one, set()).add(other)
+            beyond.setdefault(subject, set()).add(other)
     reached: set[str] = set()
     pending = [reference]
     while pending:

@@ -1,4 +1,4 @@
-"""What a canvas holds: coloured shapes of two sizes at integer centres.
+"""What a canvas holds: coloured shapes of two sizes at integer centers.
 
 The canvas is 64 × 64 with its origin in the middle, x to the right and y upward. A triangle is equilateral, points up
 and is placed by its centroid. Values are capitalised ("Large", "Green", "Triangle") as in canvas files; names are lower

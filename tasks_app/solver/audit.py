@@ -13,7 +13,7 @@ from tasks_app.solver.solving import solve
 from tasks_app.tasks.task import Question
 
 SURE_REPRESENTATION = "coordinates"
-"""Gives every centre, so it decides every question about a canvas; relations in imported texts compare edges."""
+"""Gives every center, so it decides every question about a canvas; relations in imported texts compare edges."""
 
 KNOWN_TASKS = frozenset({"existence", "count", "transitivity", "coordinate", "existence_tracking", "shuffle_tracking"})
 """The task classes whose questions the solver can read. It has no opinion on those of another class."""
@@ -91,7 +91,7 @@ class SetAudit:
 
     @property
     def majority_score(self) -> float | None:
-        """Share of right answers of who always gives the most frequent one; None without questions."""
+        """Share of correct answers of who always gives the most frequent one; None without questions."""
         return max(self.answers.values()) / self.asked if self.asked else None
 
     @property

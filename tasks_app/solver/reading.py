@@ -40,7 +40,7 @@ class World:
     """(name, 1 for added or -1 for removed), in order."""
 
     def declare(self, name: str, center: Center | None = None) -> None:
-        """Note a shape. A name without a centre may be one known before; a centre always makes a new one."""
+        """Note a shape. A name without a center may be one known before; a center always makes a new one."""
         if center is not None or all(known != name for known, _ in self.shapes):
             self.shapes.append((name, center))
 

@@ -94,10 +94,10 @@ def _where(world: World, match: re.Match[str]) -> str:
         {1: "Above", -1: "Below"}.get(signs.get(VERTICAL, 0)),
         {1: "Right", -1: "Left"}.get(signs.get(HORIZONTAL, 0)),
     ]
-    said = " ".join(word for word in words if word)
-    if not said:
+    phrase = " ".join(word for word in words if word)
+    if not phrase:
         raise Unsolvable("the text gives no direction for these shapes")
-    return said
+    return phrase
 
 
 def _signs_from_centers(world: World, name: str, other: str) -> dict[str, int] | None:
@@ -112,11 +112,11 @@ def _signs_from_centers(world: World, name: str, other: str) -> dict[str, int] |
 
 def _infer(world: World, axis: str, name: str, other: str) -> int:
     """Return the sign of a difference on an axis by chains of stated ones. Raises `Unsolvable` if none connects."""
-    found = {sign for sign in (1, -1) if _reaches(world, axis, name, other, sign)}
-    if len(found) == 2:
+    signs = {sign for sign in (1, -1) if _reaches(world, axis, name, other, sign)}
+    if len(signs) == 2:
         raise Unsolvable(f"the text contradicts itself about the {name} and the {other}")
-    if found:
-        return found.pop()
+    if signs:
+        return signs.pop()
     if _reaches(world, axis, name, other, 0):
         return 0
     raise Unsolvable(f"the text does not say how the {name} and the {other} lie to each other")

@@ -15,7 +15,7 @@ from tasks_app.canvas.shapes import COLORS, KINDS, SHAPES, SIZES, Kind, Shape
 from tasks_app.tasks.draw import pick
 
 Pattern = tuple[str | None, str | None, str | None]
-"""(size, color, shape); None where any will do."""
+"""(size, color, shape); None matches any."""
 
 
 PATTERNS: tuple[Pattern, ...] = tuple(
@@ -38,7 +38,7 @@ ALL_BITS = (1 << len(PATTERNS)) - 1
 
 
 def matches(pattern: Pattern, kind: Kind) -> bool:
-    """Tell whether a shape of this kind fits the pattern."""
+    """Whether a shape of this kind fits the pattern."""
     return all(wanted is None or wanted == value for wanted, value in zip(pattern, kind, strict=True))
 
 
@@ -54,7 +54,7 @@ def matched_bits(shapes: Sequence[Shape]) -> int:
 
 
 def bits_by_count(shapes: Sequence[Shape]) -> dict[int, int]:
-    """Return, for each count that occurs, the patterns that so many of the shapes fit.
+    """Return, for each count that occurs, the patterns that this number of shapes fits.
 
     All patterns are counted at once, in binary: bit p of `digits[k]` is digit k of pattern p's count.
     """

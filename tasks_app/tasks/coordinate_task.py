@@ -31,7 +31,7 @@ Pair = tuple[Shape, Shape]
 
 
 class CoordinateTask(Task):
-    """Asks in which direction one shape lies from another, by their centres.
+    """Asks in which direction one shape lies from another, by their centers.
 
     The three questions are about three different pairs: an example that turned the evaluated pair round would give its
     answer away. That takes three shapes.
@@ -44,7 +44,7 @@ class CoordinateTask(Task):
     )
     requirement = "three shapes of kinds that are not repeated"
     guess_rate = 1 / len(DIRECTIONS)
-    guess_score = 1 / 4  # one exact hit (1) and two half right ones (½) in eight
+    guess_score = 1 / 4  # one exact hit (1) and two half correct ones (½) in eight
 
     def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
         pairs = list(combinations(nameable(shapes), 2))
@@ -53,8 +53,8 @@ class CoordinateTask(Task):
         evaluated = self._evaluated(pairs, selected_answer)
         if evaluated is None:
             return []
-        asked = (evaluated, evaluated[::-1])
-        examples = [pair for pair in draw(self.rng, pairs, 3) if pair not in asked][:2]
+        used = (evaluated, evaluated[::-1])
+        examples = [pair for pair in draw(self.rng, pairs, 3) if pair not in used][:2]
         return [_question(evaluated), *(_question(self._turned(pair)) for pair in examples)]
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:

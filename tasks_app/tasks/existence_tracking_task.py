@@ -32,13 +32,13 @@ class ExistenceTrackingTask(Task):
         source = free["No" if brought_back else wanted]
         if len(free["Yes"]) + len(free["No"]) < 3 or not source:
             return []
-        asked = [(self._take(source), wanted)]
+        pairs = [(self._take(source), wanted)]
         for answer in shuffled(self.rng, ("Yes", "No")):
-            told = answer if free[answer] else ("No" if answer == "Yes" else "Yes")
-            asked.append((self._take(free[told]), told))
-        changed = [name for name, _ in asked] + [asked[0][0]] * brought_back
+            given = answer if free[answer] else ("No" if answer == "Yes" else "Yes")
+            pairs.append((self._take(free[given]), given))
+        changed = [name for name, _ in pairs] + [pairs[0][0]] * brought_back
         self.description = self._tell(self._with_more_steps(changed, free), set(names))
-        return [(_question(name), answer) for name, answer in asked]
+        return [(_question(name), answer) for name, answer in pairs]
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
         return ("Yes", "No")[i % 2]
@@ -51,13 +51,13 @@ class ExistenceTrackingTask(Task):
 
     def _with_more_steps(self, changed: list[str], free: dict[str, list[str]]) -> list[str]:
         """Lengthen the changes to `self.tracking_steps`; an asked shape gets two at a time, which cancel out."""
-        asked = list(changed)
+        questioned = list(changed)
         rest = free["Yes"] + free["No"]
         missing = self.tracking_steps - len(changed)
         if missing % 2 and missing > 0 and rest:
             changed = [*changed, pick(self.rng, rest)]
         while len(changed) + 2 <= self.tracking_steps:
-            changed = [*changed, *[pick(self.rng, asked)] * 2]
+            changed = [*changed, *[pick(self.rng, questioned)] * 2]
         return shuffled(self.rng, changed)
 
     def _tell(self, changed: list[str], present: set[str]) -> str:

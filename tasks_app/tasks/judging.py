@@ -1,7 +1,7 @@
-"""How replies are judged, by kind of answer. Every rule is a table in the tests.
+"""Readers of answers, by kind of answer. Every rule is a table in the tests.
 
-All of them read whole words, look after "Answer:" first, and give "not enough information" 0. A reply in which no
-answer is found, or several that disagree, is unparsable, which is not the same as wrong.
+All of them read whole words, prefer what follows "Answer:", and score "not enough information" 0. A reply with no
+answer, or with several that disagree, is unparsable, which is not the same as wrong.
 """
 
 from __future__ import annotations
@@ -33,64 +33,64 @@ def judge_phrase(expected: str, actual: str) -> Verdict:
     """1 if the reply's answer contains the expected one, word by word; number words count as numbers."""
     reply = read_reply(actual)
     wanted = _phrase(expected)
-    found = _phrase(reply.answer)
-    if not found.strip():
+    given = _phrase(reply.answer)
+    if not given.strip():
         return Verdict.unparsable("the reply is empty")
-    if wanted in found:
+    if wanted in given:
         return Verdict.of(1.0, reply.answer, f"contains {expected!r}")
     return Verdict.of(0.0, reply.answer, f"does not contain {expected!r}")
 
 
 def judge_yes_no(expected: str, actual: str) -> Verdict:
-    """1 if the reply says the expected one of Yes and No."""
-    return _judge_one(expected.lower(), read_reply(actual), _yes_no, "yes or no")
+    """1 if the reply says Yes or No, whichever is expected."""
+    return _judge_single(expected.lower(), read_reply(actual), _yes_no, "yes or no")
 
 
 def judge_count(expected: str, actual: str) -> Verdict:
     """1 if the reply's number, in digits or words, is the expected one; "none" and "no circles" are 0."""
-    return _judge_one(expected, read_reply(actual), _counts, "a number")
+    return _judge_single(expected, read_reply(actual), _counts, "a number")
 
 
 def judge_shape(expected: str, actual: str) -> Verdict:
     """1 if the reply names the expected shape by size, color and shape, in any order of the first two."""
-    return _judge_one(expected.lower(), read_reply(actual), _shape_names, "a shape")
+    return _judge_single(expected.lower(), read_reply(actual), _shape_names, "a shape")
 
 
 def judge_directions(expected: str, actual: str) -> Verdict:
-    """Each expected direction is an equal share of 1; a wrong one takes ½ off, and nothing falls below 0."""
+    """Each expected direction is an equal share of 1; a wrong one subtracts ½; the score is at least 0."""
     reply = read_reply(actual)
     if reply.abstains:
         return _abstained(reply)
     wanted = _directions(expected.lower())
-    found = _directions(reply.answer)
-    if not reply.marked and len(found) > 2:
-        found = next((last for sentence in reversed(reply.sentences) if (last := _directions(sentence))), found)
-    if not found:
+    given = _directions(reply.answer)
+    if not reply.marked and len(given) > 2:
+        given = next((last for sentence in reversed(reply.sentences) if (last := _directions(sentence))), given)
+    if not given:
         return Verdict.unparsable("the reply names no direction")
-    hits, misses = wanted & found, found - wanted
+    hits, misses = wanted & given, given - wanted
     value = max(0.0, len(hits) / len(wanted) - len(misses) / 2)
-    extracted = " ".join(direction for direction in ("above", "below", "left", "right") if direction in found)
+    extracted = " ".join(direction for direction in ("above", "below", "left", "right") if direction in given)
     return Verdict.of(value, extracted, f"{len(hits)} of {len(wanted)} directions right, {len(misses)} wrong")
 
 
-def _judge_one(expected: str, reply: Reply, find: Callable[[str], Set[str]], what: str) -> Verdict:
-    """Judge a reply that should hold exactly one answer of its kind. `find` returns the different ones in a text."""
+def _judge_single(expected: str, reply: Reply, find: Callable[[str], Set[str]], what: str) -> Verdict:
+    """Judge a reply that should contain exactly one answer. `find` returns the different answers in a text."""
     if reply.abstains:
         return _abstained(reply)
-    found = _settle(reply, find)
-    if len(found) != 1:
-        reason = f"the reply does not give {what}" if not found else f"the reply gives more than one of: {what}"
-        return Verdict.unparsable(reason, ", ".join(sorted(found)) or None)
-    (answer,) = found
+    answers = _settle(reply, find)
+    if len(answers) != 1:
+        reason = f"the reply does not give {what}" if not answers else f"the reply gives more than one of: {what}"
+        return Verdict.unparsable(reason, ", ".join(sorted(answers)) or None)
+    (answer,) = answers
     value = float(answer == expected)
     return Verdict.of(value, answer, f"read {answer!r}" if value else f"read {answer!r}, expected {expected!r}")
 
 
 def _settle(reply: Reply, find: Callable[[str], Set[str]]) -> Set[str]:
-    """Return the answers in the reply; where they disagree, those of its first words or of its last sentence.
+    """Return the answers in the reply; if they disagree, those of its first word or of its last sentence.
 
-    "2 (one red, one blue)" opens with its answer, and reasoning closes with it. If opening and close disagree too, or
-    the answer after "Answer:" is in dispute beyond its opening, all are returned.
+    "2 (one red, one blue)" begins with its answer, and reasoning ends with it. If beginning and end disagree too, or
+    the text after "Answer:" contains others beyond its beginning, all are returned.
     """
     everywhere = find(reply.answer)
     if len(everywhere) <= 1:
@@ -98,14 +98,14 @@ def _settle(reply: Reply, find: Callable[[str], Set[str]]) -> Set[str]:
     opening = find(re.split(r"[\s,.;:()]", reply.answer, maxsplit=1)[0])
     if reply.marked:
         return opening if len(opening) == 1 and not _is_hedged(reply.answer) else everywhere
-    last = next((found for sentence in reversed(reply.sentences) if (found := find(sentence))), everywhere)
+    last = next((answers for sentence in reversed(reply.sentences) if (answers := find(sentence))), everywhere)
     if len(opening) == 1 and not _is_hedged(reply.sentences[0]):
         return opening if len(last) != 1 or last == opening else everywhere
     return last if len(last) == 1 else everywhere
 
 
 def _is_hedged(answer: str) -> bool:
-    """Tell whether an answer begins with alternatives: "yes or no", "2 / 3"."""
+    """Whether an answer begins with alternatives: "yes or no", "2 / 3"."""
     return re.match(r"\S+\s*(?:/|\bor\b|\band\b)", answer) is not None
 
 
@@ -122,17 +122,17 @@ def _phrase(text: str) -> str:
 
 
 def _yes_no(text: str) -> Set[str]:
-    found = set(words(text))
-    answers = {"yes"} if found & _YES else set()
+    tokens = set(words(text))
+    answers = {"yes"} if tokens & _YES else set()
     if _DENIAL.search(text) and not answers:
         return {"no"}
-    return answers | ({"no"} if found & _NO else set())
+    return answers | ({"no"} if tokens & _NO else set())
 
 
 def _counts(text: str) -> Set[str]:
-    found = words(text)
-    numbers = {str(number) for number, _ in numbers_in(found) if number is not None}
-    if not numbers and {"no", "none", "nothing", "nil"} & set(found):
+    tokens = words(text)
+    numbers = {str(number) for number, _ in numbers_in(tokens) if number is not None}
+    if not numbers and {"no", "none", "nothing", "nil"} & set(tokens):
         return {"0"}
     return numbers
 
@@ -142,7 +142,7 @@ def _directions(text: str) -> set[str]:
 
 
 def _shape_names(text: str) -> Set[str]:
-    """Return the shapes named: each shape word with the size and color right before it, if it has them."""
+    """Return the named shapes: each shape word with the size and color right before it, if any."""
     names, attributes = set(), list[str]()
     for word in words(text):
         noun = _SHAPES.get(word.removesuffix("s"))

@@ -1,4 +1,4 @@
-"""Shapes put in line along an axis: what transitivity and shuffle_tracking ask about."""
+"""Shapes in a line along an axis, which transitivity and shuffle_tracking ask about."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def nameable(shapes: Sequence[Shape]) -> Sequence[Shape]:
 
 
 def line_up(shapes: Sequence[Shape], axis: int, rng: random.Random) -> list[Shape]:
-    """Return nameable shapes by rising coordinate of their centres, no two at the same one.
+    """Return nameable shapes by rising coordinate of their centers, no two at the same one.
 
-    Where several share a coordinate, one of them is drawn and the others are left out: a line has no ties.
+    If several share a coordinate, one of them is picked and the others are left out: a line has no ties.
     """
     candidates = nameable(shapes)
     alone = {shape.center[axis]: shape for shape in candidates}

@@ -13,14 +13,14 @@ _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _VALUES = {word: value for value, word in enumerate(_UNITS)} | {word: 10 * i for i, word in enumerate(_TENS, start=2)}
 
 
-def numbers_in(found: Sequence[str]) -> Iterator[tuple[Decimal | None, str]]:
-    """Yield (number, text) for each word; number is None for words that are none. "twenty four" is one number, 24."""
+def numbers_in(tokens: Sequence[str]) -> Iterator[tuple[Decimal | None, str]]:
+    """Yield (number, text) for each word; the number is None for other words. "twenty four" is one number, 24."""
     position = 0
-    while position < len(found):
-        word = found[position]
+    while position < len(tokens):
+        word = tokens[position]
         position += 1
-        if word in _TENS and position < len(found) and found[position] in _UNITS[1:10]:
-            yield Decimal(_VALUES[word] + _VALUES[found[position]]), f"{word} {found[position]}"
+        if word in _TENS and position < len(tokens) and tokens[position] in _UNITS[1:10]:
+            yield Decimal(_VALUES[word] + _VALUES[tokens[position]]), f"{word} {tokens[position]}"
             position += 1
         elif word in _VALUES:
             yield Decimal(_VALUES[word]), word
@@ -31,6 +31,6 @@ def numbers_in(found: Sequence[str]) -> Iterator[tuple[Decimal | None, str]]:
 
 
 def _in_digits(word: str) -> Decimal:
-    """Return a number without needless zeros, so that "2.0" and "02" are 2."""
+    """Return a number without redundant zeros, so that "2.0" and "02" are 2."""
     number = Decimal(word.replace(",", ""))
     return number.quantize(Decimal(1)) if number == number.to_integral_value() and abs(number) < 10**15 else number

@@ -1,4 +1,4 @@
-"""Finding the answer in a model's reply. Replies are hostile input: every step takes time linear in their length."""
+"""Find the answer in a model's reply. Replies are hostile input: every step takes linear time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABSTENTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply in lower case without markup. `marked` tells whether `answer` stood after "Answer:"."""
+    """A reply in lower case without markup. `marked`: `answer` followed "Answer:"."""
 
     answer: str
     marked: bool
@@ -37,9 +37,9 @@ class Reply:
 
 
 def read_reply(text: str) -> Reply:
-    """Return the final answer in a reply: the line after the last "Answer:" that has one, or else all of it.
+    """Return the final answer in a reply: the line after the last "Answer:" with one, otherwise all of it.
 
-    What a reasoning model thought first, up to `</think>`, is left out; a thought that never ends leaves nothing.
+    Reasoning up to `</think>` is excluded; reasoning that never ends leaves nothing.
     """
     if "</think>" in text:
         text = text.rpartition("</think>")[2]
@@ -54,7 +54,7 @@ def read_reply(text: str) -> Reply:
 
 
 def _clean(text: str) -> str:
-    """Lower case, no markup; empty where nothing but punctuation is left."""
+    """Lower case, no markup; empty if only punctuation is left."""
     cleaned = text.translate(_MARKUP).strip().lower()
     return cleaned if any(character.isalnum() for character in cleaned) else ""
 

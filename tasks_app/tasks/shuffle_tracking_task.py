@@ -91,8 +91,8 @@ class ShuffleTrackingTask(Task):
         rising = self.rng.random() < 0.5
         start, end = (low, high) if rising else (high, low)
         who = "the shapes" if len(names) == n_shapes else f"{len(names)} of the shapes"
-        told = listing(names if rising else names[::-1])
-        sentences = [shape_count(n_shapes), f"From {start} to {end}, {who} are {told}. "]
+        line = listing(names if rising else names[::-1])
+        sentences = [shape_count(n_shapes), f"From {start} to {end}, {who} are {line}. "]
         for pair in swaps:
             first, second = pair if self.rng.random() < 0.5 else pair[::-1]
             sentences.append(f"The {names[first]} and the {names[second]} swap positions. ")

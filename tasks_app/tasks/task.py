@@ -1,4 +1,4 @@
-"""The base of every task class, and the contract a new one follows. `README.md` beside this file teaches it."""
+"""The base of every task class, and its contract. `README.md` beside this file is the guide."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tasks_app.tasks.verdict import Verdict
 
 Answer = str | int
 Question = tuple[str, Answer]
-"""A question and its one right answer. Counts are numbers, as in the published canvases; all else is text."""
+"""A question and its only correct answer. Counts are numbers, as in the published canvases; all else is text."""
 
 AnswerFile = str | Path | IO[str] | IO[bytes]
-"""A path or an open file holding one JSON object: `{"expected": <text or number>, "actual": <text>}`."""
+"""A path or an open file with one JSON object: `{"expected": <text or number>, "actual": <text>}`."""
 
 QUESTIONS_PER_CANVAS = 3
 """The evaluated question, then two few-shot examples."""
@@ -29,16 +29,16 @@ DEFAULT_TRACKING_STEPS = 3
 
 
 class TaskError(Exception):
-    """A task class broke its contract; the text says which one and how."""
+    """A task class broke its contract; the message says which one and how."""
 
 
 class AnswerFileError(ValueError):
-    """A file given to `Task.score` that does not hold an expected and an actual answer."""
+    """A file for `Task.score` without an expected and an actual answer."""
 
 
 @dataclass(slots=True)
 class Asked:
-    """What a task class made of one canvas. `questions` is empty where the task is not applicable."""
+    """The questions of a task class about one canvas; empty if the task is not applicable."""
 
     questions: tuple[Question, ...]
     description: str | None = None
@@ -48,30 +48,30 @@ class Asked:
 class Task:
     """Asks questions about one canvas and scores answers to them.
 
-    `ask` makes a fresh object for every canvas, so what `generate_questions` sets on `self` stays with that canvas.
+    `ask` creates a new object for every canvas, so what `generate_questions` sets on `self` belongs to that canvas.
     """
 
     name: ClassVar[str] = ""
     """The key in the registry and in canvas files."""
 
     instruction: ClassVar[str] = "Answer in as few words as you can."
-    """Tells the model what an answer looks like; part of every prompt."""
+    """What an answer looks like; part of every prompt."""
 
     requirement: ClassVar[str] = "a canvas about which three different questions can be asked"
-    """What a canvas needs; recorded where the task is not applicable."""
+    """What a canvas needs; recorded if the task is not applicable."""
 
     guess_rate: ClassVar[float | None] = None
-    """Share of answers right when each possible one is drawn alike; None where it depends on the set's answers."""
+    """Share of correct answers if each possible one is equally likely; None if it depends on the set's answers."""
 
     guess_score: ClassVar[float | None] = None
-    """Mean score of such guesses where partial credit makes it differ from `guess_rate`."""
+    """Mean score of such guesses, if partial credit makes it differ from `guess_rate`."""
 
     def __init__(self, rng: random.Random | None = None, tracking_steps: int = DEFAULT_TRACKING_STEPS) -> None:
-        """`rng` is the canvas's own random source; a task made without one (to score) draws from a fixed seed."""
+        """`rng` is the canvas's own random source; without one (for scoring) the seed is fixed."""
         self.rng = rng or random.Random(0)
         self.tracking_steps = tracking_steps
         self.description: str | None = None
-        """Text the questions need: asked of it alone, or, for the names in `loader.ADDED_TO_DESCRIPTION`, added to a
+        """Text that the questions are about: alone, or, for the names in `loader.ADDED_TO_DESCRIPTION`, added to a
         description of the canvas."""
         self.difficulty: dict[str, int] = {}
         """What makes the evaluated question hard, as numbers, e.g. {"tracking_steps": 3}."""
@@ -79,26 +79,26 @@ class Task:
     def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
         """Return three different (question, answer) pairs: the evaluated one, then two few-shot examples.
 
-        With `selected_answer`, the first answer is that one. Returns an empty list where the canvas does not allow
+        With `selected_answer`, the first answer is that one. Returns an empty list if the canvas does not allow
         three different questions (or not that answer). Draws from `self.rng` only.
         """
         raise NotImplementedError
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
-        """Return the answer wanted for item `i` of `n`, so that a set is balanced; None leaves it to chance.
+        """Return the answer for item `i` of `n`, so that a set is balanced; None leaves it to chance.
 
         A set keeps its canvases when it grows only if this does not depend on `n`.
         """
         return None
 
     def judge(self, expected: str, actual: str) -> Verdict:
-        """Judge a model's reply against the right answer. By default the reply's answer has to contain it."""
+        """Judge a reply. By default, its answer must contain the expected one."""
         return judge_phrase(expected, actual)
 
     def score(self, file: AnswerFile) -> float:
         """Return the score, 0 to 1, of the answers in `file` (see `AnswerFile`); an unreadable reply scores 0.
 
-        Raises `AnswerFileError` where the file is not in that layout.
+        Raises `AnswerFileError` if the file has another layout.
         """
         expected, actual = read_answers(file)
         return self.judge(expected, actual).value or 0.0
@@ -111,7 +111,7 @@ class Task:
         selected_answer: Answer | None = None,
         tracking_steps: int = DEFAULT_TRACKING_STEPS,
     ) -> Asked:
-        """Ask about one canvas with an object of its own. Raises `TaskError` where the class breaks its contract."""
+        """Ask about one canvas with a new object. Raises `TaskError` if the class breaks its contract."""
         task = cls(rng, tracking_steps)
         questions = tuple(task.generate_questions(shapes, selected_answer))
         if not questions:
@@ -121,7 +121,7 @@ class Task:
 
     @classmethod
     def verdict(cls, expected: Answer, actual: str) -> Verdict:
-        """Judge a reply, by the class's own `score` if it brings one. Raises `TaskError` for one outside [0, 1]."""
+        """Judge a reply, by the class's own `score` if it has one. Raises `TaskError` for a score outside [0, 1]."""
         task = cls()
         if cls.score is Task.score:
             return task.judge(str(expected).strip(), actual)
@@ -135,13 +135,13 @@ def check_questions(task_class: type[Task], questions: tuple[Question, ...], sel
     """Raise `TaskError` unless these are three different questions, the first with the selected answer."""
     if len(questions) != QUESTIONS_PER_CANVAS or len({text for text, _ in questions}) != QUESTIONS_PER_CANVAS:
         raise TaskError(
-            f"{task_class.__name__}.generate_questions returned {[text for text, _ in questions]}: it has to return "
-            f"{QUESTIONS_PER_CANVAS} different questions, or none where the canvas does not allow them."
+            f"{task_class.__name__}.generate_questions returned {[text for text, _ in questions]}: return "
+            f"{QUESTIONS_PER_CANVAS} different questions, or none if the canvas does not allow them."
         )
     if selected_answer is not None and questions[0][1] != selected_answer:
         raise TaskError(
             f"{task_class.__name__}.generate_questions was asked for the answer {selected_answer!r} and returned "
-            f"{questions[0][1]!r} first: return an empty list where that answer cannot be had."
+            f"{questions[0][1]!r} first. Return an empty list if that answer is not possible."
         )
 
 

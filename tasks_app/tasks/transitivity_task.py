@@ -1,4 +1,4 @@
-"""transitivity: a chain of neighbours is described, and the question is about two shapes that are not neighbours."""
+"""transitivity: a chain of neighbors is described, and the question is about two shapes that are not neighbors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PHRASES = {"Left": "To the left of", "Right": "To the right of", "Below": "Belo
 
 
 class TransitivityTask(Task):
-    """Describes shapes in line, each by its neighbour, and asks how two that are at least two steps apart lie.
+    """Describes shapes in line, each by its neighbor, and asks how two that are at least two steps apart lie.
 
-    The examples are about other such pairs. In a line of three there is only one, so its examples ask about neighbours;
+    The examples are about other such pairs. In a line of three there is only one, so its examples ask about neighbors;
     the evaluated question never does.
     """
 

@@ -1,4 +1,4 @@
-"""What a judged answer is worth, and how it was read."""
+"""The score of a judged answer, and how it was read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A value in [0, 1], or None where the reply is unparsable; the part that was compared; why it is so."""
+    """A value in [0, 1], or None if the reply is unparsable; the part that was compared; the reason."""
 
     value: float | None
     status: Status

@@ -116,7 +116,7 @@ def test_a_prompt_shows_as_many_examples_as_asked(document: CanvasDocument, few_
 
 @pytest.mark.parametrize("few_shot", [-1, 3])
 def test_more_examples_than_there_are_is_an_error(document: CanvasDocument, few_shot: int) -> None:
-    with pytest.raises(PromptError, match="use 0 to 2"):
+    with pytest.raises(PromptError, match="Use 0 to 2"):
         build_prompt(document, "count", "full", few_shot)
 
 
@@ -147,11 +147,11 @@ def test_a_picture_prompt_says_so_and_describes_nothing_but_changes(document: Ca
     assert f"Canvas:\nSee the picture. {document.descriptions['existence_tracking'].strip()}\n" in prompt.text
 
 
-def test_a_picture_carries_no_class_with_a_text_of_its_own(document: CanvasDocument) -> None:
+def test_an_image_supports_no_class_with_a_text_of_its_own(document: CanvasDocument) -> None:
     assert {name for name in REGISTERED_TASKS if not supports(name, "image")} == {"transitivity", "shuffle_tracking"}
     with pytest.raises(PromptError) as error:
         check_supported(list(REGISTERED_TASKS), "image")
-    assert "image carries existence, count, coordinate, existence_tracking;" in str(error.value)
+    assert "image supports existence, count, coordinate, existence_tracking;" in str(error.value)
     assert str(error.value).endswith("Not with image: transitivity, shuffle_tracking.")
     with pytest.raises(PromptError, match="Not with image: transitivity"):
         build_prompt(document, "transitivity", "image")
@@ -163,7 +163,7 @@ def test_every_text_carries_every_class() -> None:
 
 
 def test_unknown_names_are_errors_that_list_the_known() -> None:
-    with pytest.raises(PromptError, match="use existence, count"):
+    with pytest.raises(PromptError, match="Use one of: existence, count"):
         supports("new", "full")
     with pytest.raises(PromptError, match="use full, partial"):
         supports("count", "telepathy")

@@ -17,7 +17,7 @@ from tests.support.stacks import SERVICES, site
 
 DELAY_S = 2.0
 SLOTS_PER_LEASE = 128
-"""As in ``engine/shifts.py``, which cannot be imported without a database."""
+"""As in ``engine/execution/dispatch.py``, which cannot be imported without a database."""
 WORKERS = (1, 2, 4)
 TICKS = os.sysconf("SC_CLK_TCK")
 

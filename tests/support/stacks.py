@@ -59,7 +59,7 @@ class Site:
         self.stack.wait_until(lambda: self.stack.get(run)["status"] == "completed", "the run has completed", seconds)
 
     def counts(self) -> list[str]:
-        """Of the only run: status, total, done, errors, results done, tasks with two results, shifts left."""
+        """Of the only run: status, total, done, errors, results done, tasks with two results, leases left."""
         return self.stack.manage("shell", "--no-imports", "-c", COUNT).split()
 
     def empty_the_broker(self) -> None:

@@ -53,7 +53,7 @@ def test_every_difference_of_the_published_files_has_a_named_fault() -> None:
         Fault.ORDER_BY_EDGES: 2,
         Fault.TIE_IN_ORDERED_LINE: 13,
         Fault.ANSWER_CONTRADICTS_TEXT: 4,
-        Fault.ASKS_ABOUT_NEIGHBOURS: 7,
+        Fault.ASKS_ABOUT_NEIGHBORS: 7,
         Fault.NO_TRACKING_NEEDED: 501,
         Fault.REPEATED_QUESTION: 23,
         Fault.TOO_FEW_QUESTIONS: 4,
@@ -222,7 +222,7 @@ FORK = (
             "Where is the large blue square relative to the small red circle?",
             "Right",
             CHAIN,
-            [Fault.ASKS_ABOUT_NEIGHBOURS],
+            [Fault.ASKS_ABOUT_NEIGHBORS],
         ),
         (
             "Where is the large blue square relative to the large green triangle?",

@@ -191,6 +191,6 @@ def test_a_grid_refuses_more_shapes_than_letters() -> None:
         DESCRIPTIONS["ascii"](shapes)
 
 
-def test_a_grid_refuses_two_shapes_at_one_centre() -> None:
-    with pytest.raises(CanvasError, match=r"Two shapes have their centre at \(-3, 4\)"):
+def test_a_grid_refuses_two_shapes_at_one_center() -> None:
+    with pytest.raises(CanvasError, match=r"Two shapes have their center at \(-3, 4\)"):
         DESCRIPTIONS["ascii"]([CIRCLE, CIRCLE])
