@@ -30,7 +30,7 @@ from benchmarks.admin.versions import yaml_response
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
 from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN
 from benchmarks.presentation.numbers import plural
-from benchmarks.queries.datasets import files_to_mend, task_list, versions_of
+from benchmarks.queries.datasets import files_needing_attention, task_list, versions_of
 from benchmarks.services.datasets import editing
 
 TASKS_SHOWN = 50
@@ -96,7 +96,7 @@ class DatasetAdmin(ServiceDeletion):
         return super().has_delete_permission(request, obj) and (obj is None or is_written(obj))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().changelist_view(request, {"files": files_to_mend(), **(extra_context or {})})
+        return super().changelist_view(request, {"files": files_needing_attention(), **(extra_context or {})})
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         form = NewDatasetForm(*form_data(request))

@@ -19,7 +19,8 @@ from benchmarks.admin.versions import changes_between
 from benchmarks.dataset_format import read_dataset_file
 from benchmarks.models import Dataset, DatasetFile
 from benchmarks.presentation.labels import FILE_STATE
-from benchmarks.services.datasets.files import accept_file, keep_dataset, spec_of, sync_datasets
+from benchmarks.services.datasets.files import accept_file, keep_dataset, sync_datasets
+from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import NotPossible
 
 

@@ -31,7 +31,7 @@ from benchmarks.models import DatasetVersion
 from benchmarks.presentation.labels import VERSION_ORIGIN
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.datasets.editing import restore_version
-from benchmarks.services.datasets.files import spec_of
+from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import NotPossible
 
 MAX_CHANGED = 50

@@ -10,7 +10,7 @@ from tasks_app.models import CanvasSet, Question
 
 
 class Dataset(models.Model):
-    """A named, versioned set of tasks. What is asked lies in ``current_version``; runs keep the version they used."""
+    """A named, versioned set of tasks. ``current_version`` has the tasks; runs keep the version they used."""
 
     class Kind(models.TextChoices):
         YAML = "yaml"
@@ -26,7 +26,7 @@ class Dataset(models.Model):
     current_version = models.ForeignKey(
         "DatasetVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
-    edited_here = models.BooleanField(default=False, help_text="Edited in the admin since its file was last taken over")
+    edited_here = models.BooleanField(default=False, help_text="Edited here since the file was last imported")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -38,7 +38,7 @@ class Dataset(models.Model):
 
 
 class DatasetVersion(models.Model):
-    """One content of a dataset, never changed once written. A canvas version may grow: what it had stays as it was."""
+    """One immutable content of a dataset. A canvas version may grow, but what it has never changes."""
 
     class Origin(models.TextChoices):
         FILE = "file", VERSION_ORIGIN["file"]
@@ -57,7 +57,7 @@ class DatasetVersion(models.Model):
     tool_results = models.JSONField(default=dict, blank=True)
     task_count = models.PositiveIntegerField(default=0)
     facets = models.JSONField(
-        default=dict, help_text="How many tasks have each difficulty, task class, and field that some metric needs"
+        default=dict, help_text="Number of tasks by difficulty, by task class, and by field that some metric needs"
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
@@ -74,7 +74,7 @@ class DatasetVersion(models.Model):
 
 
 class Task(models.Model):
-    """One thing a model is asked, with its reference answer."""
+    """One thing that a model is asked, with its reference answer."""
 
     class Difficulty(models.TextChoices):
         EASY = "easy"
@@ -97,10 +97,12 @@ class Task(models.Model):
     choices = models.JSONField(default=list, blank=True)
     pattern = models.TextField(null=True, blank=True)
     tolerance = models.FloatField(null=True, blank=True)
-    content_hash = models.CharField(max_length=64, help_text="Tasks of equal hash ask and expect exactly the same")
+    content_hash = models.CharField(max_length=64, help_text="Equal for tasks that ask and expect exactly the same")
     group = models.CharField(max_length=64, blank=True, help_text="The canvas task class")
     n_shapes = models.PositiveSmallIntegerField(null=True, blank=True)
-    cluster = models.CharField(max_length=32, blank=True, help_text="Tasks that share it, as a canvas, are one cluster")
+    cluster = models.CharField(
+        max_length=32, blank=True, help_text="Shared by the tasks of one canvas, which are one cluster"
+    )
     question = models.ForeignKey(Question, null=True, blank=True, on_delete=models.CASCADE, related_name="tasks")
 
     class Meta:
@@ -116,7 +118,7 @@ class Task(models.Model):
 
 
 class DatasetFile(models.Model):
-    """A YAML file in the datasets directory, and how it was last found. A bad file keeps its mistakes here."""
+    """A YAML file in the datasets directory, as last seen. A file with errors keeps its problems here."""
 
     class State(models.TextChoices):
         GOOD = "good", FILE_STATE["good"]

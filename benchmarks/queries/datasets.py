@@ -14,7 +14,7 @@ from benchmarks.queries.keyset import Order, keyset_page, window_page
 PREVIEW = 160
 TASKS_ON_A_PAGE = 50
 TEXTS_SEARCHED, NAMES_SEARCHED = 2_000, 10_000
-"""A search looks through so many tasks at a time, and says how far it came: their texts, or their names alone."""
+"""Tasks per page of a search in texts, and of one in names only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class TaskPage:
     after: str | None = None
     before: str | None = None
     searched_to: int | None = None
-    """The last position that a text search looked at; ``None`` where nothing was searched for."""
+    """The last position that a text search covered; ``None`` without a search."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionChanges:
-    """What differs between two versions, as tasks by their id."""
+    """Tasks that differ between two versions, matched by id."""
 
     added: list[Task]
     removed: list[Task]
@@ -43,12 +43,12 @@ class VersionChanges:
 
 
 def dataset_list(kind: str = "") -> QuerySet[Dataset]:
-    """Datasets with their current version, their file, the number of their runs and the latest of these."""
+    """Datasets with their current version, file, number of runs and latest run."""
     latest = Run.objects.filter(dataset=OuterRef("pk")).order_by("-id")
     counted = (
         Run.objects.filter(dataset=OuterRef("pk")).order_by().values("dataset").annotate(n=Count("pk")).values("n")
     )
-    found = (
+    datasets = (
         Dataset.objects.select_related("current_version", "file")
         .defer(
             "current_version__tools", "current_version__tool_results", "current_version__description", "file__problems"
@@ -59,10 +59,10 @@ def dataset_list(kind: str = "") -> QuerySet[Dataset]:
             last_run_at=Subquery(latest.values("created_at")[:1]),
             last_run_status=Subquery(latest.values("status")[:1]),
             last_run_model=Subquery(latest.values("model")[:1]),
-            last_run_external=Subquery(latest.values("import_format")[:1]),
+            last_run_imported=Subquery(latest.values("import_format")[:1]),
         )
     )
-    return found.filter(kind=kind) if kind else found
+    return datasets.filter(kind=kind) if kind else datasets
 
 
 def runnable_datasets() -> list[Dataset]:
@@ -95,7 +95,7 @@ def version_of(dataset: Dataset, number: int) -> DatasetVersion:
 
 
 def task_list(version: DatasetVersion) -> QuerySet[Task]:
-    """Tasks of a version in order, with the beginnings of their texts."""
+    """Tasks of a version in order, with previews of their texts."""
     tasks = version.tasks.order_by("position")
     return tasks.only("version", "position", "task_id", "name", "difficulty", "group", "n_shapes").annotate(
         input_preview=Left("input", PREVIEW), expected_preview=Left("expected_output", PREVIEW)
@@ -105,11 +105,10 @@ def task_list(version: DatasetVersion) -> QuerySet[Task]:
 def task_page(
     version: DatasetVersion, filters: TaskFilters, after: str | None = None, before: str | None = None
 ) -> TaskPage:
-    """One page of a version's tasks, in two queries at most. Raises ``BadCursor``.
+    """One page of a version's tasks, in at most two queries. Raises ``BadCursor``.
 
-    A search goes through the tasks window by window. It reads what is asked where people have written that; generated
-    tasks are many, and their names say what they hold. A task of exactly the id searched for comes first,
-    wherever it stands.
+    A search covers the tasks window by window: the texts of YAML tasks, but of generated tasks only the names, which
+    describe their content. A task whose id equals the search text comes first.
     """
     facets = version.facets
     if not (_known(facets, "difficulty", filters.difficulty) and _known(facets, "group", filters.group)):
@@ -126,20 +125,16 @@ def task_page(
     written = version.dataset.kind == Dataset.Kind.YAML
     window = TEXTS_SEARCHED if written else NAMES_SEARCHED
     others = tasks.exclude(task_id=filters.text)
-    found = window_page(
-        others, _said(filters.text, written), TASKS_ON_A_PAGE, window=window, last=version.task_count, after=after
-    )
-    return TaskPage([*named, *found.rows], found.after, searched_to=found.searched_to)
+    matches = Q(task_id__icontains=filters.text) | Q(name__icontains=filters.text)
+    if written:
+        matches |= Q(input__icontains=filters.text) | Q(expected_output__icontains=filters.text)
+    page = window_page(others, matches, TASKS_ON_A_PAGE, window=window, last=version.task_count, after=after)
+    return TaskPage([*named, *page.rows], page.after, searched_to=page.searched_to)
 
 
 def _known(facets: dict[str, Any], name: str, value: str) -> bool:
-    """Whether any task of the version has the value; saves looking through all of them for one that none has."""
+    """Whether any task of the version has the value. Saves a search through all tasks."""
     return not value or value in facets.get(name, ())
-
-
-def _said(text: str, written: bool) -> Q:
-    wanted = Q(task_id__icontains=text) | Q(name__icontains=text)
-    return wanted | Q(input__icontains=text) | Q(expected_output__icontains=text) if written else wanted
 
 
 def task_detail(dataset: Dataset, pk: int) -> Task:
@@ -147,14 +142,16 @@ def task_detail(dataset: Dataset, pk: int) -> Task:
     return Task.objects.select_related("version").get(pk=pk, version__dataset=dataset)
 
 
-def files_to_mend() -> list[DatasetFile]:
-    """Files in the datasets directory that are broken, gone, or wait for a decision."""
+def files_needing_attention() -> list[DatasetFile]:
+    """Files of the datasets directory that have errors, are missing, or wait for a decision."""
     return list(DatasetFile.objects.exclude(state=DatasetFile.State.GOOD).select_related("dataset"))
 
 
 def version_changes(old: DatasetVersion, new: DatasetVersion, limit: int = 200) -> VersionChanges:
-    """Tasks added, removed and changed from ``old`` to ``new``; of each at most ``limit``. Four queries."""
-    before, after = (dict(_hashes(version)) for version in (old, new))
+    """At most ``limit`` tasks each that were added, removed and changed from ``old`` to ``new``, in six queries."""
+    before, after = (
+        dict(version.tasks.order_by("position").values_list("task_id", "content_hash")) for version in (old, new)
+    )
     changed = [task_id for task_id, digest in after.items() if before.get(task_id, digest) != digest][:limit]
     first = {task.task_id: task for task in old.tasks.filter(task_id__in=changed)}
     second = {task.task_id: task for task in new.tasks.filter(task_id__in=changed)}
@@ -163,7 +160,3 @@ def version_changes(old: DatasetVersion, new: DatasetVersion, limit: int = 200) 
         removed=list(old.tasks.filter(task_id__in=[key for key in before if key not in after][:limit])),
         changed=[(first[task_id], second[task_id]) for task_id in changed],
     )
-
-
-def _hashes(version: DatasetVersion) -> Any:
-    return version.tasks.order_by("position").values_list("task_id", "content_hash")

@@ -1,7 +1,7 @@
-"""Runs that other tools made, taken over from their files, to be read and compared beside our own.
+"""Import runs of other tools from their files, so that they can be read and compared with runs made here.
 
-They are stored like runs that have ended, under the tool's name and with its scores. Answers are also scored by our own
-deterministic metrics, so that there is a metric in common with runs made here. Nothing of them can be asked again.
+They are stored as ended runs, under the tool's name and with its scores. The answers are also scored by deterministic
+metrics of this dashboard, so that there is a metric in common with runs made here. Nothing can be sent again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.engine.execution.scoring import failed_score, leading_value, out
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.archive import MAX_ZIP_BYTES
 from benchmarks.imports.formats import read_runs
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportedTask, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
@@ -37,15 +37,15 @@ from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.code_version import code_version
 
 OUR_METRICS = ("exact_match",)
-"""Taken of the answers where nothing else is asked for."""
-PORTION = 500
+"""Metrics of this dashboard that score imported answers by default."""
+BATCH = 500
 MAX_ERROR = 10_000
-LONGEST_MODEL = 200
+MAX_MODEL_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A run of the file, and whether it is new or was taken over before."""
+    """A run of the file, and whether it is new or was imported before."""
 
     run: Run
     is_new: bool
@@ -53,7 +53,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """What was asked for, and by whom."""
+    """The request, and who made it."""
 
     file: str
     sha256: str
@@ -62,9 +62,12 @@ class _Import:
     dataset: str | None
     user: Caller
 
-    def key(self, found: ImportedRun) -> str:
+    def known_run(self, source: ImportedRun) -> Run | None:
+        return Run.objects.select_related("dataset").filter(import_key=self.key(source)).first()
+
+    def key(self, source: ImportedRun) -> str:
         """The same for the same part of the same file."""
-        return hashlib.sha256(f"{self.sha256} {found.part}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.sha256} {source.part}".encode()).hexdigest()
 
 
 def import_runs(
@@ -78,37 +81,37 @@ def import_runs(
     max_bytes: int = MAX_ZIP_BYTES,
     user: Caller = None,
 ) -> list[Imported]:
-    """Take over every run in a file of another tool, or none. A file that was taken over before gives the same runs.
+    """Import all runs in a file of another tool, or none. A file that was imported before returns the same runs.
 
-    The tasks become a dataset of their own under ``slug``, by default named after the tool and its task; or they are
-    those of our ``dataset``, each found by what it asks, so that the run stands beside ours on its leaderboard.
-    ``name`` is what the file is called, ``metrics`` are ours to score the answers by (:func:`own_metrics`), and no more
-    than ``max_bytes`` are read, counted as an archive is decompressed. Raises ``NotPossible`` that says where in the
-    file what is wrong.
+    The tasks become a dataset of their own at ``slug``, by default named after the tool and its task. With ``dataset``
+    they are matched by input with the tasks of that dataset, so that the run appears on its leaderboard. ``name`` is
+    the file's original name, ``metrics`` are scored in addition (see ``own_metrics``), and at most ``max_bytes`` are
+    read, counted after decompression. Raises ``NotPossible`` with the place of the error.
     """
     ours = _chosen(metrics)
     if slug is not None and not SLUG.fullmatch(slug):
         raise NotPossible("The slug of a dataset has 1 to 100 letters, digits, _ or -.")
     try:
-        digest = _digest(path)
-        found = read_runs(path, form, name, max_bytes=max_bytes)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        sources = read_runs(path, form, name, max_bytes=max_bytes)
     except ImportProblem as problem:
-        raise NotPossible(f"{problem}. Nothing was taken over.") from None
+        raise NotPossible(f"{problem}. Nothing was imported.") from None
     except OSError as error:
-        raise NotPossible(f"{path} cannot be read: {error.strerror}.") from None
-    if len(found) > 1 and slug is not None and len({one.name for one in found}) > 1:
-        raise NotPossible("The file has several sets of tasks, one for each prompt: leave their slugs to be made.")
-    asked = _Import(printable(name or path.name), digest, ours, slug, dataset, user)
+        raise NotPossible(f"Cannot read {path}: {error.strerror}.") from None
+    if slug is not None and len({source.name for source in sources}) > 1:
+        raise NotPossible("The file has several sets of tasks, one for each prompt. Leave the slug out.")
+    request = _Import(printable(name or path.name), digest, ours, slug, dataset, user)
     with transaction.atomic():
-        return [_imported(one, asked) for one in found]
+        return [_import_run(source, request) for source in sources]
 
 
 def own_metrics() -> dict[str, DeterministicMetric]:
-    """Our metrics that can be taken of answers from elsewhere, by name: without a judge, a canvas or running code."""
+    """Metrics of this dashboard that can score imported answers: without a judge, a canvas or running code."""
     return {
-        one.name: one
-        for one in REGISTERED_METRICS.values()
-        if isinstance(one, DeterministicMetric) and not one.blocking and "group" not in one.needs
+        metric.name: metric
+        for metric in REGISTERED_METRICS.values()
+        if isinstance(metric, DeterministicMetric) and not metric.blocking and "group" not in metric.needs
     }
 
 
@@ -116,136 +119,123 @@ def _chosen(names: Sequence[str]) -> list[DeterministicMetric]:
     usable = own_metrics()
     for name in names:
         if name not in usable:
-            raise NotPossible(f"{name} cannot be taken of answers from elsewhere. Choose from: {', '.join(usable)}.")
+            raise NotPossible(f"{name} cannot score imported answers. Choose from: {', '.join(usable)}.")
     return [usable[name] for name in names]
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _imported(found: ImportedRun, asked: _Import) -> Imported:
-    if known := _known(found, asked):
+def _import_run(source: ImportedRun, request: _Import) -> Imported:
+    if known := request.known_run(source):
         return Imported(known, is_new=False)
-    if len(found.model) > LONGEST_MODEL:
-        raise NotPossible(
-            f"The name of the model has {len(found.model)} characters; at most {LONGEST_MODEL} are stored."
-        )
-    version, tasks = _tasks_of_ours(found, asked.dataset) if asked.dataset else _tasks_of_its_own(found, asked)
+    if len(source.model) > MAX_MODEL_NAME:
+        raise NotPossible(f"The model's name has {len(source.model)} characters; the limit is {MAX_MODEL_NAME}.")
+    version, tasks = _matched_tasks(source, request.dataset) if request.dataset else _imported_tasks(source, request)
     try:
+        # A savepoint, because the unique key refuses the row if another process imports the same file now.
         with transaction.atomic():
-            run = _new_run(found, version, asked)
+            run = _new_run(source, version, request)
     except IntegrityError:
-        if known := _known(found, asked):  # somebody took it over in the same moment
+        if known := request.known_run(source):
             return Imported(known, is_new=False)
         raise
-    for begin in range(0, len(found.results), PORTION):
-        _write(run, found.results[begin : begin + PORTION], tasks, begin, asked.ours)
+    for begin in range(0, len(source.results), BATCH):
+        _store_results(run, source.results[begin : begin + BATCH], tasks, begin, request.ours)
     run.summary, run.breakdown = summarize(run)
     run.summarized_at = timezone.now()
     run.save()
-    told = {"dataset": run.dataset.slug, "model": run.model, "file": asked.file, "sha256": asked.sha256}
-    record(asked.user, "run.import", f"run {run.pk}", **told)
+    details = {"dataset": run.dataset.slug, "model": run.model, "file": request.file, "sha256": request.sha256}
+    record(request.user, "run.import", f"run {run.pk}", **details)
     return Imported(run, is_new=True)
 
 
-def _known(found: ImportedRun, asked: _Import) -> Run | None:
-    return Run.objects.select_related("dataset").filter(import_key=asked.key(found)).first()
-
-
-def _tasks_of_its_own(found: ImportedRun, asked: _Import) -> tuple[DatasetVersion, dict[str, Task]]:
-    chosen = asked.slug or slugify(f"{found.format}-{found.name}")[:100]
-    known = Dataset.objects.select_related("current_version").filter(slug=chosen).first()
+def _imported_tasks(source: ImportedRun, request: _Import) -> tuple[DatasetVersion, dict[str, Task]]:
+    """The tasks of the file as a dataset of their own, by id."""
+    slug = request.slug or slugify(f"{source.format}-{source.name}")[:100]
+    known = Dataset.objects.select_related("current_version").filter(slug=slug).first()
     if known is not None and (
         known.current_version is None or known.current_version.origin != DatasetVersion.Origin.IMPORTED
     ):
-        raise NotPossible(f"There is a dataset {chosen} already that was not imported. Choose another slug.")
-    version = import_dataset(_spec(found), chosen, DatasetVersion.Origin.IMPORTED, asked.user)
+        raise NotPossible(f"Dataset {slug} already exists and was not imported. Choose another identifier.")
+    version = import_dataset(_spec(source), slug, DatasetVersion.Origin.IMPORTED, request.user)
     return version, {task.task_id: task for task in version.tasks.all()}
 
 
-def _spec(found: ImportedRun) -> DatasetSpec:
-    tool = TOOLS[found.format]
-    name = " ".join(found.name.split())[:190] or tool
+def _spec(source: ImportedRun) -> DatasetSpec:
+    tool = TOOLS[source.format]
+    name = " ".join(source.name.split())[:190] or tool
+    tasks = []
+    for task in source.tasks:
+        fields = {"id": task.id, "name": task.id, "input": task.input, "expected_output": task.expected_output}
+        tasks.append({**fields, "choices": list(task.choices)} if task.choices else fields)
     spec, problems = validate_dataset_fields(
-        {
-            "name": name,
-            "description": f"The tasks of {name} as {tool} asked them.",
-            "tasks": [_task_fields(task) for task in found.tasks],
-        }
+        {"name": name, "description": f"The tasks of {name} as {tool} sent them.", "tasks": tasks}
     )
     if spec is None:
         where, messages = next(iter(problems.items()))
-        raise NotPossible(f"The tasks make no dataset: {where}: {messages[0]}. Nothing was taken over.")
+        raise NotPossible(f"The tasks are not a valid dataset: {where}: {messages[0]}. Nothing was imported.")
     return spec
 
 
-def _task_fields(task: ImportedTask) -> dict[str, Any]:
-    fields = {"id": task.id, "name": task.id, "input": task.input, "expected_output": task.expected_output}
-    return {**fields, "choices": list(task.choices)} if task.choices else fields
+def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict[str, Task]]:
+    """The tasks of a dataset's current version with the same input, by their id in the file."""
 
+    def spaced(text: str) -> str:
+        return " ".join(text.split())
 
-def _tasks_of_ours(found: ImportedRun, slug: str) -> tuple[DatasetVersion, dict[str, Task]]:
-    """The tasks of a dataset's current version that ask the same, by the ids that they have in the file."""
     dataset = Dataset.objects.select_related("current_version").filter(slug=slug).first()
     if dataset is None or dataset.current_version is None or dataset.kind != Dataset.Kind.YAML:
-        raise NotPossible(f"There is no YAML dataset {slug} with tasks.")
+        raise NotPossible(f"YAML dataset {slug} does not exist or has no tasks.")
     version = dataset.current_version
-    by_input = {_spaced(task.input): task for task in version.tasks.all()}
-    tasks = {task.id: by_input[_spaced(task.input)] for task in found.tasks if _spaced(task.input) in by_input}
-    strange = [task.id for task in found.tasks if task.id not in tasks]
-    if strange:
+    by_input = {spaced(task.input): task for task in version.tasks.all()}
+    tasks = {task.id: by_input[spaced(task.input)] for task in source.tasks if spaced(task.input) in by_input}
+    unmatched = [task.id for task in source.tasks if task.id not in tasks]
+    if unmatched:
         raise NotPossible(
-            f"{len(strange)} of {len(found.tasks)} tasks ask what no task of {slug} asks, such as {strange[0]}. "
-            "Let them be a dataset of their own; runs are compared on the tasks they share all the same."
+            f"{len(unmatched)} of {len(source.tasks)} tasks do not match any task in {slug}, for example, "
+            f"{unmatched[0]}. Import them as a separate dataset; runs are still compared on shared tasks."
         )
-    if len({task.pk for task in tasks.values()}) != len(found.tasks) or len(found.tasks) != version.task_count:
+    if len({task.pk for task in tasks.values()}) != len(source.tasks) or len(source.tasks) != version.task_count:
         raise NotPossible(
-            f"The file has {len(found.tasks)} tasks and {slug} has {version.task_count}: beside runs of all tasks, one "
-            "of a part of them would not be comparable. Let the tasks be a dataset of their own."
+            f"The file has {len(source.tasks)} tasks and {slug} has {version.task_count}, so the run would not be "
+            "comparable with full runs. Import the tasks as a separate dataset."
         )
     return version, tasks
 
 
-def _spaced(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _new_run(found: ImportedRun, version: DatasetVersion, asked: _Import) -> Run:
-    errors = sum(_failed(result) for result in found.results)
-    answered = [result for result in found.results if result.error is None and not result.cancelled]
-    tokens_in, tokens_out = _total(one.tokens_in for one in answered), _total(one.tokens_out for one in answered)
-    cost_usd = _total(one.cost_usd for one in answered)
+def _new_run(source: ImportedRun, version: DatasetVersion, request: _Import) -> Run:
+    errors = sum(_failed(result) for result in source.results)
+    answered = [result for result in source.results if result.error is None and not result.cancelled]
+    tokens_in, tokens_out = (
+        _total(getattr(result, name) for result in answered) for name in ("tokens_in", "tokens_out")
+    )
     return Run.objects.create(
         dataset=version.dataset,
         dataset_version=version,
-        model=found.model,
-        metrics=list(dict.fromkeys([*found.metrics, *(metric.name for metric in asked.ours)])),
-        parameters=dict(found.parameters),
-        repeats=max(result.repeat for result in found.results),
-        status=RunStatus.COMPLETED_WITH_ERRORS if errors or found.shortfall else RunStatus.COMPLETED,
-        error_message=found.shortfall,
-        total=len(found.results),
-        done=len(found.results),
+        model=source.model,
+        metrics=list(dict.fromkeys([*source.metrics, *(metric.name for metric in request.ours)])),
+        parameters=dict(source.parameters),
+        repeats=max(result.repeat for result in source.results),
+        status=RunStatus.COMPLETED_WITH_ERRORS if errors or source.shortfall else RunStatus.COMPLETED,
+        error_message=source.shortfall,
+        total=len(source.results),
+        done=len(source.results),
         errors=errors,
         tokens_in=None if tokens_in is None else int(tokens_in),
         tokens_out=None if tokens_out is None else int(tokens_out),
-        cost_usd=cost_usd,
+        cost_usd=_total(result.cost_usd for result in answered),
         code_version=code_version(),
-        environment={"file": asked.file, "sha256": asked.sha256, **found.facts},
-        import_format=found.format,
-        import_key=asked.key(found),
-        created_by=account_of(asked.user),
-        started_at=found.started_at,
-        completed_at=found.completed_at,
+        environment={"file": request.file, "sha256": request.sha256, **source.facts},
+        import_format=source.format,
+        import_key=request.key(source),
+        created_by=account_of(request.user),
+        started_at=source.started_at,
+        completed_at=source.completed_at,
     )
 
 
 def _total(numbers: Iterable[float | None]) -> float | None:
-    """The sum over all answers; unknown where it is of one, or where there is no answer."""
+    """The sum over all answers; unknown if that of one answer is, or if there are no answers."""
     known = list(numbers)
-    return math.fsum(one for one in known if one is not None) if known and None not in known else None
+    return math.fsum(number for number in known if number is not None) if known and None not in known else None
 
 
 def _failed(result: ImportedResult) -> bool:
@@ -256,108 +246,101 @@ def _failed(result: ImportedResult) -> bool:
     )
 
 
-def _write(
+def _store_results(
     run: Run,
-    portion: Sequence[ImportedResult],
+    results: Sequence[ImportedResult],
     tasks: Mapping[str, Task],
     begin: int,
     ours: Sequence[DeterministicMetric],
 ) -> None:
-    scores = [_all_scores(one, tasks[one.task_id], ours) for one in portion]
+    """Write one batch in three INSERTs, whatever its size."""
     metrics = [metric for name in run.metrics if (metric := metric_named(name)) is not None]
-    rows = [
-        _row(run, one, tasks[one.task_id], begin + place, _ending(one, metrics, found))
-        for place, (one, found) in enumerate(zip(portion, scores, strict=True), 1)
-    ]
-    results = Result.objects.bulk_create(rows)
+    scores = [_all_scores(result, tasks[result.task_id], ours) for result in results]
+    rows = Result.objects.bulk_create(
+        Result(
+            run=run,
+            task=tasks[result.task_id],
+            repeat=result.repeat,
+            position=position,
+            state=ResultState.ERROR if _failed(result) else ResultState.DONE,
+            difficulty=tasks[result.task_id].difficulty,
+            cluster=str(tasks[result.task_id].pk),
+            duration_ms=result.duration_ms,
+            tokens_in=result.tokens_in,
+            tokens_out=result.tokens_out,
+            cost_usd=result.cost_usd,
+            cached=result.cached,
+            attempts=0 if result.cancelled else 1,
+            finish_reason=result.finish_reason,
+            finished_at=result.finished_at,
+            **_ending(result, metrics, by_metric),
+        )
+        for position, (result, by_metric) in enumerate(zip(results, scores, strict=True), begin + 1)
+    )
     Transcript.objects.bulk_create(
         Transcript(
             result=row,
-            messages=list(one.messages),
-            actual_output=one.answer,
-            reasoning=one.reasoning,
-            tool_calls=list(one.tool_calls),
-            notes=list(one.notes),
+            messages=list(result.messages),
+            actual_output=result.answer,
+            reasoning=result.reasoning,
+            tool_calls=list(result.tool_calls),
+            notes=list(result.notes),
         )
-        for row, one in zip(results, portion, strict=True)
-        if one.error is None or one.messages
+        for row, result in zip(rows, results, strict=True)
+        if result.error is None or result.messages
     )
     StoredScore.objects.bulk_create(
         (
-            _score_row(run, row, name, score)
-            for row, found in zip(results, scores, strict=True)
-            for name, score in found.items()
+            StoredScore(
+                result=row,
+                run=run,
+                metric=name,
+                status=score.status.value,
+                value=score.value,
+                reason=score.reason,
+                extracted=score.extracted,
+                detail=dict(score.detail),
+                judge=asdict(score.usage) if score.usage else None,
+            )
+            for row, by_metric in zip(rows, scores, strict=True)
+            for name, score in by_metric.items()
         ),
-        batch_size=PORTION,
+        batch_size=BATCH,
     )
 
 
-def _all_scores(one: ImportedResult, task: Task, ours: Sequence[DeterministicMetric]) -> dict[str, Score]:
-    """The tool's scores, and ours where there is an answer that they apply to."""
-    if one.error is not None or one.cancelled:
+def _all_scores(result: ImportedResult, task: Task, ours: Sequence[DeterministicMetric]) -> dict[str, Score]:
+    """The tool's scores, and those of our metrics that apply to the answer."""
+    if result.error is not None or result.cancelled:
         return {}
     item = Item(
         input=task.input,
         expected_output=task.expected_output,
-        actual_output=one.answer,
+        actual_output=result.answer,
         expected_tools=task.expected_tools,
-        tool_calls=[ToolCall("", call["name"], call["arguments"], call["raw"]) for call in one.tool_calls],
+        tool_calls=[ToolCall("", call["name"], call["arguments"], call["raw"]) for call in result.tool_calls],
         context=task.context,
         schema=task.schema,
         choices=task.choices,
         pattern=task.pattern,
         tolerance=task.tolerance,
-        duration_ms=one.duration_ms,
-        tokens_out=one.tokens_out,
+        duration_ms=result.duration_ms,
+        tokens_out=result.tokens_out,
     )
-    return {**one.scores, **{metric.name: score_of(metric, item) for metric in ours if metric.applies_to(item)}}
+    return {**result.scores, **{metric.name: score_of(metric, item) for metric in ours if metric.applies_to(item)}}
 
 
-def _row(run: Run, one: ImportedResult, task: Task, position: int, ended: Mapping[str, Any]) -> Result:
-    return Result(
-        run=run,
-        task=task,
-        repeat=one.repeat,
-        position=position,
-        state=ResultState.ERROR if _failed(one) else ResultState.DONE,
-        difficulty=task.difficulty,
-        cluster=str(task.pk),
-        duration_ms=one.duration_ms,
-        tokens_in=one.tokens_in,
-        tokens_out=one.tokens_out,
-        cost_usd=one.cost_usd,
-        cached=one.cached,
-        attempts=0 if one.cancelled else 1,
-        finish_reason=one.finish_reason,
-        finished_at=one.finished_at,
-        **ended,
-    )
-
-
-def _ending(one: ImportedResult, metrics: Sequence[Metric], scores: Mapping[str, Score]) -> dict[str, Any]:
-    if one.error is not None:
-        return {"outcome": Outcome.PROVIDER_ERROR, "error_kind": "external", "error_message": one.error[:MAX_ERROR]}
-    if one.cancelled:
-        why = "There is neither an answer nor an error in the file."
-        return {"outcome": Outcome.CANCELLED, "error_kind": "cancelled", "error_message": why}
+def _ending(result: ImportedResult, metrics: Sequence[Metric], scores: Mapping[str, Score]) -> dict[str, Any]:
+    if result.error is not None:
+        message = result.error[:MAX_ERROR]
+        return {"outcome": Outcome.PROVIDER_ERROR, "error_kind": "external", "error_message": message}
+    if result.cancelled:
+        message = "The file has neither an answer nor an error."
+        return {"outcome": Outcome.CANCELLED, "error_kind": "cancelled", "error_message": message}
     failed = failed_score(scores)
     return {
-        "outcome": outcome_of(metrics, scores, one.finish_reason),
+        "outcome": outcome_of(metrics, scores, result.finish_reason),
         "value": leading_value(metrics, scores),
         "error_kind": "judge" if failed else "",
         "error_message": failed.reason[:MAX_ERROR] if failed else "",
     }
-
-
-def _score_row(run: Run, row: Result, name: str, score: Score) -> StoredScore:
-    return StoredScore(
-        result=row,
-        run=run,
-        metric=name,
-        status=score.status.value,
-        value=score.value,
-        reason=score.reason,
-        extracted=score.extracted,
-        detail=dict(score.detail),
-        judge=asdict(score.usage) if score.usage else None,
-    )

@@ -21,7 +21,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import DatasetVersion, JudgeCalibration, Run
 from benchmarks.services.access import assign_group, create_token
 from benchmarks.services.canvas_sets.control import generate_canvas_set
-from benchmarks.services.datasets.files import import_dataset
+from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.judges import start_calibration
 from benchmarks.services.runs.control import cancel_run
 from benchmarks.services.runs.start import RunRequest, start_run

@@ -34,7 +34,7 @@ COMPARED = (
 @require_safe
 def dataset_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.dataset_list(), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {"page": page, "files": reads.files_to_mend(), "may_launch": may_launch(request.user)}
+    context = {"page": page, "files": reads.files_needing_attention(), "may_launch": may_launch(request.user)}
     return render(request, "frontend/datasets/list.html", context)
 
 

@@ -38,7 +38,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "troubled": run_rows(run_reads.troubled_runs(TROUBLED)),
         "notices": open_notices()[:MOST_SHOWN],
         "notice_level": percent(LEVEL),
-        "files": dataset_reads.files_to_mend(),
+        "files": dataset_reads.files_needing_attention(),
         "may_launch": may_launch(request.user),
         "first_dataset": None if latest else next(iter(dataset_reads.runnable_datasets()), None),
     }

@@ -14,7 +14,7 @@ from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.preparing import prepare_run
 from benchmarks.models import DatasetVersion, Run, RunStatus
 from benchmarks.services.canvas_sets.control import generate_canvas_set
-from benchmarks.services.datasets.files import import_dataset
+from benchmarks.services.datasets.versions import import_dataset
 
 DIFFICULTIES = ("easy", "medium", "hard")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
 from benchmarks.models import Dataset, DatasetVersion, Run
-from benchmarks.services.datasets.files import import_dataset
+from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.runs.start import start_run
 from codeforge.config import Config, parse_config
 

@@ -13,7 +13,7 @@ from benchmarks.admin.tests.support import ADMIN, errors_of, staff, text_of
 from benchmarks.dataset_format import ToolUse, limits, parse_dataset
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
-from benchmarks.services.datasets.files import import_dataset, spec_of
+from benchmarks.services.datasets.versions import import_dataset, spec_of
 from tests.support.factories import make_dataset, make_task
 
 pytestmark = pytest.mark.django_db
@@ -186,7 +186,7 @@ def test_an_upload_onto_a_dataset_that_changed_meanwhile_is_refused(admin_client
     base = dataset.current_version_id
     admin_client.post(page(dataset), head(dataset, name="Newer"))
     response = admin_client.post(page(dataset, "upload"), upload(FULL, base=base))
-    assert "Version 2" in errors_of(response)["__all__"][0]
+    assert "version 2" in errors_of(response)["__all__"][0]
     assert current().name == "Newer"
 
 

@@ -12,7 +12,8 @@ from django.test import Client
 from benchmarks.admin.tests.support import ADMIN, staff, text_of
 from benchmarks.dataset_format.tests.examples import VALID
 from benchmarks.models import Dataset, DatasetFile
-from benchmarks.services.datasets.files import save_edited_version, spec_of, sync_datasets
+from benchmarks.services.datasets.files import sync_datasets
+from benchmarks.services.datasets.versions import save_edited_version, spec_of
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from benchmarks.admin.tests.support import ADMIN, errors_of, staff, text_of
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.imports.tests.logs import inspect_log, inspect_sample, promptfoo_results, write_archive
 from benchmarks.models import AuditEntry, Dataset, Run
-from benchmarks.services.datasets.files import spec_of
+from benchmarks.services.datasets.versions import spec_of
 from tests.support.factories import make_dataset
 
 pytestmark = pytest.mark.django_db

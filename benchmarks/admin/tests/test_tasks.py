@@ -12,7 +12,7 @@ from benchmarks.admin.tests.support import ADMIN, errors_of, staff, text_of
 from benchmarks.dataset_format import ToolUse
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.models import Dataset, Run, Task
-from benchmarks.services.datasets.files import spec_of
+from benchmarks.services.datasets.versions import spec_of
 from tests.support.factories import make_dataset, make_task
 
 pytestmark = pytest.mark.django_db

@@ -278,7 +278,7 @@ class Command(ActionCommand):
     ) -> int:
         for path in files:
             for found in import_runs(path, form=form, slug=slug, dataset=dataset, metrics=metric or OUR_METRICS):
-                told = "is new" if found.is_new else "was taken over from this file before"
+                told = "is new" if found.is_new else "was imported from this file before"
                 run = found.run
                 where = page_address(run)
                 self.stdout.write(

@@ -49,13 +49,13 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     return 0, output.getvalue()
 
 
-def test_check_tells_that_all_files_are_good_without_a_database(write: Write) -> None:
+def test_check_reports_valid_files_without_a_database(write: Write) -> None:
     write("a.yaml", VALID)
     write("b.yml", FULL)
-    assert run("check") == (0, "2 of 2 files good (3 tasks), 0 mistakes\n")
+    assert run("check") == (0, "2 of 2 files valid (3 tasks), 0 errors\n")
 
 
-def test_check_tells_every_mistake_of_every_file_and_fails(write: Write) -> None:
+def test_check_reports_every_error_of_every_file_and_fails(write: Write) -> None:
     write("a.yaml", BROKEN)
     write("b.yaml", VALID)
     write("c.yaml", BROKEN.replace("First", "''"))
@@ -63,7 +63,7 @@ def test_check_tells_every_mistake_of_every_file_and_fails(write: Write) -> None
     places = [line.rpartition(": ")[0].split(": ")[0] for line in output.splitlines()[:-1]]
     assert code == 1
     assert places == ["a.yaml:4", "c.yaml:4", "c.yaml:5"]
-    assert output.splitlines()[-1] == "1 of 3 files good (1 task), 3 mistakes"
+    assert output.splitlines()[-1] == "1 of 3 files valid (1 task), 3 errors"
 
 
 def test_check_takes_files_and_directories(write: Write, tmp_path: Path) -> None:
@@ -73,10 +73,10 @@ def test_check_takes_files_and_directories(write: Write, tmp_path: Path) -> None
     code, output = run("check", write("a.yaml", VALID), other)
     assert code == 1
     assert output.startswith("x.yaml:4: tasks[0].id:")
-    assert output.endswith("1 of 2 files good (1 task), 1 mistake\n")
+    assert output.endswith("1 of 2 files valid (1 task), 1 error\n")
 
 
-def test_check_finds_what_the_names_of_files_make_impossible(write: Write) -> None:
+def test_check_reports_invalid_and_duplicate_names_of_files(write: Write) -> None:
     write("a.yaml", VALID)
     write("a.yml", VALID)
     write("b c.yaml", VALID)
@@ -86,7 +86,7 @@ def test_check_finds_what_the_names_of_files_make_impossible(write: Write) -> No
     assert "b c.yaml:1: the file name is the dataset's identifier" in output
 
 
-def test_check_speaks_json(write: Write) -> None:
+def test_check_prints_json(write: Write) -> None:
     write("a.yaml", BROKEN)
     write("b.yaml", VALID)
     code, output = run("check", "--json")
@@ -101,17 +101,17 @@ def test_check_of_a_path_that_does_not_exist_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_sync_takes_files_over_and_tells_what_happened(write: Write) -> None:
+def test_sync_imports_files_and_reports_the_result(write: Write) -> None:
     write("a.yaml", VALID)
     assert run("sync") == (0, "Datasets: 1 new.\n")
     write("b.yaml", BROKEN)
     code, output = run("sync")
     assert code == 1
-    assert output.startswith("Datasets: 1 unchanged, 1 broken.\nb.yaml:4: tasks[0].id: some YAML readers")
+    assert output.startswith("Datasets: 1 unchanged, 1 with errors.\nb.yaml:4: tasks[0].id: some YAML readers")
 
 
 @pytest.mark.django_db
-def test_sync_speaks_json(write: Write) -> None:
+def test_sync_prints_json(write: Write) -> None:
     write("a.yaml", VALID)
     code, output = run("sync", "--json", "--reread")
     assert code == 0
@@ -123,7 +123,7 @@ def test_sync_without_a_directory_is_refused(settings: Any, tmp_path: Path) -> N
     settings.DATASETS_DIR = tmp_path / "nowhere"
     code, message = run("sync")
     assert code == 2
-    assert "create it, or set benchmark.datasets_dir" in message
+    assert "Create it, or set `benchmark.datasets_dir`" in message
 
 
 @pytest.mark.django_db
@@ -149,8 +149,8 @@ def test_list_shows_every_dataset_with_its_file(write: Write) -> None:
 
 
 @pytest.mark.django_db
-def test_list_of_nothing_says_what_to_do(folder: Path) -> None:
-    assert "Put a YAML file" in run("list")[1]
+def test_an_empty_list_says_what_to_do(folder: Path) -> None:
+    assert "Add a YAML file" in run("list")[1]
 
 
 @pytest.mark.django_db
@@ -177,10 +177,10 @@ def test_an_earlier_version_can_be_exported(write: Write) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing"], "There is no dataset nothing. Known: sums."),
-        (["sums", "--number", "7"], "sums has no version 7. Its versions: 1."),
-        (["canvases"], "canvases is a canvas dataset: its tasks are generated, so there is no YAML of it."),
-        (["sums", "-o", "/nowhere/sums.yaml"], "/nowhere/sums.yaml cannot be written: No such file or directory"),
+        (["nothing"], "Dataset nothing does not exist. Choose from: sums."),
+        (["sums", "--number", "7"], "sums has no version 7. Choose from: 1."),
+        (["canvases"], "canvases is a canvas dataset. Its tasks are generated, so it has no YAML."),
+        (["sums", "-o", "/nowhere/sums.yaml"], "Cannot write /nowhere/sums.yaml: No such file or directory"),
     ],
 )
 def test_an_export_that_is_not_possible_says_why(arguments: list[str], message: str) -> None:
@@ -191,7 +191,7 @@ def test_an_export_that_is_not_possible_says_why(arguments: list[str], message: 
 
 def test_the_schema_is_written_and_checked(folder: Path) -> None:
     path = folder / "dataset.schema.json"
-    assert run("schema", "--check") == (1, f"{path} is out of date: run datasets schema\n")
+    assert run("schema", "--check") == (1, f"{path} is out of date. Run: datasets schema\n")
     assert run("schema") == (0, f"Wrote {path}\n")
     assert path.read_text() == schema_text()
     assert run("schema", "--check") == (0, f"{path} is up to date\n")

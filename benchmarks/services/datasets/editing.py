@@ -1,25 +1,19 @@
-"""Editing datasets by hand. Versions are immutable, so every edit makes the next one out of the current one.
+"""Edit datasets by hand. Versions are immutable, so every edit makes the next version from the current one.
 
-An edit names the version that its author had before their eyes. Where another has become current meanwhile, it is
-refused with ``EditedMeanwhile`` and nothing is written, so that no one's work is lost unseen. Whatever is saved passes
-the same checks as a YAML file.
+An edit names the version that its author saw. If another version is current by now, the edit is refused with
+``EditedMeanwhile`` and nothing is written, so that no work is lost unseen. Whatever is saved passes the same checks as
+a YAML file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from django.db import transaction
 
-from benchmarks.dataset_format import (
-    DatasetSpec,
-    FieldProblems,
-    TaskSpec,
-    as_mapping,
-    validate_dataset_fields,
-)
+from benchmarks.dataset_format import DatasetSpec, FieldProblems, TaskSpec, as_mapping, validate_dataset_fields
 from benchmarks.dataset_format.files import SLUG
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
 from benchmarks.services.access import record
@@ -27,21 +21,21 @@ from benchmarks.services.datasets.versions import Actor, import_dataset, save_ed
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
 HEAD = tuple(field.name for field in fields(DatasetSpec) if field.name != "tasks")
-"""The keys of a dataset beside its tasks."""
+"""The keys of a dataset besides its tasks."""
 
 
 class EditedMeanwhile(NotPossible):
-    """Another version has become current since the edit was begun; ``current`` is that version."""
+    """Another version became current since the edit began; ``current`` is that version."""
 
-    def __init__(self, begun: DatasetVersion | None, current: DatasetVersion) -> None:
+    def __init__(self, base: DatasetVersion | None, current: DatasetVersion) -> None:
         who = current.created_by.get_username() if current.created_by else "a file or an import"
-        since = f"you began on version {begun.number}" if begun else "you began"
-        super().__init__(f"Version {current.number}, made by {who}, has become current since {since}.")
+        since = f"editing version {base.number}" if base else "editing"
+        super().__init__(f"Not saved: {who} created version {current.number} while you were {since}.")
         self.current = current
 
 
 def create_dataset(slug: str, values: Mapping[str, Any], user: Actor = None) -> DatasetVersion:
-    """Store a new dataset of plain values. Raises ``InvalidRequest`` by path, or by ``slug`` where that cannot be."""
+    """Store a new dataset of plain values. Raises ``InvalidRequest`` by path, or by ``slug`` if that is not free."""
     spec, problems = validate_dataset_fields(values)
     problems = {**_slug_problems(slug), **problems}
     if spec is None or problems:
@@ -50,62 +44,51 @@ def create_dataset(slug: str, values: Mapping[str, Any], user: Actor = None) -> 
 
 
 def upload_dataset(slug: str, spec: DatasetSpec, user: Actor = None) -> DatasetVersion:
-    """Store an uploaded dataset under a new name. Raises ``InvalidRequest`` by ``slug`` where that cannot be."""
+    """Store an uploaded dataset under a new slug. Raises ``InvalidRequest`` by ``slug`` if that is not free."""
     if problems := _slug_problems(slug):
         raise InvalidRequest(problems)
     return _create(slug, spec, DatasetVersion.Origin.UPLOAD, user)
 
 
 def upload_version(dataset: Dataset, base: int | None, spec: DatasetSpec, user: Actor = None) -> DatasetVersion:
-    """Replace the whole content by an uploaded one, as an edit that a later change of the file must ask about."""
+    """Replace the content by an uploaded one. It counts as an edit: a later change of the file asks first."""
     with transaction.atomic():
         current = _locked_current(dataset, base)
         version = import_dataset(spec, dataset.slug, DatasetVersion.Origin.UPLOAD, user)
         if version != current:
-            by_hand = DatasetFile.objects.filter(dataset=dataset).exists()
-            Dataset.objects.filter(pk=dataset.pk).update(edited_here=by_hand)
+            has_file = DatasetFile.objects.filter(dataset=dataset).exists()
+            Dataset.objects.filter(pk=dataset.pk).update(edited_here=has_file)
     return version
 
 
 def duplicate_dataset(dataset: Dataset, slug: str, name: str, user: Actor = None) -> DatasetVersion:
-    """Store the current content once more under another slug and name. Raises ``InvalidRequest`` by field."""
+    """Copy the current content to another slug and name. Raises ``InvalidRequest`` by field."""
     if dataset.current_version is None:
-        raise NotPossible(f"{dataset.slug} has no content yet that could be duplicated.")
-    values = as_mapping(spec_of(dataset.current_version)) | {"name": name}
-    return create_dataset(slug, values, user)
+        raise NotPossible(f"{dataset.slug} has no valid version to duplicate.")
+    return create_dataset(slug, as_mapping(spec_of(dataset.current_version)) | {"name": name}, user)
 
 
 def change_head(dataset: Dataset, base: int | None, values: Mapping[str, Any], user: Actor = None) -> DatasetVersion:
-    """Replace what stands beside the tasks; keys of ``HEAD`` without a value are left out. Errors are by path."""
-
-    def changed(spec: DatasetSpec) -> dict[str, Any]:
-        return {**values, "tasks": [as_mapping(task) for task in spec.tasks]}
-
-    return _save(dataset, base, changed, user)
+    """Replace everything but the tasks; keys of ``HEAD`` without a value are left out. Errors are by path."""
+    return _save(dataset, base, lambda spec: {**values, "tasks": as_mapping(spec)["tasks"]}, user)
 
 
 def add_task(
     dataset: Dataset, base: int | None, task: TaskSpec, *, place: int | None = None, user: Actor = None
 ) -> DatasetVersion:
-    """Add a task at a place counted from 1, at the end without one. Errors are by the task's own keys."""
-
-    def changed(spec: DatasetSpec) -> dict[str, Any]:
-        return _with_task(spec, list(spec.tasks), task, place)
-
-    return _save(dataset, base, changed, user, task.id)
+    """Add a task at a place counted from 1, by default at the end. Errors are by the task's own keys."""
+    return _save(dataset, base, lambda spec: _with_task(spec, spec.tasks, task, place), user, task.id)
 
 
 def change_task(
     dataset: Dataset, base: int | None, task_id: str, task: TaskSpec, *, place: int | None = None, user: Actor = None
 ) -> DatasetVersion:
-    """Put ``task`` where the one of that id stands, or at another place. Errors are by the task's own keys."""
+    """Replace the task of that id, and move it if ``place`` is given. Errors are by the task's own keys."""
 
     def changed(spec: DatasetSpec) -> dict[str, Any]:
         ids = [each.id for each in spec.tasks]
         if task_id not in ids:
-            raise NotPossible(
-                f"The current version has no task {task_id} any more. Add it as a new one if it is wanted."
-            )
+            raise NotPossible(f"The current version has no task {task_id}. To keep your task, add it as a new one.")
         others = [each for each in spec.tasks if each.id != task_id]
         return _with_task(spec, others, task, place or ids.index(task_id) + 1)
 
@@ -113,63 +96,63 @@ def change_task(
 
 
 def remove_tasks(dataset: Dataset, base: int | None, task_ids: Collection[str], user: Actor = None) -> DatasetVersion:
-    """Make a version without these tasks. Raises ``NotPossible`` where none would be left."""
+    """Make a version without these tasks. Raises ``NotPossible`` if none would be left."""
 
     def changed(spec: DatasetSpec) -> dict[str, Any]:
         left = tuple(task for task in spec.tasks if task.id not in task_ids)
         if not left:
-            raise NotPossible(f"A dataset needs at least one task: delete {dataset.slug} as a whole instead.")
+            raise NotPossible(f"A dataset must have at least one task. To remove all tasks, delete {dataset.slug}.")
         return as_mapping(replace(spec, tasks=left))
 
     return _save(dataset, base, changed, user)
 
 
 def restore_version(version: DatasetVersion, base: int | None, user: Actor = None) -> DatasetVersion:
-    """Make an earlier content current again, as an edit."""
+    """Make the content of an earlier version current again, as an edit."""
     with transaction.atomic():
         _locked_current(version.dataset, base)
         return save_edited_version(version.dataset, spec_of(version), user)
 
 
 def delete_dataset(dataset: Dataset, user: Actor = None) -> None:
-    """Delete a dataset with all its versions. Raises ``NotPossible`` as ``why_not_deletable`` says."""
+    """Delete a dataset with all its versions. Raises ``NotPossible`` with the reason of ``why_not_deletable``."""
     with transaction.atomic():
+        # A new run's foreign key needs this row's lock, so no run can appear between the check and the deletion.
         locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
         if reason := why_not_deletable(locked):
             raise NotPossible(reason)
         record(user, "dataset.delete", f"dataset {locked.slug}")
         DatasetFile.objects.filter(dataset=locked).delete()
+        # The current version protects itself from deletion while the dataset points at it.
         Dataset.objects.filter(pk=locked.pk).update(current_version=None)
         Dataset.objects.get(pk=locked.pk).delete()
 
 
 def why_not_deletable(dataset: Dataset) -> str:
-    """Why the dataset has to stay, empty where it can be deleted."""
+    """Why the dataset cannot be deleted; empty if it can."""
     if dataset.kind != Dataset.Kind.YAML:
-        return f"{dataset.slug} is a canvas dataset: it goes with its canvas set."
+        return f"{dataset.slug} is a canvas dataset. Delete its canvas set instead."
     if runs := dataset.runs.count():
-        counted = "1 run, which" if runs == 1 else f"{runs} runs, which"
-        return f"{dataset.slug} has {counted} would lose what was asked: delete first what refers to it."
+        subject, object_ = ("1 run that depends", "the run") if runs == 1 else (f"{runs} runs that depend", "the runs")
+        return f"{dataset.slug} has {subject} on its tasks. Delete {object_} first."
     return ""
 
 
 def _create(slug: str, spec: DatasetSpec, origin: str, user: Actor) -> DatasetVersion:
     with transaction.atomic():
         dataset, created = Dataset.objects.get_or_create(slug=slug, defaults={"name": spec.name})
-        if not created:
-            raise InvalidRequest({"slug": [_taken(dataset)]})
+        if not created:  # by another process, after the check of the slug
+            raise InvalidRequest({"slug": [_TAKEN.format(dataset.slug)]})
         return import_dataset(spec, slug, origin, user)
 
 
 def _slug_problems(slug: str) -> FieldProblems:
     if not SLUG.fullmatch(slug):
-        return {"slug": ["must be 1 to 100 letters, digits, _ or -: it is the dataset's identifier"]}
-    taken = Dataset.objects.filter(slug=slug).first()
-    return {"slug": [_taken(taken)]} if taken else {}
+        return {"slug": ["use 1 to 100 letters, digits, _ or -: this is the dataset's identifier"]}
+    return {"slug": [_TAKEN.format(slug)]} if Dataset.objects.filter(slug=slug).exists() else {}
 
 
-def _taken(dataset: Dataset) -> str:
-    return f"{dataset.slug} is there already: choose another, or upload a new version on its own page"
+_TAKEN = "{} already exists. Choose another identifier, or upload a new version on its page."
 
 
 def _save(
@@ -181,7 +164,7 @@ def _save(
 ) -> DatasetVersion:
     """Check and store what ``changed`` makes of the current content, with the dataset locked.
 
-    Problems of the task that is edited come under its own keys, others under their paths.
+    Problems of the edited task are by its own keys, others by path.
     """
     with transaction.atomic():
         values = changed(spec_of(_locked_current(dataset, base)))
@@ -196,23 +179,21 @@ def _locked_current(dataset: Dataset, base: int | None) -> DatasetVersion:
     locked = Dataset.objects.select_for_update(of=("self",)).get(pk=dataset.pk)
     current = locked.current_version
     if locked.kind != Dataset.Kind.YAML or current is None:
-        raise NotPossible(f"{locked.slug} is no dataset that people write: its tasks are generated.")
+        raise NotPossible(f"{locked.slug} cannot be edited, because its tasks are generated.")
     if current.pk != base:
         raise EditedMeanwhile(locked.versions.filter(pk=base).first() if base else None, current)
     return current
 
 
-def _with_task(spec: DatasetSpec, others: list[TaskSpec], task: TaskSpec, place: int | None) -> dict[str, Any]:
+def _with_task(spec: DatasetSpec, others: Sequence[TaskSpec], task: TaskSpec, place: int | None) -> dict[str, Any]:
     index = len(others) if place is None else max(place, 1) - 1
     return as_mapping(replace(spec, tasks=(*others[:index], task, *others[index:])))
 
 
 def _own_keys(problems: FieldProblems, values: Mapping[str, Any], task_id: str | None) -> FieldProblems:
-    if task_id is None:
-        return problems
-    own = {f"tasks[{index}]." for index, task in enumerate(values["tasks"]) if task["id"] == task_id}
-    found: FieldProblems = {}
+    prefixes = tuple(f"tasks[{index}]." for index, task in enumerate(values["tasks"]) if task["id"] == task_id)
+    own: FieldProblems = {}
     for path, messages in problems.items():
-        prefix = next((prefix for prefix in own if path.startswith(prefix)), "")
-        found.setdefault(path.removeprefix(prefix), []).extend(messages)
-    return found
+        key = path.partition(".")[2] if path.startswith(prefixes) else path
+        own.setdefault(key, []).extend(messages)
+    return own

@@ -1,30 +1,42 @@
-"""Writing datasets: a spec becomes an immutable version, and the version becomes the dataset's current one."""
+"""Write datasets: a spec becomes an immutable version, and the version becomes the dataset's current one."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, cast
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db import transaction
 
-from benchmarks.dataset_format import DatasetSpec, TaskSpec, ToolUse, content_hash, task_hash
-from benchmarks.dataset_format.spec import Difficulty
+from benchmarks.dataset_format import DatasetSpec, TaskSpec, ToolUse, as_mapping, content_hash, task_hash
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.services.access import record
 from benchmarks.services.errors import NotPossible
 
 NEEDED_FIELDS = ("expected_output", "expected_tools", "context", "tests", "schema", "choices", "pattern", "tolerance")
-"""Task fields that some metric needs; a version counts how many of its tasks have each."""
+"""Task fields that some metric needs. A version counts how many of its tasks have each."""
+
+_AS_STORED = (
+    "name",
+    "input",
+    "expected_output",
+    "difficulty",
+    "tool_results",
+    "tests",
+    "schema",
+    "pattern",
+    "tolerance",
+)
+"""Fields that a ``Task`` and a ``TaskSpec`` have in the same form."""
 
 Actor = AbstractBaseUser | AnonymousUser | None
 
 
 def import_dataset(spec: DatasetSpec, slug: str, origin: str, user: Actor = None) -> DatasetVersion:
-    """Store the content as the dataset's current version; content it had before becomes current again.
+    """Store the content as the dataset's current version. Content that it had before becomes current again.
 
-    Safe in several processes at once: the same content is stored once, versions are numbered without gaps.
-    Raises ``NotPossible`` where the slug belongs to a canvas dataset.
+    Safe in several processes at once: equal content is stored once, and versions are numbered without gaps. Raises
+    ``NotPossible`` if the slug belongs to a canvas dataset.
     """
     with transaction.atomic():
         dataset, _ = Dataset.objects.select_for_update().get_or_create(slug=slug, defaults={"name": spec.name})
@@ -32,10 +44,10 @@ def import_dataset(spec: DatasetSpec, slug: str, origin: str, user: Actor = None
 
 
 def save_edited_version(dataset: Dataset, spec: DatasetSpec, user: Actor) -> DatasetVersion:
-    """Store what was edited here. Unchanged content stays the version it is.
+    """Store an edit. Unchanged content stays the same version.
 
-    From then on a change of the dataset's file, if it has one, waits for a decision instead of overwriting the edit.
-    Raises ``NotPossible`` for a canvas dataset, whose tasks are generated.
+    From now on a change of the dataset's file waits for a decision, so that it does not overwrite the edit. Raises
+    ``NotPossible`` for a canvas dataset.
     """
     with transaction.atomic():
         locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
@@ -47,7 +59,7 @@ def save_edited_version(dataset: Dataset, spec: DatasetSpec, user: Actor) -> Dat
 
 
 def spec_of(version: DatasetVersion) -> DatasetSpec:
-    """The content of a stored version of a YAML dataset, equal to what was imported."""
+    """The content of a stored version of a YAML dataset, equal to what was stored."""
     return DatasetSpec(
         name=version.name,
         description=version.description,
@@ -58,9 +70,9 @@ def spec_of(version: DatasetVersion) -> DatasetSpec:
 
 
 def _make_current(dataset: Dataset, spec: DatasetSpec, origin: str, user: Actor) -> DatasetVersion:
-    """With the dataset's row locked: find or write the version, and point the dataset at it."""
+    """Find or write the version and make it current. The caller holds the lock on the dataset's row."""
     if dataset.kind != Dataset.Kind.YAML:
-        raise NotPossible(f"{dataset.slug} is a canvas dataset, whose tasks are generated: choose another name.")
+        raise NotPossible(f"{dataset.slug} is a canvas dataset, whose tasks are generated. Choose another identifier.")
     version = dataset.versions.filter(content_hash=content_hash(spec)).first()
     dataset.current_version = version or _new_version(dataset, spec, origin, user)
     dataset.name = spec.name
@@ -91,52 +103,29 @@ def _new_version(dataset: Dataset, spec: DatasetSpec, origin: str, user: Actor) 
 
 
 def _facets(spec: DatasetSpec) -> dict[str, Any]:
+    present = Counter(
+        name for task in spec.tasks for name in NEEDED_FIELDS if getattr(task, name) not in (None, "", (), {})
+    )
     return {
         "difficulty": dict(Counter(task.difficulty for task in spec.tasks)),
-        "fields": {name: count for name in NEEDED_FIELDS if (count := sum(_has(task, name) for task in spec.tasks))},
+        "fields": {name: present[name] for name in NEEDED_FIELDS if present[name]},
     }
 
 
-def _has(task: TaskSpec, name: str) -> bool:
-    return getattr(task, name) not in (None, "", (), {})
-
-
 def _task(version: DatasetVersion, position: int, task: TaskSpec, spec: DatasetSpec) -> Task:
+    values = as_mapping(task)
+    values["expected_tools"] = [{"name": use.name, "args": dict(use.args)} for use in task.expected_tools]
     return Task(
-        version=version,
-        position=position,
-        task_id=task.id,
-        name=task.name,
-        input=task.input,
-        expected_output=task.expected_output,
-        difficulty=task.difficulty,
-        expected_tools=[{"name": use.name, "args": dict(use.args)} for use in task.expected_tools],
-        context=list(task.context),
-        tools=list(task.tools) or None,
-        tool_results=dict(task.tool_results),
-        tests=task.tests,
-        schema=task.schema,
-        choices=list(task.choices),
-        pattern=task.pattern,
-        tolerance=task.tolerance,
-        content_hash=task_hash(task, spec),
+        version=version, position=position, task_id=values.pop("id"), content_hash=task_hash(task, spec), **values
     )
 
 
 def _task_spec(task: Task) -> TaskSpec:
     return TaskSpec(
         id=task.task_id,
-        name=task.name,
-        input=task.input,
-        expected_output=task.expected_output,
-        difficulty=cast(Difficulty, task.difficulty),
         expected_tools=tuple(ToolUse(name=use["name"], args=use["args"]) for use in task.expected_tools),
         context=tuple(task.context),
         tools=tuple(task.tools or ()),
-        tool_results=task.tool_results,
-        tests=task.tests,
-        schema=task.schema,
         choices=tuple(task.choices),
-        pattern=task.pattern,
-        tolerance=task.tolerance,
+        **{name: getattr(task, name) for name in _AS_STORED},
     )

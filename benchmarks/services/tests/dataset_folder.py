@@ -15,9 +15,9 @@ BROKEN = VALID.replace("id: t1", "id: 001")
 
 
 def spec(text: str) -> DatasetSpec:
-    found = parse_dataset(text.encode(), "text.yaml").spec
-    assert found is not None
-    return found
+    parsed = parse_dataset(text.encode(), "text.yaml").spec
+    assert parsed is not None
+    return parsed
 
 
 def changes(folder: Path, **options: Any) -> dict[str, str]:

@@ -24,7 +24,7 @@ from django.utils import timezone
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import ApiToken, AuditEntry, Dataset, Result, Run, Transcript, Worker
 from benchmarks.services.access import assign_group, create_token, make_groups
-from benchmarks.services.datasets.files import save_edited_version, spec_of
+from benchmarks.services.datasets.versions import save_edited_version, spec_of
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations import backups
 from benchmarks.services.operations.backups import restore_backup, write_backup

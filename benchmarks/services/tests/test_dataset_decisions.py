@@ -1,7 +1,8 @@
-"""A dataset edited here whose file changes too: what asks, and what either decision does."""
+"""A dataset edited here whose file changes too: when to ask, and what either decision does."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from benchmarks.models import Dataset
-from benchmarks.services.datasets.files import accept_file, keep_dataset, save_edited_version, sync_datasets
+from benchmarks.services.datasets.files import accept_file, keep_dataset, sync_datasets
+from benchmarks.services.datasets.versions import save_edited_version
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.tests.dataset_folder import (
     BROKEN,
@@ -72,7 +74,7 @@ def test_a_changed_file_of_an_edited_dataset_waits_for_a_decision(folder: Path, 
     for _ in range(2):
         report = sync_datasets(folder)
         assert [file.change for file in report.files] == ["undecided"]
-        assert "accept the file, or keep what is here" in str(report)
+        assert "Use the file or keep the edits" in str(report)
     assert current() == (2, "Edited here")
     assert stored_file().state == "undecided"
 
@@ -112,15 +114,13 @@ def test_a_file_that_says_the_same_as_the_edit_needs_no_decision(folder: Path, w
     assert not Dataset.objects.get(slug="demo").edited_here
 
 
-@pytest.mark.parametrize("decide", [accept_file, keep_dataset])
-@pytest.mark.parametrize("text", [None, BROKEN])
-def test_nothing_can_be_decided_about_a_file_that_is_no_dataset(
-    folder: Path, write: Any, edited: Dataset, decide: Any, text: str | None
-) -> None:
-    write("demo.yaml", text) if text else (folder / "demo.yaml").unlink()
-    with pytest.raises(NotPossible, match=r"demo\.yaml"):
-        decide(stored_file(), folder)
-    assert current() == (2, "Edited here")
+def test_nothing_can_be_decided_while_the_file_is_invalid_or_missing(folder: Path, write: Any, edited: Dataset) -> None:
+    decisions: tuple[Any, ...] = (accept_file, keep_dataset)
+    for text, decide in itertools.product((BROKEN, None), decisions):
+        write("demo.yaml", text) if text else (folder / "demo.yaml").unlink(missing_ok=True)
+        with pytest.raises(NotPossible, match=r"demo\.yaml"):
+            decide(stored_file(), folder)
+        assert current() == (2, "Edited here")
 
 
 def test_a_file_does_not_overwrite_a_dataset_that_was_there_before_it(folder: Path, write: Any) -> None:

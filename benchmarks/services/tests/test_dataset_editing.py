@@ -1,7 +1,8 @@
-"""Edits by hand: each makes a version, passes the checks of YAML, and never overwrites another's unseen."""
+"""Edits by hand: each makes a version, passes the checks of YAML, and never overwrites another edit unseen."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from benchmarks.dataset_format import DatasetSpec, parse_dataset
 from benchmarks.dataset_format.tests.examples import FULL
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
 from benchmarks.services.datasets import editing
-from benchmarks.services.datasets.files import import_dataset, spec_of
+from benchmarks.services.datasets.versions import import_dataset, spec_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from tests.support.factories import make_dataset, make_task
 
@@ -32,38 +33,38 @@ def ids(dataset: Dataset) -> list[str]:
 
 
 def from_a_file(dataset: Dataset) -> DatasetFile:
-    return DatasetFile.objects.create(path="sums.yaml", dataset=dataset, state="good", checked_at=timezone.now())
+    return DatasetFile.objects.create(
+        path=f"{dataset.slug}.yaml", dataset=dataset, state="good", checked_at=timezone.now()
+    )
 
 
-@pytest.mark.parametrize(
-    ("place", "expected"),
-    [
+def test_a_task_is_added_at_its_place() -> None:
+    user = User.objects.create_user("ada")
+    for place, expected in (
         (None, ["task-1", "task-2", "new"]),
         (1, ["new", "task-1", "task-2"]),
         (2, ["task-1", "new", "task-2"]),
         (99, ["task-1", "task-2", "new"]),
-    ],
-)
-def test_a_task_is_added_at_its_place(place: int | None, expected: list[str]) -> None:
-    dataset = make_dataset(2)
-    user = User.objects.create_user("ada")
-    task = make_task(3, id="new")
-    version = editing.add_task(dataset, dataset.current_version_id, task, place=place, user=user)
-    assert (version.number, version.origin, version.created_by) == (2, "admin", user)
-    assert ids(dataset) == expected
+    ):
+        dataset = make_dataset(2, slug=f"place-{place}")
+        task = make_task(3, id="new")
+        version = editing.add_task(dataset, dataset.current_version_id, task, place=place, user=user)
+        assert (version.number, version.origin, version.created_by) == (2, "admin", user)
+        assert ids(dataset) == expected, place
 
 
-@pytest.mark.parametrize(
-    ("place", "expected"),
-    [(None, ["task-1", "x", "task-3"]), (1, ["x", "task-1", "task-3"]), (3, ["task-1", "task-3", "x"])],
-)
-def test_a_task_is_changed_where_it_stands_or_moved(place: int | None, expected: list[str]) -> None:
-    dataset = make_dataset(3)
-    editing.change_task(dataset, dataset.current_version_id, "task-2", make_task(2, id="x"), place=place)
-    assert ids(dataset) == expected
+def test_a_task_is_changed_at_its_place_or_moved() -> None:
+    for place, expected in (
+        (None, ["task-1", "x", "task-3"]),
+        (1, ["x", "task-1", "task-3"]),
+        (3, ["task-1", "task-3", "x"]),
+    ):
+        dataset = make_dataset(3, slug=f"place-{place}")
+        editing.change_task(dataset, dataset.current_version_id, "task-2", make_task(2, id="x"), place=place)
+        assert ids(dataset) == expected, place
 
 
-def test_a_version_that_runs_point_at_stays_as_it_was() -> None:
+def test_an_edit_leaves_the_earlier_version_as_it_is() -> None:
     dataset = make_dataset(2)
     before = dataset.current_version
     editing.remove_tasks(dataset, before.pk, ["task-1"])
@@ -77,10 +78,10 @@ def test_the_last_task_cannot_be_removed() -> None:
         editing.remove_tasks(dataset, dataset.current_version_id, ["task-1"])
 
 
-def test_a_task_that_is_gone_meanwhile_cannot_be_changed() -> None:
+def test_a_task_that_was_removed_meanwhile_cannot_be_changed() -> None:
     dataset = make_dataset(2)
     version = editing.remove_tasks(dataset, dataset.current_version_id, ["task-1"])
-    with pytest.raises(NotPossible, match="no task task-1 any more"):
+    with pytest.raises(NotPossible, match="has no task task-1"):
         editing.change_task(dataset, version.pk, "task-1", make_task(1))
 
 
@@ -94,36 +95,36 @@ EDITS: list[Callable[[Dataset, int | None], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_begun_on_an_older_version_is_refused_and_names_the_newer(edit: Callable[..., Any]) -> None:
+def test_an_edit_of_an_older_version_is_refused_and_names_the_newer() -> None:
     dataset = make_dataset(3)
-    begun = dataset.current_version_id
+    base = dataset.current_version_id
     ada = User.objects.create_user("ada")
-    newer = editing.change_task(dataset, begun, "task-2", make_task(2, name="Hers"), user=ada)
-    with pytest.raises(editing.EditedMeanwhile, match=r"Version 2, made by ada, .* version 1") as refusal:
-        edit(dataset, begun)
-    assert refusal.value.current == newer
-    assert content(dataset) == spec_of(newer)
+    newer = editing.change_task(dataset, base, "task-2", make_task(2, name="Hers"), user=ada)
+    for edit in EDITS:
+        with pytest.raises(editing.EditedMeanwhile, match=r"ada created version 2 .* version 1") as refusal:
+            edit(dataset, base)
+        assert refusal.value.current == newer
+        assert content(dataset) == spec_of(newer)
     assert DatasetVersion.objects.count() == 2
 
 
-@pytest.mark.parametrize("edit", EDITS[:5])
-def test_an_edit_of_a_canvas_dataset_is_refused(edit: Callable[..., Any]) -> None:
+def test_an_edit_of_a_canvas_dataset_is_refused() -> None:
     dataset = make_dataset(3)
     Dataset.objects.update(kind=Dataset.Kind.CANVAS)
-    with pytest.raises(NotPossible, match="generated"):
+    for edit in EDITS[:5]:
+        with pytest.raises(NotPossible, match="generated"):
+            edit(dataset, dataset.current_version_id)
+
+
+def test_after_an_edit_a_change_of_the_file_asks_first() -> None:
+    for number, edit in enumerate(EDITS[:5]):
+        dataset = make_dataset(3, slug=f"edited-{number}")
+        from_a_file(dataset)
         edit(dataset, dataset.current_version_id)
+        assert Dataset.objects.get(pk=dataset.pk).edited_here, number
 
 
-@pytest.mark.parametrize("edit", EDITS[:5])
-def test_an_edit_of_a_dataset_with_a_file_makes_a_later_change_of_the_file_ask(edit: Callable[..., Any]) -> None:
-    dataset = make_dataset(3)
-    from_a_file(dataset)
-    edit(dataset, dataset.current_version_id)
-    assert Dataset.objects.get(pk=dataset.pk).edited_here
-
-
-def test_an_upload_of_the_same_content_is_no_edit() -> None:
+def test_an_upload_of_the_same_content_is_not_an_edit() -> None:
     dataset = make_dataset(3)
     from_a_file(dataset)
     version = editing.upload_version(dataset, dataset.current_version_id, content(dataset))
@@ -131,38 +132,36 @@ def test_an_upload_of_the_same_content_is_no_edit() -> None:
     assert not Dataset.objects.get(pk=dataset.pk).edited_here
 
 
-def test_problems_of_the_edited_task_come_under_its_own_keys() -> None:
+def test_problems_of_the_edited_task_are_by_its_own_keys() -> None:
     dataset = make_dataset(3)
     with pytest.raises(InvalidRequest) as refusal:
         editing.add_task(dataset, dataset.current_version_id, make_task(1))
     assert refusal.value.errors == {"id": ['"task-1" occurs twice, first at tasks[0].id']}
 
 
-def test_problems_of_other_tasks_are_told_by_their_path() -> None:
-    found = parse_dataset(FULL.encode(), "full.yaml").spec
-    assert found is not None
-    dataset = import_dataset(found, "full", DatasetVersion.Origin.UPLOAD).dataset
+def test_problems_elsewhere_are_by_their_path() -> None:
+    spec = parse_dataset(FULL.encode(), "full.yaml").spec
+    assert spec is not None
+    dataset = import_dataset(spec, "full", DatasetVersion.Origin.UPLOAD).dataset
     values = {"name": "x", "description": "x", "tool_results": {"subtract": 3}}
     with pytest.raises(InvalidRequest) as refusal:
         editing.change_head(dataset, dataset.current_version_id, values)
     assert list(refusal.value.errors) == ["tool_results.subtract"]
-    assert content(dataset) == found
+    assert content(dataset) == spec
 
 
-@pytest.mark.parametrize(
-    ("slug", "message"),
-    [("", "letters"), ("a b", "letters"), ("x" * 101, "letters"), ("../x", "letters"), ("sums", "already")],
-)
-def test_a_dataset_of_an_unfit_or_taken_slug_is_refused(slug: str, message: str) -> None:
+def test_an_invalid_or_taken_slug_is_refused() -> None:
     dataset = make_dataset(1)
-    for make in (
-        lambda: editing.upload_dataset(slug, content(dataset)),
-        lambda: editing.duplicate_dataset(dataset, slug, "Copy"),
-        lambda: editing.create_dataset(slug, {}),
-    ):
+    makers: tuple[Callable[[str], Any], ...] = (
+        lambda slug: editing.upload_dataset(slug, content(dataset)),
+        lambda slug: editing.duplicate_dataset(dataset, slug, "Copy"),
+        lambda slug: editing.create_dataset(slug, {}),
+    )
+    rows = (("", "letters"), ("a b", "letters"), ("x" * 101, "letters"), ("../x", "letters"), ("sums", "already"))
+    for (slug, message), make in itertools.product(rows, makers):
         with pytest.raises(InvalidRequest) as refusal:
-            make()
-        assert message in refusal.value.errors["slug"][0]
+            make(slug)
+        assert message in refusal.value.errors["slug"][0], slug
     assert Dataset.objects.count() == 1
 
 
@@ -181,7 +180,7 @@ def test_restoring_makes_the_earlier_version_itself_current_again() -> None:
     assert ids(dataset) == ["task-1", "task-2"]
 
 
-def test_a_dataset_goes_with_its_versions_and_its_vanished_file() -> None:
+def test_a_dataset_is_deleted_with_its_versions_and_its_missing_file() -> None:
     dataset = make_dataset(2)
     from_a_file(dataset)
     editing.remove_tasks(dataset, dataset.current_version_id, ["task-1"])
@@ -194,6 +193,6 @@ def test_a_dataset_goes_with_its_versions_and_its_vanished_file() -> None:
 def test_a_dataset_with_runs_stays() -> None:
     dataset = make_dataset(2)
     Run.objects.create(dataset=dataset, dataset_version=dataset.current_version, model="a/b", metrics=[])
-    with pytest.raises(NotPossible, match="has 1 run, which would lose what was asked"):
+    with pytest.raises(NotPossible, match="has 1 run that depends on its tasks"):
         editing.delete_dataset(dataset)
     assert content(dataset).name == "Sums"

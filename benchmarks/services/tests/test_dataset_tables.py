@@ -1,4 +1,4 @@
-"""The command that makes YAML files of tables."""
+"""The command that writes YAML files from tables."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def take(*arguments: str) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_table_becomes_a_file_that_is_taken_over(folder: Path) -> None:
-    told = take(write(folder, [{"question": "Tide?", "answer": "low"}, {"question": "Wind?", "answer": "west"}]))
-    assert told.splitlines()[0] == "Columns: input: question; expected: answer; id: the line number"
-    assert "harbour-rules.yaml: 2 tasks." in told
+def test_a_table_becomes_a_file_that_can_be_imported(folder: Path) -> None:
+    output = take(write(folder, [{"question": "Tide?", "answer": "low"}, {"question": "Wind?", "answer": "west"}]))
+    assert output.splitlines()[0] == "Columns: input: question; expected: answer; id: the line number"
+    assert "harbour-rules.yaml with 2 tasks." in output
     call_command("datasets", "sync", stdout=io.StringIO())
     dataset = Dataset.objects.get()
     assert dataset.current_version is not None
     assert (dataset.slug, dataset.current_version.task_count) == ("harbour-rules", 2)
 
 
-def test_a_table_with_mistakes_writes_nothing(folder: Path) -> None:
+def test_a_table_with_errors_writes_no_file(folder: Path) -> None:
     path = write(folder, [{"question": ""}, {"question": "Wind?"}, {"question": 1, "id": "x"}])
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
@@ -54,10 +54,10 @@ def test_a_table_with_mistakes_writes_nothing(folder: Path) -> None:
     assert not list((folder / "datasets").iterdir())
 
 
-def test_a_file_that_is_there_stays(folder: Path) -> None:
+def test_an_existing_file_is_replaced_only_on_request(folder: Path) -> None:
     path = write(folder, [{"question": "Tide?"}])
     take(path, "--slug", "rules")
-    with pytest.raises(CommandError, match=r"is there already.*--replace") as refused:
+    with pytest.raises(CommandError, match=r"already exists.*--replace") as refused:
         take(path, "--slug", "rules")
     assert refused.value.returncode == 2
     take(path, "--slug", "rules", "--replace", "--name", "Rules")
@@ -66,27 +66,24 @@ def test_a_file_that_is_there_stays(folder: Path) -> None:
     assert parsed.spec.name == "Rules"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
+def test_invalid_options_are_refused(folder: Path) -> None:
+    for arguments, message in (
         (["--slug", "../x"], "--slug: use 1 to 100 letters"),
-        (["--limit", "0"], "--limit: a number of at least 1"),
+        (["--limit", "0"], "--limit: enter a number of at least 1"),
         (["--input", "nothing"], 'column "nothing" for input does not exist'),
-    ],
-)
-def test_what_is_asked_wrongly_is_told(folder: Path, arguments: list[str], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
-        take(write(folder, [{"question": "Tide?"}]), *arguments)
-    assert not list((folder / "datasets").iterdir())
+    ):
+        with pytest.raises(CommandError, match=message):
+            take(write(folder, [{"question": "Tide?"}]), *arguments)
+        assert not list((folder / "datasets").iterdir())
 
 
 def test_a_dataset_that_would_be_too_large_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_BYTES", 1_000)
-    with pytest.raises(CommandError, match="Take fewer rows with --limit"):
+    with pytest.raises(CommandError, match="Import fewer rows with --limit"):
         take(write(folder, [{"question": "Tide? " * 50} for _ in range(10)]))
 
 
-def test_mistakes_are_told_as_json(folder: Path) -> None:
+def test_errors_are_printed_as_json(folder: Path) -> None:
     out = io.StringIO()
     with pytest.raises(SystemExit):
         call_command("datasets", "import", write(folder, [{"question": ""}]), "--json", stdout=out)

@@ -14,7 +14,8 @@ from django.utils import timezone
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
 from benchmarks.services.datasets import files as service
-from benchmarks.services.datasets.files import Change, import_dataset, save_edited_version, spec_of, sync_datasets
+from benchmarks.services.datasets.files import Change, sync_datasets
+from benchmarks.services.datasets.versions import import_dataset, save_edited_version, spec_of
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.tests.dataset_folder import BROKEN, FIRST, SECOND, changes, current, spec, stored_file
 
@@ -49,11 +50,10 @@ def test_an_unchanged_file_does_nothing(folder: Path, write: Any) -> None:
     assert after == before
 
 
-@pytest.mark.parametrize("count", [1, 12])
-def test_where_nothing_changed_one_query_is_enough_and_no_file_is_read(
-    folder: Path, write: Any, count: int, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+def test_without_changes_one_query_is_enough_and_no_file_is_read(
+    folder: Path, write: Any, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(count):
+    for number in range(12):
         write(f"demo-{number}.yaml", FIRST)
     sync_datasets(folder)
     monkeypatch.setattr(service, "read_content", lambda *_: pytest.fail("a file was read"))
@@ -96,7 +96,7 @@ def test_a_file_that_goes_back_to_earlier_content_makes_that_version_current_aga
     assert DatasetVersion.objects.count() == 2
 
 
-def test_a_change_that_keeps_size_and_time_is_found_by_rereading(folder: Path, write: Any) -> None:
+def test_rereading_finds_a_change_that_keeps_size_and_time(folder: Path, write: Any) -> None:
     path = write("demo.yaml", FIRST)
     sync_datasets(folder)
     status = path.stat()
@@ -124,16 +124,16 @@ def test_a_bad_file_does_not_hide_the_good_ones(folder: Path, write: Any) -> Non
     assert list(Dataset.objects.values_list("slug", flat=True)) == ["b"]
 
 
-def test_a_broken_file_keeps_its_mistakes_with_line_and_text(folder: Path, write: Any) -> None:
+def test_a_file_with_errors_keeps_them_with_line_and_text(folder: Path, write: Any) -> None:
     write("demo.yaml", BROKEN)
     report = sync_datasets(folder)
     (problem,) = stored_file().problems
     assert (problem["line"], problem["path"], problem["text"]) == (4, "tasks[0].id", "  - id: 001")
     assert 'quote it ("001")' in problem["message"]
-    assert str(report).splitlines() == ["Datasets: 1 broken.", f"demo.yaml:4: tasks[0].id: {problem['message']}"]
+    assert str(report).splitlines() == ["Datasets: 1 with errors.", f"demo.yaml:4: tasks[0].id: {problem['message']}"]
 
 
-def test_while_a_file_is_broken_the_last_good_version_stays_in_use(folder: Path, write: Any) -> None:
+def test_while_a_file_has_errors_the_last_valid_version_stays_in_use(folder: Path, write: Any) -> None:
     write("demo.yaml", FIRST)
     sync_datasets(folder)
     write("demo.yaml", BROKEN)
@@ -142,18 +142,18 @@ def test_while_a_file_is_broken_the_last_good_version_stays_in_use(folder: Path,
     assert stored_file().state == "broken"
 
 
-@pytest.mark.parametrize(("mended", "change", "number"), [(FIRST, "unchanged", 1), (SECOND, "changed", 2)])
-def test_a_mended_file_is_good_again(folder: Path, write: Any, mended: str, change: str, number: int) -> None:
-    for text in (FIRST, BROKEN):
-        write("demo.yaml", text)
-        sync_datasets(folder)
-    write("demo.yaml", mended)
-    assert changes(folder) == {"demo.yaml": change}
-    assert current()[0] == number
-    assert (stored_file().state, stored_file().problems) == ("good", [])
+def test_a_fixed_file_is_valid_again(folder: Path, write: Any) -> None:
+    for fixed, change, number in ((FIRST, "unchanged", 1), (SECOND, "changed", 2)):
+        for text in (FIRST, BROKEN):
+            write("demo.yaml", text)
+            sync_datasets(folder)
+        write("demo.yaml", fixed)
+        assert changes(folder) == {"demo.yaml": change}
+        assert current()[0] == number
+        assert (stored_file().state, stored_file().problems) == ("good", [])
 
 
-def test_a_file_that_stays_broken_is_not_written_again(folder: Path, write: Any) -> None:
+def test_a_file_with_the_same_errors_is_not_written_again(folder: Path, write: Any) -> None:
     write("demo.yaml", BROKEN)
     sync_datasets(folder)
     before = stored_file().checked_at
@@ -161,7 +161,7 @@ def test_a_file_that_stays_broken_is_not_written_again(folder: Path, write: Any)
     assert stored_file().checked_at == before
 
 
-def test_a_vanished_file_is_marked_and_its_dataset_and_runs_stay(folder: Path, write: Any) -> None:
+def test_a_missing_file_is_marked_and_its_dataset_and_runs_stay(folder: Path, write: Any) -> None:
     path = write("demo.yaml", FIRST)
     sync_datasets(folder)
     dataset = Dataset.objects.get(slug="demo")
@@ -174,19 +174,19 @@ def test_a_vanished_file_is_marked_and_its_dataset_and_runs_stay(folder: Path, w
     assert Run.objects.get(pk=run.pk).dataset_version.tasks.count() == 1
 
 
-@pytest.mark.parametrize(("text", "number"), [(FIRST, 1), (SECOND, 2)])
-def test_a_vanished_file_that_returns_is_taken_over_again(folder: Path, write: Any, text: str, number: int) -> None:
-    path = write("demo.yaml", FIRST)
-    sync_datasets(folder)
-    path.unlink()
-    sync_datasets(folder)
-    write("demo.yaml", text)
-    sync_datasets(folder)
-    assert current()[0] == number
-    assert stored_file().state == "good"
+def test_a_missing_file_that_returns_is_imported_again(folder: Path, write: Any) -> None:
+    for text, number in ((FIRST, 1), (SECOND, 2)):
+        path = write("demo.yaml", FIRST)
+        sync_datasets(folder)
+        path.unlink()
+        sync_datasets(folder)
+        write("demo.yaml", text)
+        sync_datasets(folder)
+        assert current()[0] == number
+        assert stored_file().state == "good"
 
 
-def test_a_vanished_file_that_never_was_good_is_forgotten(folder: Path, write: Any) -> None:
+def test_a_missing_file_that_was_never_valid_is_forgotten(folder: Path, write: Any) -> None:
     path = write("demo.yaml", BROKEN)
     sync_datasets(folder)
     path.unlink()
@@ -194,7 +194,7 @@ def test_a_vanished_file_that_never_was_good_is_forgotten(folder: Path, write: A
     assert not DatasetFile.objects.exists()
 
 
-def test_a_dataset_that_was_deleted_comes_back_while_its_file_is_there(folder: Path, write: Any) -> None:
+def test_a_deleted_dataset_returns_while_its_file_exists(folder: Path, write: Any) -> None:
     write("demo.yaml", FIRST)
     sync_datasets(folder)
     Dataset.objects.filter(slug="demo").update(current_version=None)
@@ -203,7 +203,7 @@ def test_a_dataset_that_was_deleted_comes_back_while_its_file_is_there(folder: P
     assert current() == (1, "First")
 
 
-def test_two_files_of_one_name_do_not_fight_over_the_dataset(folder: Path, write: Any) -> None:
+def test_two_files_of_one_name_do_not_take_the_dataset_from_each_other(folder: Path, write: Any) -> None:
     write("demo.yml", FIRST)
     sync_datasets(folder)
     write("demo.yaml", SECOND)
@@ -223,13 +223,13 @@ def test_of_two_new_files_of_one_name_the_first_by_name_is_taken(folder: Path, w
     assert current() == (1, "First")
 
 
-@pytest.mark.parametrize("name", ["my data.yaml", "é.yaml", os.fsdecode(b"\xff.yaml")])
-def test_a_file_whose_name_is_no_identifier_is_told_and_harms_nothing(folder: Path, write: Any, name: str) -> None:
-    write(name, FIRST)
-    (report,) = sync_datasets(folder).files
-    assert report.change == Change.BROKEN
-    assert report.file.isprintable()
-    assert DatasetFile.objects.get().problems[0]["line"] == 1
+def test_a_file_whose_name_is_not_an_identifier_is_reported_and_harms_nothing(folder: Path, write: Any) -> None:
+    for name in ("my data.yaml", "é.yaml", os.fsdecode(b"\xff.yaml")):
+        write(name, FIRST)
+    for report in sync_datasets(folder).files:
+        assert report.change == Change.BROKEN, report
+        assert report.file.isprintable()
+        assert DatasetFile.objects.get(path=report.file).problems[0]["line"] == 1
     assert not Dataset.objects.exists()
 
 
@@ -247,7 +247,7 @@ def test_a_missing_directory_says_what_to_set(folder: Path) -> None:
         sync_datasets(folder / "nowhere")
 
 
-def test_a_missing_directory_marks_nothing_as_vanished(folder: Path, write: Any) -> None:
+def test_a_missing_directory_marks_no_file_as_missing(folder: Path, write: Any) -> None:
     write("demo.yaml", FIRST)
     sync_datasets(folder)
     (folder / "demo.yaml").unlink()
@@ -279,17 +279,17 @@ def test_text_that_databases_often_refuse_is_stored_as_it_is() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_processes_that_synchronise_at_once_store_each_content_once(folder: Path, write: Any) -> None:
+def test_processes_that_synchronize_at_once_store_each_content_once(folder: Path, write: Any) -> None:
     for number in range(4):
         write(f"demo-{number}.yaml", FIRST)
     write("broken.yaml", BROKEN)
     errors: list[BaseException] = []
 
-    def synchronise(start: Barrier) -> None:
+    def synchronize(start: Barrier) -> None:
         try:
             start.wait(timeout=10)
             sync_datasets(folder)
-        except BaseException as error:  # told by the assertion below
+        except BaseException as error:  # for the assertion below
             errors.append(error)
         finally:
             connection.close()
@@ -298,7 +298,7 @@ def test_processes_that_synchronise_at_once_store_each_content_once(folder: Path
         for number in range(4):
             write(f"demo-{number}.yaml", text)
         start = Barrier(4)
-        workers = [Thread(target=synchronise, args=(start,)) for _ in range(4)]
+        workers = [Thread(target=synchronize, args=(start,)) for _ in range(4)]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -311,7 +311,7 @@ def test_processes_that_synchronise_at_once_store_each_content_once(folder: Path
     assert sorted(DatasetFile.objects.values_list("state", flat=True)) == ["broken", *["good"] * 4]
 
 
-def test_the_moment_of_checking_is_kept(folder: Path, write: Any) -> None:
+def test_the_time_of_the_check_is_kept(folder: Path, write: Any) -> None:
     before = timezone.now()
     write("demo.yaml", FIRST)
     sync_datasets(folder)

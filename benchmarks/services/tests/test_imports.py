@@ -35,8 +35,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def take(path: Path, document: dict[str, Any], **options: Any) -> Run:
-    (found,) = import_runs(write_json(path / "log.json", document), **options)
-    return found.run
+    (imported,) = import_runs(write_json(path / "log.json", document), **options)
+    return imported.run
 
 
 def failing_log() -> dict[str, Any]:
@@ -44,7 +44,7 @@ def failing_log() -> dict[str, Any]:
     return inspect_log(inspect_sample(1), inspect_sample(2, "I"), inspect_sample(3, error=error))
 
 
-def test_a_run_is_stored_as_one_that_has_ended(tmp_path: Path) -> None:
+def test_a_run_is_stored_as_ended(tmp_path: Path) -> None:
     run = take(tmp_path, failing_log())
     run.refresh_from_db()
     assert (run.status, run.total, run.done, run.errors) == (RunStatus.COMPLETED_WITH_ERRORS, 3, 3, 1)
@@ -60,7 +60,7 @@ def test_a_run_is_stored_as_one_that_has_ended(tmp_path: Path) -> None:
     assert AuditEntry.objects.get(action="run.import").detail["file"] == "log.json"
 
 
-def test_numbers_that_one_answer_lacks_are_unknown_of_the_run(tmp_path: Path) -> None:
+def test_a_sum_is_unknown_if_one_answer_lacks_the_number(tmp_path: Path) -> None:
     run = take(tmp_path, promptfoo_results(promptfoo_row(0), promptfoo_row(1, cost=0, response={"output": "2"})))
     assert (run.tokens_in, run.tokens_out, run.cost_usd) == (None, None, None)
 
@@ -68,7 +68,7 @@ def test_numbers_that_one_answer_lacks_are_unknown_of_the_run(tmp_path: Path) ->
 def test_the_same_file_gives_the_same_run(tmp_path: Path) -> None:
     first = import_runs(write_json(tmp_path / "a.json", promptfoo_results()))
     again = import_runs(write_json(tmp_path / "b.json", promptfoo_results()))
-    assert [found.is_new for found in (*first, *again)] == [True, False]
+    assert [each.is_new for each in (*first, *again)] == [True, False]
     assert first[0].run.pk == again[0].run.pk
     assert (Run.objects.count(), DatasetVersion.objects.count()) == (1, 1)
 
@@ -80,17 +80,17 @@ def test_equal_tasks_of_two_models_are_one_version(tmp_path: Path) -> None:
     assert take(tmp_path, log).dataset_version == take(tmp_path, other).dataset_version
 
 
-def test_it_is_compared_with_a_run_made_here_on_the_same_tasks(tmp_path: Path) -> None:
-    external = take(tmp_path, inspect_log())
-    ours = make_run(external.dataset, model="baseline/empty", metrics=["exact_match"])
+def test_an_imported_run_is_compared_with_a_run_made_here(tmp_path: Path) -> None:
+    theirs = take(tmp_path, inspect_log())
+    ours = make_run(theirs.dataset, model="baseline/empty", metrics=["exact_match"])
     work_on_run_once(ours.pk)
     ours.refresh_from_db()
-    (compared,) = compared_runs([external, ours])
+    (compared,) = compared_runs([theirs, ours])
     assert (compared.metric, compared.comparison.n_shared, compared.comparison.difference) == ("exact_match", 3, -1.0)
     assert compared.name_a == "vendor/model (imported)"
 
 
-def test_tasks_of_ours_are_found_by_what_they_ask(tmp_path: Path) -> None:
+def test_tasks_of_a_dataset_are_matched_by_input(tmp_path: Path) -> None:
     dataset = make_dataset([make_task(number, id=f"ours-{number}") for number in (1, 2, 3)])
     run = take(tmp_path, inspect_log(), dataset="sums")
     assert run.dataset_version == dataset.current_version
@@ -101,24 +101,23 @@ def test_tasks_of_ours_are_found_by_what_they_ask(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("tasks", "told"), [(2, "1 of 3 tasks ask what no task of sums asks, such as 3"), (4, "has 3 tasks and sums has 4")]
-)
-def test_a_part_of_our_tasks_is_not_all_of_them(tmp_path: Path, tasks: int, told: str) -> None:
-    make_dataset(tasks)
-    with pytest.raises(NotPossible, match=told):
-        take(tmp_path, inspect_log(), dataset="sums")
+def test_a_run_of_other_or_fewer_tasks_cannot_join_a_dataset(tmp_path: Path) -> None:
+    for tasks, message in ((2, "1 of 3 tasks do not match any task in two"), (4, "has 3 tasks and four has 4")):
+        slug = {2: "two", 4: "four"}[tasks]
+        make_dataset(tasks, slug=slug)
+        with pytest.raises(NotPossible, match=message):
+            take(tmp_path, inspect_log(), dataset=slug)
     assert not Run.objects.exists()
 
 
 def test_a_dataset_that_was_not_imported_is_not_touched(tmp_path: Path) -> None:
     make_dataset(slug="inspect-sums")
-    with pytest.raises(NotPossible, match="Choose another slug"):
+    with pytest.raises(NotPossible, match="Choose another identifier"):
         take(tmp_path, inspect_log())
     assert take(tmp_path, inspect_log(), slug="theirs").dataset.slug == "theirs"
 
 
-def test_nothing_of_it_can_be_asked_again(tmp_path: Path, client: Client) -> None:
+def test_an_imported_run_cannot_be_resumed_retried_or_verified(tmp_path: Path, client: Client) -> None:
     run = take(tmp_path, failing_log())
     for ask in (control.resume_run, control.retry_failed, verify_run):
         with pytest.raises(NotPossible, match="imported from an Inspect file"):
@@ -131,7 +130,7 @@ def test_nothing_of_it_can_be_asked_again(tmp_path: Path, client: Client) -> Non
 
 
 @pytest.mark.parametrize("document", [failing_log(), promptfoo_results()])
-def test_every_page_shows_it_and_says_that_it_is_external(tmp_path: Path, admin_client: Client, document: Any) -> None:
+def test_every_page_shows_the_run_and_marks_it_as_imported(tmp_path: Path, admin_client: Client, document: Any) -> None:
     run = take(tmp_path, document)
     ours = make_run(run.dataset, model="baseline/empty", metrics=["exact_match"])
     work_on_run_once(ours.pk)
@@ -158,7 +157,7 @@ def test_every_page_shows_it_and_says_that_it_is_external(tmp_path: Path, admin_
         assert admin_client.get(f"/runs/{run.pk}/export.{form}").getvalue()
 
 
-def test_it_is_deleted_like_any_other(tmp_path: Path) -> None:
+def test_an_imported_run_can_be_deleted(tmp_path: Path) -> None:
     control.delete_run(take(tmp_path, inspect_log()))
     assert not Run.objects.exists()
 
@@ -172,7 +171,7 @@ def test_epochs_are_repeats(tmp_path: Path) -> None:
     assert run.summary["reliability"]["inspect:match"]["n_repeated"] == 2
 
 
-def test_a_grader_that_failed_is_an_error_of_the_judge(tmp_path: Path) -> None:
+def test_a_failed_grader_is_a_judge_error(tmp_path: Path) -> None:
     part = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
     row = promptfoo_row(0, passed=False, gradingResult={"pass": False, "score": 0, "componentResults": [part]})
     run = take(tmp_path, promptfoo_results(row, promptfoo_row(1)))
@@ -181,7 +180,7 @@ def test_a_grader_that_failed_is_an_error_of_the_judge(tmp_path: Path) -> None:
     assert run.summary["metrics"]["promptfoo:pass"]["n"] == 1
 
 
-def test_the_command_takes_files_and_tells_what_became_of_them(tmp_path: Path) -> None:
+def test_the_command_imports_files_and_prints_the_result(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "log.eval", inspect_log())
     out = io.StringIO()
     call_command(
@@ -190,13 +189,13 @@ def test_the_command_takes_files_and_tells_what_became_of_them(tmp_path: Path) -
     run = Run.objects.get()
     first, second = out.getvalue().splitlines()
     assert first.startswith(f"Run {run.pk} is new: vendor/model on inspect-sums, 3 results")
-    assert second.startswith(f"Run {run.pk} was taken over from this file before")
+    assert second.startswith(f"Run {run.pk} was imported from this file before")
     assert run.metrics == ["inspect:match", "contains", "numeric"]
-    for arguments, told in (
+    for arguments, message in (
         (["missing.json"], "No such file"),
-        ([str(archive), "--metric", "correctness"], "correctness cannot be taken"),
+        ([str(archive), "--metric", "correctness"], "correctness cannot score imported answers"),
     ):
-        with pytest.raises(CommandError, match=told):
+        with pytest.raises(CommandError, match=message):
             call_command("benchmark", "import", *arguments)
 
 
@@ -220,7 +219,7 @@ JSON = st.recursive(
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The way to every value inside a document."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(way for key, one in inner for way in places(one, (*path, key)))]
+    return [path, *(way for key, item in inner for way in places(item, (*path, key)))]
 
 
 def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
@@ -234,21 +233,21 @@ def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
 @pytest.mark.parametrize("document", [failing_log(), promptfoo_results()], ids=["inspect", "promptfoo"])
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_file_with_anything_in_any_place_is_taken_over_whole_or_not_at_all(
+def test_a_file_with_anything_in_any_place_is_imported_completely_or_not_at_all(
     document: Any, data: st.DataObject
 ) -> None:
-    """Either ``NotPossible`` and nothing stored, or a run whose results are all there."""
+    """Either ``NotPossible`` and nothing stored, or a run with all its results."""
     spoilt = replaced(document, data.draw(st.sampled_from(places(document))), data.draw(JSON))
     before = stored()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.json"
         path.write_text(json.dumps(spoilt))
         try:
-            found = import_runs(path, slug="fuzzed")
+            imported = import_runs(path, slug="fuzzed")
         except NotPossible:
             assert stored() == before
             return
-    for one in found:
-        assert one.run.results.count() == one.run.total > 0
-        assert one.run.summarized_at is not None
-        control.delete_run(one.run)
+    for run in (each.run for each in imported):
+        assert run.results.count() == run.total > 0
+        assert run.summarized_at is not None
+        control.delete_run(run)
