@@ -1,4 +1,4 @@
-"""The page of a run whose endpoint misbehaves: every error is named, and none is in the mean."""
+"""The page of a run whose endpoint fails: every kind of error is counted, and none is part of the mean."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ LASTING = {
 }
 
 
-def a_tenth_broken(endpoint: Callable[..., LoopbackServer]) -> Run:
-    """A run of 100 tasks: 10 meet a fault each that does not pass, 2 of the rest are cut off, 1 is refused."""
+def run_with_a_tenth_of_errors(endpoint: Callable[..., LoopbackServer]) -> Run:
+    """A run of 100 tasks: 10 hit a lasting fault, 2 of the others are cut off, 1 is refused."""
     endpoint(lambda asked: "2", first_byte=1.0)
     inputs = [f"question {number}" for number in range(1, 101)]
     inputs[9::10] = [f"[[fault:{fault}]] {fault}" for fault in LASTING]
@@ -50,28 +50,26 @@ def text(html: str) -> str:
 def test_every_error_is_named_and_the_mean_is_over_what_was_scored(
     endpoint: Callable[..., LoopbackServer], client: Client
 ) -> None:
-    run = a_tenth_broken(endpoint)
+    run = run_with_a_tenth_of_errors(endpoint)
     assert (run.status, run.done, run.errors) == (RunStatus.COMPLETED_WITH_ERRORS, 100, 10)
     page = text(client.get(f"/runs/{run.pk}/").content.decode())
     numbers = run.summary["metrics"]["exact_match"]
-    assert (numbers["n"], numbers["mean"]) == (90, pytest.approx(87 / 90)), "only the spoilt answers are wrong"
+    assert (numbers["n"], numbers["mean"]) == (90, pytest.approx(87 / 90)), "only the unreadable answers are wrong"
     assert "n = 90 (including 2 cut off, 1 refused); not scored: 10 not answered" in page
     assert "100 of 100 10 errors" in page
     kinds = {kind: list(LASTING.values()).count(kind) for kind in LASTING.values()}
-    named = re.search(r"Errors: (.*?)\. Errors are not part of any mean\.", page)
-    assert named is not None
-    assert {words.split(" ", 1)[1]: int(words.split()[0]) for words in named[1].split(", ")} == kinds
+    errors = re.search(r"Errors: (.*?)\. Errors are not part of any mean\.", page)
+    assert errors is not None
+    assert {words.split(" ", 1)[1]: int(words.split()[0]) for words in errors[1].split(", ")} == kinds
     rows = text(client.get(f"/runs/{run.pk}/?outcome=provider_error").content.decode())
     for result in run.results.filter(outcome="provider_error"):
         assert result.error_message[:40] in rows
-        assert result.duration_ms is None, "what was never answered took no known time"
+        assert result.duration_ms is None, "without an answer there is no duration"
         own = text(client.get(f"/runs/{run.pk}/results/{result.pk}/").content.decode())
         assert result.error_message in own
 
 
-def test_an_error_that_was_tried_again_in_vain_says_so_on_its_page(
-    endpoint: Callable[..., LoopbackServer], client: Client
-) -> None:
+def test_a_result_whose_retry_failed_shows_both_errors(endpoint: Callable[..., LoopbackServer], client: Client) -> None:
     endpoint(lambda asked: "2")
     run = make_run(make_dataset([make_task(1), make_task(2, input="[[fault:bad_request_400]]")]))
     work_on_run_once(run.pk)
@@ -84,9 +82,7 @@ def test_an_error_that_was_tried_again_in_vain_says_so_on_its_page(
     assert re.search(r"Retried .*, failed again: loop: .*400", page)
 
 
-def test_a_verdict_that_was_tried_again_in_vain_says_so_on_its_page(
-    endpoint: Callable[..., LoopbackServer], client: Client
-) -> None:
+def test_a_score_whose_retry_failed_shows_both_reasons(endpoint: Callable[..., LoopbackServer], client: Client) -> None:
     server = endpoint(lambda asked: "first nonsense" if asked.body["model"] == "judge" else "2")
     run = make_run(make_dataset(1), metrics=["correctness"])
     work_on_run_once(run.pk)
@@ -98,7 +94,7 @@ def test_a_verdict_that_was_tried_again_in_vain_says_so_on_its_page(
     assert re.search(r"Retried .*, failed again: The judge loop/judge gave no verdict.*second nonsense", page)
 
 
-def test_tokens_that_no_endpoint_reported_are_called_unknown(
+def test_tokens_that_the_endpoint_does_not_report_are_unknown(
     endpoint: Callable[..., LoopbackServer], client: Client
 ) -> None:
     endpoint(lambda asked: "2")

@@ -1,4 +1,4 @@
-"""Every page with nothing, little and much in the database, with live and failed runs."""
+"""Every page with an empty, a small and a large database, with live and failed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages tell of statistics is what is stored, and what the API tells."""
+"""The statistics on pages are those that are stored, and those of the API."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def canvases() -> Dataset:
     return make_canvas_set("3-8", 24).dataset
 
 
-def test_the_page_of_a_canvas_run_tells_what_the_api_tells(canvases: Dataset, client: Client) -> None:
+def test_the_page_of_a_canvas_run_shows_the_numbers_of_the_api(canvases: Dataset, client: Client) -> None:
     run = ended(canvases, "random", repeats=2)
     page = words(client, f"/runs/{run.pk}/")
-    told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()
-    corrected = told["chance"]["task_score"]
+    stored = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()
+    corrected = stored["chance"]["task_score"]
     assert len(corrected["groups"]) == 6
     for row in corrected["groups"]:
         name = row["group"].replace("_", " ")
         assert f"{sentence_case(name)} {score(row['guess'])} {shown(row['raw'])} {shown(row['corrected'])}" in page
     assert f"Average of task classes {shown(corrected['average'])}" in page
-    for one in told["thresholds"]:
-        assert threshold_sentence(one["threshold"], one["low"], one["high"], one["note"]) in page
-    repeats = told["reliability"]["task_score"]
+    for row in stored["thresholds"]:
+        assert threshold_sentence(row["threshold"], row["low"], row["high"], row["note"]) in page
+    repeats = stored["reliability"]["task_score"]
     assert f"At least 1 of 2 repeats correct (pass@2) {shown(repeats['pass_at']['2'])}" in page
     assert f"All 2 repeats correct (pass^2) {shown(repeats['pass_hat']['2'])}" in page
     assert f"Tasks with differing repeats {shown(repeats['flipped'])}" in page
 
 
-def test_the_mean_corrected_for_guessing_stands_beside_the_raw_one(canvases: Dataset, client: Client) -> None:
+def test_the_mean_above_guessing_is_shown_beside_the_raw_one(canvases: Dataset, client: Client) -> None:
     run = ended(canvases, "random")
     raw = shown(run.summary["metrics"]["task_score"])
     corrected = shown(run.summary["chance"]["task_score"]["average"])
@@ -85,7 +85,7 @@ def test_a_leaderboard_without_a_guess_rate_has_no_such_column(client: Client) -
     assert "bove guessing" not in words(client, f"/leaderboard/?dataset={run.dataset.slug}")
 
 
-def test_a_run_leads_to_its_comparison_with_the_latest_runs_of_the_same_dataset(client: Client) -> None:
+def test_a_run_links_to_comparisons_with_the_latest_runs_of_the_same_dataset(client: Client) -> None:
     dataset = make_dataset(3)
     old, _, other = (make_scored_run(dataset, model=model) for model in ("a/new", "b/other", "b/other"))
     make_scored_run(make_dataset(3, slug="elsewhere"), model="c/elsewhere")
@@ -118,17 +118,17 @@ def test_an_adaptive_run_names_its_intervals_and_why_it_stopped(canvases: Datase
     while work_on_run_once(run.pk):
         pass
     run.refresh_from_db()
-    found = run.summary["adaptive"]
+    adaptive = run.summary["adaptive"]
     page = words(client, f"/runs/{run.pk}/")
-    assert f"{found['canvases']} of at most 200 canvases: {found['reason']}. Target half-width" in page
+    assert f"{adaptive['canvases']} of at most 200 canvases: {adaptive['reason']}. Target half-width" in page
     assert "for every number of shapes: reached." in page
     assert "(confidence sequences)" in page
-    for row in found["strata"]:
+    for row in adaptive["strata"]:
         assert f"{row['n_shapes']} {row['asked']} {shown(row)}" in page
-    assert f"Average of all numbers of shapes {found['canvases']} {shown(found['overall'])}" in page
+    assert f"Average of all numbers of shapes {adaptive['canvases']} {shown(adaptive['overall'])}" in page
 
 
-def test_a_contamination_check_is_started_from_the_page_and_told_there(canvases: Dataset, client: Client) -> None:
+def test_a_contamination_check_is_started_and_shown_on_the_page(canvases: Dataset, client: Client) -> None:
     run = ended(canvases, "solver")
     assert "Check for contamination" in words(client, f"/runs/{run.pk}/")
     client.post(f"/runs/{run.pk}/do/check/")
@@ -136,16 +136,16 @@ def test_a_contamination_check_is_started_from_the_page_and_told_there(canvases:
     assert f"Run {fresh.pk} asks the same about fresh canvases" in words(client, f"/runs/{run.pk}/")
     while work_on_run_once(fresh.pk):
         pass
-    told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
-    assert "published set" in told["sentence"]
+    stored = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
+    assert "published set" in stored["sentence"]
     for pk in (run.pk, fresh.pk):
-        assert told["sentence"] in words(client, f"/runs/{pk}/")
+        assert stored["sentence"] in words(client, f"/runs/{pk}/")
     assert "Check for contamination" not in words(client, f"/runs/{fresh.pk}/")
     again = client.post(f"/runs/{run.pk}/do/check/", follow=True)
     assert "already checks this run" in again.content.decode()
 
 
-def test_a_run_without_any_of_it_has_no_such_section(client: Client) -> None:
+def test_a_run_without_such_statistics_has_no_section_for_them(client: Client) -> None:
     run = make_scored_run()
     page = words(client, f"/runs/{run.pk}/")
     assert "Above guessing" not in page
@@ -153,7 +153,7 @@ def test_a_run_without_any_of_it_has_no_such_section(client: Client) -> None:
 
 
 @pytest.mark.parametrize("address", ["/runs/new/size/", "/runs/new/"])
-def test_the_launch_form_tells_how_large_a_run_has_to_be(client: Client, address: str) -> None:
+def test_the_launch_form_shows_how_many_tasks_a_run_needs(client: Client, address: str) -> None:
     make_dataset(100)
     request = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
     response = client.post(address, {**request, "do": "size", "to_see": "5", "power": "0.9", "discordance": "0.2"})
@@ -163,7 +163,7 @@ def test_the_launch_form_tells_how_large_a_run_has_to_be(client: Client, address
     assert not Run.objects.exists()
 
 
-def test_a_size_that_cannot_be_is_said_at_its_field(client: Client) -> None:
+def test_an_impossible_size_is_reported_at_its_field(client: Client) -> None:
     make_dataset(3)
     sent = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"], "to_see": "60"}
     page = client.post("/runs/new/size/", sent).content.decode()
@@ -182,8 +182,8 @@ def test_the_leaderboard_ranks_by_the_threshold(canvases: Dataset, client: Clien
     for run, model, status, threshold, mean in thresholds:
         run.model = model
         run.summary["metrics"]["task_score"]["mean"] = mean
-        one = {"measure": "n_shapes", "group": "", "status": status, "threshold": threshold, "low": None, "high": None}
-        run.summary["thresholds"] = [{**one, "note": f"{status} it is"}]
+        row = {"measure": "n_shapes", "group": "", "status": status, "threshold": threshold, "low": None, "high": None}
+        run.summary["thresholds"] = [{**row, "note": f"{status} it is"}]
         run.save()
 
     def ranking(query: str) -> list[str]:
@@ -195,7 +195,7 @@ def test_the_leaderboard_ranks_by_the_threshold(canvases: Dataset, client: Clien
     assert "9.5; fitted it is" in words(client, f"/leaderboard/?dataset={canvases.slug}")
 
 
-def test_a_run_over_some_task_classes_is_not_ranked_among_whole_ones(canvases: Dataset, client: Client) -> None:
+def test_a_run_on_some_task_classes_is_not_ranked_among_full_runs(canvases: Dataset, client: Client) -> None:
     ended(canvases, "reference")
     ended(canvases, "solver", tasks=["existence"])
     page = words(client, f"/leaderboard/?dataset={canvases.slug}")
@@ -203,7 +203,7 @@ def test_a_run_over_some_task_classes_is_not_ranked_among_whole_ones(canvases: D
     assert "baseline/solver" not in page
 
 
-def test_a_page_costs_as_many_queries_whatever_the_run_tells(client: Client) -> None:
+def test_a_page_costs_the_same_number_of_queries_for_more_statistics(client: Client) -> None:
     counts = []
     for count in (12, 36):
         run = ended(make_canvas_set("3-8", count, seed=count).dataset, "random", repeats=2)

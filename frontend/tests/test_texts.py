@@ -8,28 +8,28 @@ from frontend.texts import DIFF_LENGTH, TEXT_BUDGET, call_pairs, difference, exc
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_the_segments_of_a_difference_are_the_texts_again(left: str, right: str) -> None:
-    found = difference(left, right)
-    if found is not None:
-        assert "".join(text for _, text in found.left) == left
-        assert "".join(text for _, text in found.right) == right
-        assert found.equal == (left == right)
+    marked = difference(left, right)
+    if marked is not None:
+        assert "".join(text for _, text in marked.left) == left
+        assert "".join(text for _, text in marked.right) == right
+        assert marked.equal == (left == right)
 
 
-def test_only_the_words_that_differ_are_marked() -> None:
-    found = difference("the answer is 42 apples", "the answer is 43 apples")
-    assert found is not None
-    assert [text for kind, text in found.left if kind == "removed"] == ["42"]
-    assert [text for kind, text in found.right if kind == "added"] == ["43"]
+def test_only_words_that_differ_are_marked() -> None:
+    marked = difference("the answer is 42 apples", "the answer is 43 apples")
+    assert marked is not None
+    assert [text for kind, text in marked.left if kind == "removed"] == ["42"]
+    assert [text for kind, text in marked.right if kind == "added"] == ["43"]
 
 
 def test_long_texts_with_little_in_common_are_not_marked_all_over() -> None:
     assert difference("-".join(["alpha"] * 20), "1 2 3 4 5 6 7 8 9") is None
 
 
-def test_a_short_answer_that_is_all_wrong_is_marked_whole() -> None:
-    found = difference("yes", "no")
-    assert found is not None
-    assert (found.left, found.right) == ((("removed", "yes"),), (("added", "no"),))
+def test_a_short_answer_is_marked_even_if_all_of_it_differs() -> None:
+    marked = difference("yes", "no")
+    assert marked is not None
+    assert (marked.left, marked.right) == ((("removed", "yes"),), (("added", "no"),))
 
 
 def test_texts_too_long_to_compare_are_not_compared() -> None:
@@ -54,13 +54,13 @@ def test_a_turn_of_parts_shows_its_text_and_counts_its_pictures() -> None:
     assert (turn.text.text, turn.pictures) == ("Look:", 2)
 
 
-def test_an_assistant_turn_without_text_shows_the_calls_it_asked_for() -> None:
+def test_an_assistant_turn_without_text_shows_its_tool_calls() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
     (turn,) = turns([{"role": "assistant", "content": None, "tool_calls": [call]}])
     assert turn.calls == ('add({"a": 1})',)
 
 
-def test_calls_of_one_name_stand_side_by_side_and_missing_ones_leave_a_gap() -> None:
+def test_calls_of_one_name_are_paired_and_missing_ones_leave_a_gap() -> None:
     expected = [{"name": "search", "args": {"q": "x"}}, {"name": "read", "args": {"id": 1}}]
     made = [{"name": "read", "arguments": {"id": 1}, "raw": '{"id": 1}', "malformed": False}]
     pairs = call_pairs(expected, made)

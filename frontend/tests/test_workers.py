@@ -1,4 +1,4 @@
-"""The page of the workers: who is there, who is silent, what each does and what waits."""
+"""The page of workers: active and silent ones, what each of them does, and what waits."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def text_of(client: Client) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
-def at_work(run: Run, name: str, slots: int = 8) -> None:
+def make_busy(run: Run, name: str, slots: int = 8) -> None:
     workers.report(name, threads=4)
     Lease.objects.create(run=run, subject=f"run {run.pk}", worker=name, slots=slots, heartbeat_at=timezone.now())
 
 
-def test_without_a_worker_it_says_what_to_do(client: Client) -> None:
+def test_without_a_worker_the_page_says_what_to_do(client: Client) -> None:
     text = text_of(client)
     assert "Active workers 0" in text
     assert "No worker is active, so runs do not progress." in text
 
 
-def test_it_shows_who_works_on_what(client: Client) -> None:
+def test_the_page_shows_which_worker_executes_which_run(client: Client) -> None:
     run = make_run(model="baseline/reference")
     Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, total=100, done=40)
-    at_work(run, "alpha:1:token")
+    make_busy(run, "alpha:1:token")
     workers.report("beta:2:token", threads=8)
     text = text_of(client)
     assert "Active workers 2 1 busy" in text
@@ -48,7 +48,7 @@ def test_it_shows_who_works_on_what(client: Client) -> None:
     assert "token" not in text
 
 
-def test_a_worker_that_is_silent_is_told_as_such(client: Client) -> None:
+def test_a_worker_without_a_heartbeat_is_marked(client: Client) -> None:
     workers.report("gone:1:token", threads=4)
     Worker.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=10))
     text = text_of(client)
@@ -56,19 +56,19 @@ def test_a_worker_that_is_silent_is_told_as_such(client: Client) -> None:
     assert "gone:1 No heartbeat" in text
 
 
-def test_it_tells_how_long_the_oldest_run_waits(client: Client) -> None:
+def test_the_wait_of_the_oldest_queued_run_is_shown(client: Client) -> None:
     run = make_run(model="baseline/reference")
     Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(minutes=5))
     assert "waiting for 5 min" in text_of(client)
 
 
-def test_its_queries_do_not_grow_with_the_workers(client: Client) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_workers(client: Client) -> None:
     run = make_run(model="baseline/reference")
     counts = []
     for number in range(20):
-        at_work(run, f"host:{number}:token")
+        make_busy(run, f"host:{number}:token")
         if number in (9, 19):
-            with CaptureQueriesContext(connection) as asked:
+            with CaptureQueriesContext(connection) as captured:
                 client.get("/workers/")
-            counts.append(len(asked))
+            counts.append(len(captured))
     assert counts[0] == counts[1] > 0
