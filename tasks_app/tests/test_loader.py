@@ -152,12 +152,12 @@ def test_an_image_supports_no_class_with_a_text_of_its_own(document: CanvasDocum
     with pytest.raises(PromptError) as error:
         check_supported(list(REGISTERED_TASKS), "image")
     assert "image supports existence, count, coordinate, existence_tracking;" in str(error.value)
-    assert str(error.value).endswith("Not with image: transitivity, shuffle_tracking.")
-    with pytest.raises(PromptError, match="Not with image: transitivity"):
+    assert str(error.value).endswith("Not supported by image: transitivity, shuffle_tracking.")
+    with pytest.raises(PromptError, match="Not supported by image: transitivity"):
         build_prompt(document, "transitivity", "image")
 
 
-def test_every_text_carries_every_class() -> None:
+def test_every_text_supports_every_class() -> None:
     assert all(supports(name, representation) for name in REGISTERED_TASKS for representation in DESCRIPTIONS)
     assert list(REPRESENTATIONS) == [*DESCRIPTIONS, "image"]
 
@@ -165,7 +165,7 @@ def test_every_text_carries_every_class() -> None:
 def test_unknown_names_are_errors_that_list_the_known() -> None:
     with pytest.raises(PromptError, match="Use one of: existence, count"):
         supports("new", "full")
-    with pytest.raises(PromptError, match="use full, partial"):
+    with pytest.raises(PromptError, match="Use one of: full, partial"):
         supports("count", "telepathy")
 
 
