@@ -36,7 +36,7 @@ local-llm: $(VENV)/installed-local-llm  ## Serve a small real language model, no
 	@exec $(BIN)/python -m benchmarks.local_llm
 
 test: $(VENV)/installed-dev  ## Run all tests; those that need missing services skip and say so
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/installed-dev  ## Check format, style, types, import contracts, templates and migrations
 	$(BIN)/ruff format --check .

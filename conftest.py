@@ -14,6 +14,13 @@ from tests.loopback.server import LoopbackServer
 from tests.support.factories import PATIENT, config_for
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all browser tests in one process of a parallel run: they share a site that takes seconds to build."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
 @pytest.fixture
 def endpoint(settings: Any) -> Iterator[Callable[..., LoopbackServer]]:
     """Start an OpenAI-compatible server on loopback and configure it as the provider ``loop``."""
