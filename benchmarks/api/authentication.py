@@ -1,4 +1,4 @@
-"""Coming in with an API token: ``Authorization: Bearer cfb_…``."""
+"""Authentication by an API token: ``Authorization: Bearer cfb_…``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.services.access import token_of
 
 
 class TokenAuthentication(BaseAuthentication):
-    """The account behind a token. A token that may not be used is refused, even where no login is needed."""
+    """The account of a token. An invalid token is refused even if no login is required."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
@@ -22,7 +22,7 @@ class TokenAuthentication(BaseAuthentication):
             return None
         token = token_of(text.strip())
         if token is None:
-            raise AuthenticationFailed("This token is not known, was revoked, or has expired. Ask for a new one.")
+            raise AuthenticationFailed("The token is unknown, revoked or expired. Request a new token.")
         origin.token_name.set(token.name)
         return token.account, token
 

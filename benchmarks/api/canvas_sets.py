@@ -1,14 +1,10 @@
-"""What the API answers about canvas sets. What it accepts for one is ``services.canvas_requests.CanvasSetRequest``.
-
-The REST API of canvas sets: what there is, each canvas with its questions, and asking for more.
-"""
+"""The REST API of canvas sets: the list, each canvas with its questions, and the generation of more."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.generics import ListAPIView, RetrieveAPIView
@@ -19,6 +15,7 @@ from benchmarks.api import filters
 from benchmarks.api.pagination import Pages
 from benchmarks.api.permissions import ReadOrEdit
 from benchmarks.api.views import NOT_NOW, REFUSED
+from benchmarks.queries.canvas_sets import canvas_sets, canvases_of
 from benchmarks.services.canvas_sets.control import delete_canvas_set, request_canvas_set
 from benchmarks.services.canvas_sets.request import CanvasSetRequest
 from tasks_app.models import Canvas, CanvasSet, Question
@@ -31,22 +28,8 @@ class CanvasSetSerializer(serializers.ModelSerializer[CanvasSet]):
     class Meta:
         model = CanvasSet
         fields: tuple[str, ...] = (
-            "slug",
-            "name",
-            "origin",
-            "seed",
-            "generator_version",
-            "shapes_low",
-            "shapes_high",
-            "tracking_steps",
-            "task_classes",
-            "count",
-            "wanted",
-            "audited",
-            "error_message",
-            "not_applicable",
-            "dataset",
-            "tasks",
+            *("slug", "name", "origin", "seed", "generator_version", "shapes_low", "shapes_high", "tracking_steps"),
+            *("task_classes", "count", "wanted", "audited", "error_message", "not_applicable", "dataset", "tasks"),
             "created_at",
         )
 
@@ -78,7 +61,7 @@ class QuestionSerializer(serializers.ModelSerializer[Question]):
 
 class CanvasSerializer(serializers.ModelSerializer[Canvas]):
     id = serializers.CharField(
-        source="__str__", help_text="As in its file's name, and before / in the ids of its tasks"
+        source="__str__", help_text="As in the name of its file, and before the / in the ids of its tasks"
     )
     shapes = ShapeSerializer(many=True)
     descriptions = serializers.DictField(child=serializers.CharField())
@@ -100,7 +83,7 @@ class CanvasPages(Pages):
 class CanvasSetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[CanvasSet]):
     """Canvas sets, newest first. Each is a dataset: a run names its slug."""
 
-    queryset = CanvasSet.objects.select_related("dataset__current_version").order_by("-id")
+    queryset = canvas_sets()
     serializer_class = CanvasSetSerializer
     permission_classes = (ReadOrEdit,)
     lookup_field = "slug"
@@ -116,11 +99,11 @@ class CanvasSetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 
     @extend_schema(request=CanvasSetRequest, responses={202: CanvasSetSerializer, 400: REFUSED})
     def create(self, request: Request) -> Response:
-        """Ask for a set, or for more of one: a job draws it. ``count`` grows to ``wanted`` meanwhile."""
-        canvas_set = request_canvas_set(request.data, request.user)
-        location = request.build_absolute_uri(f"/api/v1/benchmarks/canvas-sets/{canvas_set.slug}")
-        answer = CanvasSetSerializer(self.get_queryset().get(pk=canvas_set.pk)).data
-        return Response(answer, status=status.HTTP_202_ACCEPTED, headers={"Location": location})
+        """Generate a set, or extend one. A job does it; until it is done, ``count`` is below ``wanted``."""
+        slug = request_canvas_set(request.data, request.user).slug
+        location = request.build_absolute_uri(f"/api/v1/benchmarks/canvas-sets/{slug}")
+        data = CanvasSetSerializer(canvas_sets().get(slug=slug)).data
+        return Response(data, status=status.HTTP_202_ACCEPTED, headers={"Location": location})
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, slug: str) -> Response:
@@ -130,7 +113,7 @@ class CanvasSetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 
 
 class CanvasList(ListAPIView[Canvas]):
-    """A set's canvases in order, with shapes, descriptions and questions."""
+    """The canvases of a set in order, with shapes, descriptions and questions."""
 
     queryset = Canvas.objects.none()
     serializer_class = CanvasSerializer
@@ -138,20 +121,15 @@ class CanvasList(ListAPIView[Canvas]):
     pagination_class = CanvasPages
 
     def get_queryset(self) -> QuerySet[Canvas]:
-        return _canvases(self.kwargs["slug"])
+        return canvases_of(self.kwargs["slug"])
 
 
 class CanvasDetail(RetrieveAPIView[Canvas]):
-    """One canvas of a set, by its place."""
+    """One canvas of a set, by its index."""
 
     queryset = Canvas.objects.none()
     serializer_class = CanvasSerializer
     lookup_field = "index"
 
     def get_queryset(self) -> QuerySet[Canvas]:
-        return _canvases(self.kwargs["slug"])
-
-
-def _canvases(slug: str) -> QuerySet[Canvas]:
-    canvas_set = get_object_or_404(CanvasSet.objects.only("id"), slug=slug)
-    return Canvas.objects.filter(canvas_set=canvas_set).order_by("index").prefetch_related("questions")
+        return canvases_of(self.kwargs["slug"])

@@ -1,9 +1,11 @@
-"""How exceptions of the services become answers of the API."""
+"""Turn the exceptions of services and queries into responses of the API."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import Http404
 from rest_framework import status
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
@@ -12,9 +14,9 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """400 with the messages of each field, 409 for what cannot be done now, the framework's answers for the rest."""
+    """400 with the messages of each field, 409 for an action that is not possible now, 404 for a missing object."""
     if isinstance(error, InvalidRequest):
         return Response(error.errors, status=status.HTTP_400_BAD_REQUEST)
     if isinstance(error, NotPossible):
         return Response({"detail": error.message}, status=status.HTTP_409_CONFLICT)
-    return exception_handler(error, context)
+    return exception_handler(Http404() if isinstance(error, ObjectDoesNotExist) else error, context)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from django.http import StreamingHttpResponse
-from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from benchmarks.api.views import NOT_NOW
-from benchmarks.models import Run
+from benchmarks.queries.runs import run_detail
 from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 
 
 class ExportView(APIView):
     """All results of a run: ``csv`` for spreadsheets, ``jsonl`` with every score, reason and tool call, ``parquet``
-    for data frames, where pyarrow is installed."""
+    for data frames if pyarrow is installed."""
 
     @extend_schema(
         responses={
@@ -27,6 +26,6 @@ class ExportView(APIView):
         }
     )
     def get(self, request: Request, pk: str, form: str) -> StreamingHttpResponse:
-        run = get_object_or_404(Run.objects.select_related("dataset", "dataset_version"), pk=pk)
+        run = run_detail(int(pk))
         headers = {"Content-Disposition": f'attachment; filename="{export_name(run, form)}"'}
         return StreamingHttpResponse(export_pieces(run, form), content_type=CONTENT_TYPES[form], headers=headers)

@@ -1,6 +1,6 @@
-"""How the installation does, as JSON and for Prometheus.
+"""The state of the installation, as JSON and for Prometheus.
 
-The figures come from the database, so that every web process tells the same, whichever is asked.
+The figures come from the database, so every web process reports the same.
 """
 
 from __future__ import annotations
@@ -21,21 +21,32 @@ from rest_framework.views import APIView
 
 from benchmarks.queries.operations import Installation, installation
 
+FIGURES = {
+    "workers_alive": "Worker processes that send heartbeats",
+    "workers_busy": "Worker processes that execute a run",
+    "worker_threads": "Jobs that the live workers execute at a time",
+    "queue_depth": "Results of live runs that are not done",
+    "queue_age_seconds": "How long the oldest queued run waits; 0 if none is queued",
+    "results_done": "Results with an answer or an error",
+    "results_failed": "Results that ended in an error",
+    "cost_usd": "Known costs of models and judges",
+}
+
 
 class InstallationSerializer(serializers.Serializer[Any]):
-    workers_alive = serializers.IntegerField()
-    workers_busy = serializers.IntegerField(help_text="Processes that work on some run now")
-    worker_threads = serializers.IntegerField(help_text="Jobs that the workers alive run at a time")
-    runs = serializers.DictField(child=serializers.IntegerField(), help_text="Status → how many runs")
-    queue_depth = serializers.IntegerField(help_text="Results of live runs that are not done")
-    queue_age_seconds = serializers.FloatField(help_text="How long the oldest queued run waits; 0 where none does")
-    results_done = serializers.IntegerField()
-    results_failed = serializers.IntegerField()
-    cost_usd = serializers.FloatField(help_text="What is known of all costs")
+    runs = serializers.DictField(child=serializers.IntegerField(), help_text="Status → number of runs")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """``runs``, and a number for each of ``FIGURES``."""
+        fields = super().get_fields()
+        for name, text in FIGURES.items():
+            number = serializers.FloatField if name in ("queue_age_seconds", "cost_usd") else serializers.IntegerField
+            fields[name] = number(help_text=text)
+        return fields
 
 
 class InstallationView(APIView):
-    """Workers alive, how much waits, and for how long."""
+    """Live workers, and the length and age of the queue."""
 
     @extend_schema(responses=InstallationSerializer)
     def get(self, request: Request) -> Response:
@@ -52,7 +63,7 @@ class _PlainText(BaseRenderer):
 
 
 class PrometheusView(APIView):
-    """The same figures in Prometheus' text format. Whoever may read may scrape: give it a token with the scope read."""
+    """The same figures in the text format of Prometheus. Everyone who may read may scrape, with a token if needed."""
 
     renderer_classes = (_PlainText,)
     schema = None
@@ -64,23 +75,14 @@ class PrometheusView(APIView):
 
 
 class _Figures(Collector):
-    def __init__(self, found: Installation) -> None:
-        self.found = found
+    def __init__(self, state: Installation) -> None:
+        self.state = state
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Gauges throughout: a deleted run takes its results along, so that even what is done may sink."""
-        for name, help_text, value in (
-            ("workers_alive", "Worker processes that beat", self.found.workers_alive),
-            ("workers_busy", "Worker processes that work on some run", self.found.workers_busy),
-            ("worker_threads", "Jobs that the workers alive run at a time", self.found.worker_threads),
-            ("queue_depth", "Results of live runs that are not done", self.found.queue_depth),
-            ("queue_age_seconds", "How long the oldest queued run waits", self.found.queue_age_seconds),
-            ("results_done", "Results with an answer or an error", self.found.results_done),
-            ("results_failed", "Results that ended in an error", self.found.results_failed),
-            ("cost_usd", "Known costs of models and judges", self.found.cost_usd),
-        ):
-            yield GaugeMetricFamily(f"codeforge_{name}", help_text, value=value)
+        """Gauges only: deleting a run deletes its results, so even the number of finished results can fall."""
+        for name, text in FIGURES.items():
+            yield GaugeMetricFamily(f"codeforge_{name}", text, value=getattr(self.state, name))
         runs = GaugeMetricFamily("codeforge_runs", "Runs by status", labels=["status"])
-        for status, count in self.found.runs.items():
+        for status, count in self.state.runs.items():
             runs.add_metric([status], count)
         yield runs

@@ -1,4 +1,4 @@
-"""Pages of lists, with a size that the caller may choose within bounds."""
+"""Pages of lists, with a page size that the caller chooses within bounds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Pages(PageNumberPagination):
 
 
 class ResultPaginator(Paginator):  # type: ignore[type-arg]  # generic in its stubs only
-    """Knows the length of a run's whole list without counting its rows, and finds its pages without walking to them.
+    """Knows the length of an unfiltered list without counting rows, and reads its pages without an OFFSET.
 
-    Positions in a run go from 1 to its length, so a page of the whole list in its own order is a range of positions.
+    Positions in a run go from 1 to its length, so a page of the unfiltered list in order is a range of positions.
     """
 
     @cached_property

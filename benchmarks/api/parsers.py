@@ -1,4 +1,4 @@
-"""Reading the bodies of requests."""
+"""Parsers of request bodies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rest_framework.parsers import JSONParser
 
 
 class BoundedJSONParser(JSONParser):
-    """The framework's, which lets a body that nests deeper than Python goes become a server error."""
+    """Refuses a body that exceeds Python's recursion limit, which the framework reports as a server error."""
 
     def parse(self, *args: Any, **options: Any) -> Any:
         try:
             return super().parse(*args, **options)
         except RecursionError:
-            raise ParseError("JSON parse error - it is nested too deeply") from None
+            raise ParseError("JSON parse error: the body is nested too deeply") from None

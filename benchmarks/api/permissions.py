@@ -1,4 +1,4 @@
-"""Who may read and who may write over the API."""
+"""Permissions to read and write through the API."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ RULES = {
 
 
 class ReadOrPermitted(BasePermission):
-    """Reading as the site allows it; everything else needs the permission to launch. A refusal says why.
+    """Reading as the site allows it; everything else requires the permission to launch. A refusal says why.
 
-    Who comes in with a token also needs its scope: a token never may more than its account.
+    A request with a token also requires the scope: a token never allows more than its account.
     """
 
     writing = ApiToken.Scope.LAUNCH
@@ -37,7 +37,7 @@ class ReadOrPermitted(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         needed = ApiToken.Scope.READ if request.method in SAFE_METHODS else self.writing
         if isinstance(request.auth, ApiToken) and needed not in request.auth.scopes:
-            raise PermissionDenied(f"This token has not the scope {needed}. Ask for one that has.")
+            raise PermissionDenied(f"The token lacks the scope {needed}. Request a token with this scope.")
         may, refusal = RULES[needed]
         if not may(request.user):
             raise PermissionDenied(refusal)
@@ -45,6 +45,6 @@ class ReadOrPermitted(BasePermission):
 
 
 class ReadOrEdit(ReadOrPermitted):
-    """As ``ReadOrPermitted``, for what only editors write."""
+    """As ``ReadOrPermitted``, for data that only editors write."""
 
     writing = ApiToken.Scope.EDIT

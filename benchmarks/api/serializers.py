@@ -1,4 +1,4 @@
-"""What the API answers with. What it accepts for a run is ``benchmarks.services.runs.start.RunRequest``."""
+"""What the API returns. What it accepts for a run is ``benchmarks.services.runs.start.RunRequest``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from benchmarks.models import Dataset, Result, Run, Task
+from benchmarks.run_parameters import RUN_PARAMETERS
+
+STORED = tuple(name for name, row in RUN_PARAMETERS.items() if row.field and name != "allow_self_judging")
+"""The parameters that are fields of a run; the others are in its ``parameters``."""
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
@@ -17,14 +21,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     class Meta:
         model = Dataset
         fields: tuple[str, ...] = (
-            "slug",
-            "name",
-            "description",
-            "kind",
-            "version",
-            "tasks",
-            "created_at",
-            "updated_at",
+            *("slug", "name", "description", "kind", "version", "tasks", "created_at", "updated_at"),
         )
 
 
@@ -42,23 +39,18 @@ class TaskSerializer(serializers.ModelSerializer[Task]):
     class Meta:
         model = Task
         fields = (
-            "id",
-            "name",
-            "input",
-            "expected_output",
-            "difficulty",
-            "expected_tools",
-            "context",
-            "tools",
-            "tool_results",
-            "tests",
-            "schema",
-            "choices",
-            "pattern",
-            "tolerance",
-            "group",
-            "n_shapes",
-            "content_hash",
+            *(
+                "id",
+                "name",
+                "input",
+                "expected_output",
+                "difficulty",
+                "expected_tools",
+                "context",
+                "tools",
+                "tool_results",
+            ),
+            *("tests", "schema", "choices", "pattern", "tolerance", "group", "n_shapes", "content_hash"),
         )
 
 
@@ -76,7 +68,7 @@ class ProgressSerializer(serializers.Serializer[Any]):
 
 
 class MeanSerializer(serializers.Serializer[Any]):
-    """A mean of scored results with its 95 % interval; all ``null`` where nothing is scored."""
+    """A mean of scored results with its 95% interval; all ``null`` if nothing is scored."""
 
     mean = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
@@ -91,51 +83,17 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     progress = serializers.SerializerMethodField()
     summary = serializers.SerializerMethodField()
     outcomes = serializers.SerializerMethodField()
-    error_kinds = serializers.SerializerMethodField(help_text="Results that ended in an error, by its kind")
+    error_kinds = serializers.SerializerMethodField(help_text="Number of results that ended in an error, by kind")
     url = serializers.SerializerMethodField()
 
     class Meta:
         model = Run
         fields = (
-            "id",
-            "url",
-            "dataset",
-            "dataset_version",
-            "model",
-            "import_format",
-            "metrics",
-            "judge_model",
-            "self_judged",
-            "status",
-            "progress",
-            "summary",
-            "outcomes",
-            "error_kinds",
-            "cost_usd",
-            "judge_cost_usd",
-            "tokens_in",
-            "tokens_out",
-            "judge_tokens_in",
-            "judge_tokens_out",
-            "budget_usd",
-            "parameters",
-            "repeats",
-            "concurrency",
-            "use_cache",
-            "skip_judge_when_identical",
-            "limit",
-            "target_half_width",
-            "max_canvases",
-            "fresh_of",
-            "tasks",
-            "representation",
-            "few_shot",
-            "code_version",
-            "created_at",
-            "started_at",
-            "completed_at",
-            "texts_pruned_at",
-            "error_message",
+            *("id", "url", "dataset_version", "import_format", "status", "error_message"),
+            *STORED,
+            *("self_judged", "parameters", "fresh_of", "progress", "summary", "outcomes", "error_kinds"),
+            *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "judge_tokens_in", "judge_tokens_out"),
+            *("code_version", "created_at", "started_at", "completed_at", "texts_pruned_at"),
         )
 
     @extend_schema_field(ProgressSerializer)
@@ -185,36 +143,34 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
     class Meta:
         model = Result
         fields = (
-            "id",
-            "task_id",
-            "task_name",
-            "repeat",
-            "difficulty",
-            "group",
-            "n_shapes",
-            "state",
-            "input",
-            "expected_output",
-            "actual_output",
-            "outcome",
-            "scores",
-            "errors",
-            "error_kind",
-            "error_message",
-            "tool_calls",
-            "duration_ms",
-            "tokens_in",
-            "tokens_out",
-            "cost_usd",
-            "judge_cost_usd",
-            "cached",
-            "attempts",
-            "finish_reason",
+            *(
+                "id",
+                "task_id",
+                "task_name",
+                "repeat",
+                "difficulty",
+                "group",
+                "n_shapes",
+                "state",
+                "input",
+                "expected_output",
+            ),
+            *("actual_output", "outcome", "scores", "errors", "error_kind", "error_message", "tool_calls"),
+            *(
+                "duration_ms",
+                "tokens_in",
+                "tokens_out",
+                "cost_usd",
+                "judge_cost_usd",
+                "cached",
+                "attempts",
+                "finish_reason",
+            ),
             "finished_at",
         )
 
     def get_actual_output(self, result: Result) -> str | None:
-        """``null`` where there is none, or where it was pruned: the run's ``texts_pruned_at`` tells."""
+        """``null`` if there is none, or if it was pruned (see ``texts_pruned_at`` of the run)."""
         if result.run.texts_pruned_at:
             return None
         return result.transcript.actual_output if hasattr(result, "transcript") else None
@@ -229,13 +185,13 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
 
     @extend_schema_field(serializers.DictField(child=serializers.CharField()))
     def get_errors(self, result: Result) -> dict[str, str]:
-        """Metric → why it has no value. A failed request stands in ``error_message``, under no metric."""
+        """Metric → why it has no value. The error of a failed request is in ``error_message`` instead."""
         unscored = [score for score in result.scores.all() if score.value is None]
         return {score.metric: score.reason or f"(reason {result.run.texts_pruned})" for score in unscored}
 
 
 class CountSerializer(serializers.Serializer[Any]):
-    results = serializers.IntegerField(help_text="How many results will be worked on again")
+    results = serializers.IntegerField(help_text="Number of results that are sent or judged again")
 
 
 class BudgetSerializer(serializers.Serializer[Any]):
@@ -243,7 +199,7 @@ class BudgetSerializer(serializers.Serializer[Any]):
 
 
 class PlanSerializer(serializers.Serializer[Any]):
-    """What a run would take; a cost is ``null`` where a price is not known."""
+    """The estimate of a run; a cost is ``null`` if a price is unknown."""
 
     requests = serializers.IntegerField()
     judge_requests = serializers.IntegerField()

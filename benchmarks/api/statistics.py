@@ -1,24 +1,21 @@
-"""What the API answers about how sure one may be: intervals, comparisons, thresholds, reliability, sizes of runs.
-
-The REST API of what results mean: statistics of a run, comparisons of runs, the size a run should have.
-"""
+"""The REST API of statistics: intervals, thresholds and reliability of a run, comparisons, and sizes of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api.serializers import PlanSerializer, RunSerializer
-from benchmarks.api.views import NOT_NOW, REFUSED
+from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.models import Run
 from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
+from benchmarks.queries.runs import run_detail
 from benchmarks.queries.statistics import (
     Compared,
     ContaminationCheck,
@@ -33,7 +30,7 @@ from benchmarks.services.runs.start import RunRequest
 
 
 class IntervalSerializer(serializers.Serializer[Any]):
-    """A mean with its 95 % bounds, all ``null`` where there is none; ``note`` says what limits it."""
+    """A mean with its 95% interval, all ``null`` if there is none; ``note`` states its limits."""
 
     mean = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
@@ -45,16 +42,18 @@ class IntervalSerializer(serializers.Serializer[Any]):
 
 
 class CorrectedGroupSerializer(serializers.Serializer[Any]):
-    group = serializers.CharField(allow_blank=True, help_text="Task class; empty for all tasks with choices")
-    guess = serializers.FloatField(help_text="The expected score of a guess")
+    group = serializers.CharField(allow_blank=True, help_text="Task class; empty: all tasks with choices")
+    guess = serializers.FloatField(help_text="Expected score of guessing")
     raw = IntervalSerializer()
     corrected = IntervalSerializer()
 
 
 class ChanceSerializer(serializers.Serializer[Any]):
     groups = CorrectedGroupSerializer(many=True)
-    average = IntervalSerializer(help_text="The plain average of the corrected scores")
-    left_out = serializers.ListField(child=serializers.CharField(), help_text="Without scores, or with no guess rate")
+    average = IntervalSerializer(help_text="Unweighted mean of the corrected scores")
+    left_out = serializers.ListField(
+        child=serializers.CharField(), help_text="Groups without scores or without a guess rate"
+    )
 
 
 class LevelSerializer(serializers.Serializer[Any]):
@@ -64,10 +63,10 @@ class LevelSerializer(serializers.Serializer[Any]):
 
 
 class ThresholdSerializer(serializers.Serializer[Any]):
-    """The difficulty at which the corrected score is one half; a bound that the data leave open is ``null``."""
+    """The difficulty at which the corrected score is 0.5; a bound that the data leave open is ``null``."""
 
     measure = serializers.CharField(help_text="n_shapes, tracking_steps or inference_steps")
-    group = serializers.CharField(allow_blank=True, help_text="Task class; empty for all together")
+    group = serializers.CharField(allow_blank=True, help_text="Task class; empty: all together")
     guess = serializers.FloatField()
     status = serializers.CharField(help_text="fitted, too_few, beyond, before or flat")
     threshold = serializers.FloatField(allow_null=True)
@@ -81,7 +80,7 @@ class ThresholdSerializer(serializers.Serializer[Any]):
 
 
 class JudgeSpreadSerializer(serializers.Serializer[Any]):
-    """Over answers to one task that came back word for word alike and were judged each time."""
+    """Spread of the judge over identical answers to one task, each judged separately."""
 
     deviation = serializers.FloatField(allow_null=True)
     widest = serializers.FloatField(allow_null=True)
@@ -90,11 +89,15 @@ class JudgeSpreadSerializer(serializers.Serializer[Any]):
 
 
 class ReliabilitySerializer(serializers.Serializer[Any]):
-    pass_at = serializers.DictField(child=IntervalSerializer(), help_text="k → share with one of k tries right")
-    pass_hat = serializers.DictField(child=IntervalSerializer(), help_text="k → share with all of k tries right")
-    flipped = IntervalSerializer(help_text="Share of the repeated tasks whose tries are not all alike")
-    agreement = IntervalSerializer(help_text="The chance that two tries of one task agree")
-    alpha = serializers.FloatField(allow_null=True, help_text="Krippendorff's α of the tries")
+    pass_at = serializers.DictField(
+        child=IntervalSerializer(), help_text="k → share of tasks with at least 1 of k repeats correct"
+    )
+    pass_hat = serializers.DictField(
+        child=IntervalSerializer(), help_text="k → share of tasks with all k repeats correct"
+    )
+    flipped = IntervalSerializer(help_text="Share of repeated tasks with differing repeats")
+    agreement = IntervalSerializer(help_text="Probability that two repeats of a task agree")
+    alpha = serializers.FloatField(allow_null=True, help_text="Krippendorff's α of the repeats")
     n_tasks = serializers.IntegerField()
     n_repeated = serializers.IntegerField()
     judge = JudgeSpreadSerializer(required=False)
@@ -102,17 +105,17 @@ class ReliabilitySerializer(serializers.Serializer[Any]):
 
 class StratumSerializer(IntervalSerializer):
     n_shapes = serializers.IntegerField()
-    asked = serializers.IntegerField(help_text="Canvases asked about")
+    asked = serializers.IntegerField(help_text="Canvases used")
 
 
 class AdaptiveSerializer(serializers.Serializer[Any]):
-    """How an adaptive run stopped. Its intervals are confidence sequences, which hold at every look at once."""
+    """How an adaptive run stopped. Its intervals are confidence sequences, valid at every interim look."""
 
     target_half_width = serializers.FloatField()
     max_canvases = serializers.IntegerField()
     canvases = serializers.IntegerField()
     strata = StratumSerializer(many=True)
-    overall = IntervalSerializer(help_text="The plain average over the numbers of shapes")
+    overall = IntervalSerializer(help_text="Unweighted mean over the numbers of shapes")
     reached = serializers.BooleanField()
     reason = serializers.CharField()
     without_scores = serializers.ListField(child=serializers.CharField())
@@ -130,13 +133,16 @@ class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
     n_published = serializers.IntegerField(source="found.n_published", default=None, allow_null=True)
     n_fresh = serializers.IntegerField(source="found.n_fresh", default=None, allow_null=True)
     left_out = serializers.ListField(
-        child=serializers.CharField(), source="found.left_out", default=list, help_text="Shapes with one side only"
+        child=serializers.CharField(),
+        source="found.left_out",
+        default=list,
+        help_text="Numbers of shapes with scores in one of the runs only",
     )
     sentence = serializers.CharField()
 
 
 class StatisticsSerializer(serializers.ModelSerializer[Run]):
-    """Everything that is known of a run's scores, as it was computed when the run ended."""
+    """The statistics of a run's scores, computed when the run ended."""
 
     metrics = serializers.DictField(child=IntervalSerializer(), source="summary.metrics", default=dict)
     breakdown = serializers.DictField(
@@ -180,13 +186,15 @@ class ComparedRunSerializer(serializers.ModelSerializer[Run]):
 
 
 class ComparisonSerializer(serializers.Serializer[Compared]):
-    """Run ``b`` minus run ``a`` on the tasks of identical content that both have, in scores from 0 to 1."""
+    """Run ``b`` minus run ``a`` on their shared tasks (those of identical content), in scores from 0 to 1."""
 
     a = serializers.IntegerField(source="a.pk")
     b = serializers.IntegerField(source="b.pk")
     metric = serializers.CharField()
     n_shared = serializers.IntegerField(source="comparison.n_shared", help_text="Tasks with a score in both runs")
-    n_missing = serializers.IntegerField(source="comparison.n_missing", help_text="Common tasks without one")
+    n_missing = serializers.IntegerField(
+        source="comparison.n_missing", help_text="Shared tasks without a score in both"
+    )
     n_only_a = serializers.IntegerField(source="comparison.n_only_a")
     n_only_b = serializers.IntegerField(source="comparison.n_only_b")
     n_clusters = serializers.IntegerField(source="comparison.n_clusters", allow_null=True)
@@ -199,7 +207,7 @@ class ComparisonSerializer(serializers.Serializer[Compared]):
     low = serializers.FloatField(source="comparison.low", allow_null=True)
     high = serializers.FloatField(source="comparison.high", allow_null=True)
     p_value = serializers.FloatField(source="comparison.p_value", allow_null=True)
-    p_adjusted = serializers.FloatField(allow_null=True, help_text="Holm's, among ``family_size`` comparisons")
+    p_adjusted = serializers.FloatField(allow_null=True, help_text="Holm-adjusted for ``family_size`` comparisons")
     family_size = serializers.IntegerField()
     is_clear = serializers.BooleanField()
     worst_case = serializers.FloatField(source="comparison.worst_case", allow_null=True)
@@ -220,31 +228,33 @@ class ComparisonsSerializer(serializers.Serializer[Any]):
 
 
 class SizeRequest(RunRequest, SizeQuestion):
-    """A request for a run, and the difference that it should be able to show."""
+    """A request for a run, and the difference that it should detect."""
 
 
 class SizeSerializer(serializers.Serializer[Any]):
     tasks = serializers.IntegerField(source="size.tasks")
-    clusters = serializers.IntegerField(source="size.clusters", help_text="Canvases, where tasks share them")
+    clusters = serializers.IntegerField(source="size.clusters", help_text="Canvases, if tasks share them")
     repeats = serializers.IntegerField(source="size.repeats")
-    needed = serializers.CharField(help_text="The size in words")
+    needed = serializers.CharField(help_text="The size as a sentence")
     discordance = serializers.FloatField(
-        source="design.discordance", help_text="The share of tasks on which both runs are expected to differ"
+        source="design.discordance", help_text="Expected share of tasks on which both runs differ"
     )
-    assuming = serializers.CharField(help_text="What it rests on, in words")
+    assuming = serializers.CharField(help_text="The assumptions as a sentence")
     tasks_there = serializers.IntegerField(source="tasks")
-    detectable = serializers.FloatField(allow_null=True, help_text="What the tasks there are can show; null: nothing")
-    available = serializers.CharField(help_text="The same in words")
-    plan = PlanSerializer(help_text="What a run of that size would take")
+    detectable = serializers.FloatField(
+        allow_null=True, help_text="Smallest difference that the existing tasks detect; null: none"
+    )
+    available = serializers.CharField(help_text="The same as a sentence")
+    plan = PlanSerializer(help_text="The estimate of a run of that size")
 
 
 class RunStatistics(APIView):
-    """Everything that is known of a run's scores."""
+    """The statistics of a run's scores."""
 
     @extend_schema(responses=StatisticsSerializer)
     def get(self, request: Request, pk: str) -> Response:
         """Intervals, scores corrected for chance, thresholds and reliability, computed when the run ended."""
-        run = get_object_or_404(Run.objects.defer("environment", "parameters"), pk=pk)
+        run = run_detail(int(pk))
         return Response(StatisticsSerializer(run).data)
 
 
@@ -253,53 +263,51 @@ class ContaminationCheckView(APIView):
 
     @extend_schema(request=None, responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW})
     def post(self, request: Request, pk: str) -> Response:
-        """Ask the run's questions about canvases drawn with a new secret seed. Starts a run; its statistics tell."""
-        run = get_object_or_404(Run.objects.select_related("dataset__canvas_set"), pk=pk)
-        fresh = check_contamination(run, request.user)
-        location = request.build_absolute_uri(f"/api/v1/benchmarks/runs/{fresh.pk}")
-        answer = RunSerializer(fresh, context={"request": request}).data
-        return Response(answer, status=status.HTTP_201_CREATED, headers={"Location": location})
+        """Start a run of the same questions on canvases with a new secret seed. Its statistics compare both."""
+        return created(check_contamination(run_detail(int(pk)), request.user), request)
 
 
 class Comparisons(APIView):
-    """Runs against each other on the tasks that they share."""
+    """Comparisons of runs on their shared tasks."""
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("runs", str, required=True, description=f"Two to {MOST_RUNS} numbers of runs: 12,7"),
-            OpenApiParameter("metric", str, description="Only this metric; the family stays that of all of them"),
+            OpenApiParameter("runs", str, required=True, description=f"2 to {MOST_RUNS} run ids, for example, 12,7"),
+            OpenApiParameter("metric", str, description="Only this metric; p-values stay adjusted for all metrics"),
         ],
         responses={200: ComparisonsSerializer, 400: REFUSED},
     )
     def get(self, request: Request) -> Response:
-        """Every pair of the runs on every score they have in common; p-values are adjusted for all of these (Holm)."""
+        """Compare every pair of the runs on every shared score. P-values are Holm-adjusted for all comparisons."""
         chosen = _named_runs(request.query_params.get("runs", ""))
         metrics = common_metrics(chosen)
         metric = request.query_params.get("metric", "")
         if metric and metric not in metrics:
             known = ", ".join(metrics) or "(none)"
-            raise InvalidRequest({"metric": [f"Not a score that all these runs have. Choose from: {known}."]})
-        found = [one for one in compared_runs(chosen) if not metric or one.metric == metric]
-        answer = {"runs": chosen, "metrics": metrics, "comparisons": found}
-        return Response(ComparisonsSerializer(answer).data)
+            raise InvalidRequest(
+                {"metric": [f"{metric} is not a score that all these runs have. Choose from: {known}."]}
+            )
+        comparisons = [each for each in compared_runs(chosen) if metric in ("", each.metric)]
+        body = {"runs": chosen, "metrics": metrics, "comparisons": comparisons}
+        return Response(ComparisonsSerializer(body).data)
 
 
 class RunSize(APIView):
-    """How large a run has to be."""
+    """The size of a run that detects a difference."""
 
     @extend_schema(request=SizeRequest, responses={200: SizeSerializer, 400: REFUSED})
     def post(self, request: Request) -> Response:
-        """The tasks, canvases and repeats at which a difference is seen, and what asking them takes. Starts nothing."""
+        """Calculate the tasks, canvases and repeats that detect a difference, and estimate that run. Starts nothing."""
         return Response(SizeSerializer(size_as_asked(request.data)).data)
 
 
 def _named_runs(text: str) -> Sequence[Run]:
     numbers = [part.strip() for part in text.split(",") if part.strip()]
     if not 2 <= len(numbers) <= MOST_RUNS or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers):
-        raise InvalidRequest({"runs": [f"Name two to {MOST_RUNS} runs by their numbers, such as runs=12,7."]})
+        raise InvalidRequest({"runs": [f"Specify 2 to {MOST_RUNS} runs, for example, runs=12,7."]})
     chosen = runs_to_compare([int(number) for number in numbers])
     if missing := sorted({int(number) for number in numbers} - {run.pk for run in chosen}):
-        raise InvalidRequest({"runs": [f"There is no run {', '.join(map(str, missing))}."]})
+        raise InvalidRequest({"runs": [f"Run {', '.join(map(str, missing))} does not exist."]})
     if len(chosen) < 2:
         raise InvalidRequest({"runs": ["A run cannot be compared with itself."]})
     return chosen

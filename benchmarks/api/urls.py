@@ -1,4 +1,4 @@
-"""Addresses of the REST API. A trailing slash is accepted everywhere and needed nowhere."""
+"""Routes of the REST API. Trailing slashes are optional."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ urlpatterns = [
 
 
 def without_trailing_slashes(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
-    """The schema names each address once, the short way."""
+    """Keep one form of each route in the schema, without the trailing slash."""
     return [(address.rstrip("/"), regex, method, view) for address, regex, method, view in endpoints]

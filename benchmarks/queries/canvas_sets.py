@@ -28,6 +28,17 @@ class GalleryFilters:
     outcome: str = ""
 
 
+def canvas_sets() -> QuerySet[CanvasSet]:
+    """All canvas sets with their datasets, newest first."""
+    return CanvasSet.objects.select_related("dataset__current_version").order_by("-id")
+
+
+def canvases_of(slug: str) -> QuerySet[Canvas]:
+    """The canvases of a set in order, with their questions. Raises ``CanvasSet.DoesNotExist``."""
+    canvas_set = CanvasSet.objects.only("id").get(slug=slug)
+    return Canvas.objects.filter(canvas_set=canvas_set).order_by("index").prefetch_related("questions")
+
+
 def set_list() -> list[CanvasSet]:
     return list(CanvasSet.objects.select_related("dataset__current_version").defer("audit"))
 

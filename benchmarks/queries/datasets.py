@@ -65,6 +65,16 @@ def dataset_list(kind: str = "") -> QuerySet[Dataset]:
     return datasets.filter(kind=kind) if kind else datasets
 
 
+def full_datasets() -> QuerySet[Dataset]:
+    """Datasets that can be run, with their current version, for the API."""
+    return Dataset.objects.filter(current_version__isnull=False).select_related("current_version").order_by("slug")
+
+
+def full_tasks(slug: str) -> QuerySet[Task]:
+    """The tasks of a dataset's current version in order, for the API. Raises ``Dataset.DoesNotExist``."""
+    return Task.objects.filter(version=full_datasets().get(slug=slug).current_version_id).order_by("position")
+
+
 def runnable_datasets() -> list[Dataset]:
     """Datasets that a run can be started on, by name."""
     return list(

@@ -148,3 +148,10 @@ def _score_between(run: Run, filters: ResultFilters) -> Q:
         return Q(pk__in=ids)
     # The result row itself holds the score of the run's first metric.
     return between if metric == run.metrics[0] else Q(Exists(scored.filter(result=OuterRef("pk"))))
+
+
+def full_results(run_id: int) -> QuerySet[Result]:
+    """All results of a run in their order, with task, answer and scores, for the API. Raises ``Run.DoesNotExist``."""
+    run = Run.objects.only("id", "total").get(pk=run_id)
+    results = Result.objects.filter(run=run).order_by("position")
+    return results.select_related("task", "transcript", "run").prefetch_related("scores")

@@ -58,6 +58,11 @@ def runs() -> QuerySet[Run]:
     return Run.objects.select_related("dataset", "dataset_version").only(*_LIST_FIELDS)
 
 
+def full_runs() -> QuerySet[Run]:
+    """All runs with their parameters, newest first, for the API. Breakdown and environment are deferred."""
+    return Run.objects.select_related("dataset", "dataset_version").defer("breakdown", "environment").order_by("-id")
+
+
 def run_list(filters: RunFilters) -> QuerySet[Run]:
     found = runs().order_by(*SORTS.get(filters.sort, SORTS["newest"]))
     if filters.dataset:
