@@ -1,4 +1,4 @@
-"""Tokens, groups, the login, and the record of who did what."""
+"""Tokens, groups, the login, and the audit log."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_a_token_is_stored_as_its_digest_only(ada: User) -> None:
     assert token_of(text) == token
 
 
-def test_a_token_reads_as_its_account(client: Client, ada: User) -> None:
+def test_a_token_reads_with_the_permissions_of_its_account(client: Client, ada: User) -> None:
     _, text = create_token(ada, "ci", ["read"])
     assert client.get(RUNS).status_code == 403
     assert client.get(RUNS, headers=bearer(text)).status_code == 200
     assert ApiToken.objects.get().last_used_at is not None
 
 
-def test_a_token_may_not_more_than_its_account(client: Client, ada: User) -> None:
+def test_a_token_has_no_more_permissions_than_its_account(client: Client, ada: User) -> None:
     make_dataset()
     _, text = create_token(ada, "ci", ["read", "launch"])
     ask = {"path": RUNS, "data": REQUEST, "content_type": "application/json", "headers": bearer(text)}
@@ -79,28 +79,23 @@ def test_a_token_that_may_not_be_used_is_refused(client: Client, ada: User, spoi
     assert refused["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize(
-    ("name", "scopes", "days", "field"),
-    [
+def test_a_token_with_invalid_values_is_refused_at_its_field(ada: User) -> None:
+    create_token(ada, "taken", ["read"])
+    for name, scopes, days, field in (
         ("", ["read"], None, "name"),
         ("taken", ["read"], None, "name"),
         ("x" * 101, ["read"], None, "name"),
         ("new", [], None, "scopes"),
         ("new", ["read", "everything"], None, "scopes"),
         ("new", ["read"], -1, "expires_at"),
-    ],
-)
-def test_a_token_that_makes_no_sense_is_refused(
-    ada: User, name: str, scopes: list[str], days: int | None, field: str
-) -> None:
-    create_token(ada, "taken", ["read"])
-    expires_at = None if days is None else timezone.now() + timedelta(days=days)
-    with pytest.raises(InvalidRequest) as refused:
-        create_token(ada, name, scopes, expires_at)
-    assert list(refused.value.errors) == [field]
+    ):
+        expires_at = None if days is None else timezone.now() + timedelta(days=days)
+        with pytest.raises(InvalidRequest) as refused:
+            create_token(ada, name, scopes, expires_at)
+        assert list(refused.value.errors) == [field], (name, scopes)
 
 
-def test_the_command_makes_lists_and_revokes_tokens(ada: User) -> None:
+def test_the_command_creates_lists_and_revokes_tokens(ada: User) -> None:
     out = StringIO()
     call_command("tokens", "create", "ada", "ci", "--scope", "read", "--days", "3", stdout=out, stderr=StringIO())
     text = out.getvalue().strip()
@@ -113,23 +108,21 @@ def test_the_command_makes_lists_and_revokes_tokens(ada: User) -> None:
     assert token_of(text) is None
 
 
-@pytest.mark.parametrize(
-    "arguments", [["create", "nobody", "ci"], ["revoke", "ada", "none"], ["create", "ada", "ci", "--days", "0"]]
-)
-def test_the_command_says_what_is_wrong(ada: User, arguments: list[str]) -> None:
-    with pytest.raises(CommandError) as refused:
-        call_command("tokens", *arguments)
-    assert refused.value.returncode == 2
+def test_the_command_reports_wrong_arguments(ada: User) -> None:
+    for arguments in (["create", "nobody", "ci"], ["revoke", "ada", "none"], ["create", "ada", "ci", "--days", "0"]):
+        with pytest.raises(CommandError) as refused:
+            call_command("tokens", *arguments)
+        assert refused.value.returncode == 2, arguments
 
 
-def test_groups_are_made_and_mended_and_each_holds_the_one_before() -> None:
+def test_groups_are_created_and_reset_and_each_includes_the_previous_one() -> None:
     made = make_groups()
     assert list(made) == ["viewer", "runner", "editor", "admin"]
     assert sorted(made.values()) == list(made.values())
     assert make_groups() == made
 
 
-def test_an_account_is_in_one_of_the_groups(ada: User) -> None:
+def test_an_account_is_a_member_of_one_group(ada: User) -> None:
     assign_group(ada, "admin")
     assign_group(ada, "viewer")
     assert list(ada.groups.values_list("name", flat=True)) == ["viewer"]
@@ -138,7 +131,7 @@ def test_an_account_is_in_one_of_the_groups(ada: User) -> None:
         assign_group(ada, "king")
 
 
-def test_ten_wrong_passwords_close_the_login_to_the_address(client: Client, ada: User, settings: Any) -> None:
+def test_ten_wrong_passwords_lock_the_login_for_the_address(client: Client, ada: User, settings: Any) -> None:
     wrong = [client.post("/login/", {"username": "ada", "password": f"guess {n}"}) for n in range(10)]
     assert {response.status_code for response in wrong[:9]} == {200}
     right = {"username": "ada", "password": "right password"}
@@ -148,28 +141,26 @@ def test_ten_wrong_passwords_close_the_login_to_the_address(client: Client, ada:
     assert elsewhere.post("/login/", right).status_code == 302
 
 
-@pytest.mark.parametrize(
-    ("behind_proxy", "forwarded", "found"),
-    [
+def test_the_client_address_is_the_one_that_our_own_proxy_saw(settings: Any) -> None:
+    for behind_proxy, forwarded, address in (
         (False, "198.51.100.7", "127.0.0.1"),
         (True, "198.51.100.7", "198.51.100.7"),
         (True, "6.6.6.6, 198.51.100.7", "198.51.100.7"),
         (True, "", "127.0.0.1"),
-    ],
-)
-def test_the_address_is_what_our_own_proxy_saw(settings: Any, behind_proxy: bool, forwarded: str, found: str) -> None:
-    settings.BEHIND_PROXY = behind_proxy
-    assert client_address(RequestFactory().get("/", headers={"X-Forwarded-For": forwarded})) == found
+    ):
+        settings.BEHIND_PROXY = behind_proxy
+        request = RequestFactory().get("/", headers={"X-Forwarded-For": forwarded})
+        assert client_address(request) == address, (behind_proxy, forwarded)
 
 
-def test_the_login_leads_back_and_to_no_other_site(client: Client, ada: User) -> None:
+def test_the_login_returns_to_the_page_and_to_no_other_site(client: Client, ada: User) -> None:
     right = {"username": "ada", "password": "right password"}
     assert client.get("/runs/")["Location"] == "/login/?next=/runs/"
     assert client.post("/login/", {**right, "next": "/runs/"})["Location"] == "/runs/"
     assert client.post("/login/", {**right, "next": "https://evil.example"})["Location"] == "/"
 
 
-def test_what_is_done_with_a_run_is_written_down_with_who_did_it(client: Client, ada: User) -> None:
+def test_actions_on_a_run_are_in_the_audit_log_with_account_token_and_request(client: Client, ada: User) -> None:
     make_dataset()
     assign_group(ada, "runner")
     _, text = create_token(ada, "nightly", ["launch"])
@@ -177,12 +168,14 @@ def test_what_is_done_with_a_run_is_written_down_with_who_did_it(client: Client,
     run_id = client.post(RUNS, REQUEST, "application/json", headers=headers).json()["id"]
     client.post(f"{RUNS}/{run_id}/cancel", headers=headers)
     client.delete(f"{RUNS}/{run_id}", headers=headers)
-    found = AuditEntry.objects.filter(subject=f"run {run_id}").order_by("pk")
-    assert [entry.action for entry in found] == ["run.start", "run.cancel", "run.delete"]
-    assert {(entry.account_name, entry.token_name, entry.request_id) for entry in found} == {("ada", "nightly", "r-7")}
+    entries = AuditEntry.objects.filter(subject=f"run {run_id}").order_by("pk")
+    assert [entry.action for entry in entries] == ["run.start", "run.cancel", "run.delete"]
+    assert {(entry.account_name, entry.token_name, entry.request_id) for entry in entries} == {
+        ("ada", "nightly", "r-7")
+    }
 
 
-def test_what_was_refused_is_not_written_down(ada: User) -> None:
+def test_refused_actions_are_not_in_the_audit_log(ada: User) -> None:
     make_dataset()
     run = start_run(REQUEST, ada)
     with pytest.raises(NotPossible):
@@ -192,7 +185,7 @@ def test_what_was_refused_is_not_written_down(ada: User) -> None:
     assert [entry.action for entry in AuditEntry.objects.filter(subject=f"run {run.pk}")] == ["run.start"]
 
 
-def test_an_entry_outlives_its_account(ada: User) -> None:
+def test_an_audit_entry_outlives_its_account(ada: User) -> None:
     make_dataset()
     run = start_run(REQUEST, ada)
     ada.delete()
@@ -200,6 +193,6 @@ def test_an_entry_outlives_its_account(ada: User) -> None:
     assert (entry.account, entry.account_name) == (None, "ada")
 
 
-def test_edits_of_datasets_are_written_down() -> None:
+def test_edits_of_datasets_are_in_the_audit_log() -> None:
     make_dataset(slug="sums")
     assert AuditEntry.objects.get(subject="dataset sums").action == "dataset.edit"
