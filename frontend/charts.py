@@ -113,6 +113,7 @@ def surface_heat_map(
         return None
     ramp = ["var(--ramp-low)", "var(--ramp-middle)", "var(--ramp-high)"]
     color = quantity("mean", "Mean", scale={"domain": [0, 0.5, 1], "interpolate": "rgb", "range": ramp})
+    # From this mean on, the dark end of the ramp needs light ink to reach the contrast of WCAG AA.
     ink = {
         "condition": {"test": "datum.mean > 0.87", "value": "var(--ramp-high-ink)"},
         "value": "var(--ink)",
@@ -187,6 +188,7 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
     for index, point in enumerate(points):
         point["frontier"] = _FRONTIER[index not in best]
     lowest, highest = min(point["x"] for point in points), max(point["x"] for point in points)
+    # A linear axis would press all cheap models against its left end if one costs far more; a free model forbids log.
     log = lowest > 0 and highest > 20 * lowest
     _place_labels(points, best, log=log)
     x = quantity("x", column, scale={"type": "log"} if log else {"zero": True, "nice": True})
@@ -229,6 +231,7 @@ def deltas(rows: Sequence[tuple[str, float, float, float, int]], against: str, m
     """Differences ``(label, mean, low, high, n)`` from the run ``against`` on shared tasks, around a line at zero."""
     if not rows:
         return None
+    # Symmetric around zero, so that both directions look alike; never so narrow that noise fills the chart.
     bound = max(0.05, *(abs(bound) for row in rows for bound in row[2:4])) * 1.1
     axis = {"scale": {"domain": [-bound, bound]}, "axis": {"tickCount": 9, "format": "+.2f"}}
     x = quantity("mean", f"Difference in {measure.axis}", **axis)

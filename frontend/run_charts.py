@@ -86,7 +86,7 @@ def _cell(run: Run, level: Level, name: str, **filters: str | int) -> Spec:
 def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:
     for key, words in _LEVELS.items():
         by_level: Mapping[str, Mapping[str, Level]] = run.breakdown.get(key, {})
-        if len(by_level) > 1:
+        if len(by_level) > 1:  # a single level repeats the mean of the whole run
             levels = {sentence_case(level): by_level[level].get(row.name, {}) for level in sorted(by_level, key=_order)}
             title = f"{row.title} by {words}"
             yield charts.by_level(f"{key}-{row.name}", title, sentence_case(words), levels, row.measure)

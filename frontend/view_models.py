@@ -96,6 +96,7 @@ def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
 def run_row(run: Run) -> RunRow:
     first = run.metrics[0]
     elapsed = ((run.completed_at or timezone.now()) - run.started_at).total_seconds() if run.started_at else None
+    # Over the whole run, pauses included: a rate of the last seconds would jump with every batch.
     rate = run.done / elapsed if elapsed and run.done else None
     return RunRow(
         run=run,
@@ -116,6 +117,7 @@ def total_cost(run: Run) -> float | None:
     """The cost of model and judge; unknown as soon as one of the two is."""
     if not run.judge_model:
         return run.cost_usd
+    # A sum of the known part would look like the whole cost.
     if run.cost_usd is None or run.judge_cost_usd is None:
         return None
     return run.cost_usd + run.judge_cost_usd

@@ -107,6 +107,7 @@ def allowed_actions(run: RunFacts) -> dict[str, str]:
 def refusal(name: str, run: RunFacts) -> str | None:
     """Why an action is not possible now, and what to do instead; ``None`` where it is possible."""
     action = ACTIONS[name]
+    # The first reason that applies is given; the most general ones come first.
     reasons = (
         (run.import_tool and action.participle, imported_refusal(run, action.participle)),
         (

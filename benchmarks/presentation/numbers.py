@@ -64,6 +64,7 @@ def money(usd: float | None) -> str:
         return "< $0.0001"
     if abs(usd) >= 1:
         return f"${usd:,.2f}"
+    # Trailing zeros go, but two decimals stay, as in every price: $0.50, not $0.500 or $0.5.
     whole, _, decimals = f"{usd:.{2 - math.floor(math.log10(abs(usd)))}f}".partition(".")
     return f"${whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
@@ -77,6 +78,7 @@ def duration(seconds: float | None) -> str:
     """``412 ms``, ``3.4 s``, ``15 min 51 s``: the two largest units."""
     if seconds is None:
         return MISSING
+    # Compared after rounding, or 0.9996 s would be written as 1000 ms.
     if round(seconds * 1000) < 1000:
         return f"{seconds * 1000:.0f}{_NBSP}ms"
     if round(seconds, 1) < 10:

@@ -7,6 +7,7 @@ _NAMES = {
     **{0x202E: "RLO", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI"},
     **{0x00: "NUL", 0x07: "BEL", 0x08: "BS", 0x0D: "CR", 0x1B: "ESC", 0x7F: "DEL"},
 }
+# U+FFFE and U+FFFF are in no XML document: SVG with them ends the renderer of charts.
 _CONTROLS = (code for code in (*range(32), *range(0x80, 0xA0), 0xFFFE, 0xFFFF) if chr(code) not in "\n\t")
 _VISIBLE = {code: f"⟨U+{code:04X}⟩" for code in _CONTROLS} | {code: f"⟨{name}⟩" for code, name in _NAMES.items()}
 

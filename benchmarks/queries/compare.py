@@ -36,6 +36,7 @@ def shared_results(
 
     ``show`` is a key of ``SHOWN``. Of several repeats the first one is compared. Raises ``BadCursor``.
     """
+    # Correlated subqueries instead of a join: the page reads 50 rows of a, and only their counterparts in b.
     others = Result.objects.filter(run=b, repeat=1, task__content_hash=OuterRef("task__content_hash"))
     rows = (
         Result.objects.filter(run=a, repeat=1)

@@ -46,6 +46,7 @@ def ranked_versions(dataset: Dataset) -> list[DatasetVersion]:
 def whole_runs(version: DatasetVersion) -> list[Run]:
     """The latest completed runs over all task classes of a version; runs on part of the tasks are not comparable."""
     completed = runs().filter(dataset_version=version, status__in=COMPLETED, limit=None)[:MOST_RUNS]
+    # A run that lists all task classes by name is as comparable as one that lists none.
     classes = set(version.facets.get("group", ()))
     return [run for run in completed if not run.task_classes or classes <= set(run.task_classes)]
 

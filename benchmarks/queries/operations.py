@@ -73,6 +73,7 @@ def installation() -> Installation:
     busy = leases.aggregate(n=Count("worker", distinct=True))
     counted = dict(Run.objects.order_by().values_list("status").annotate(Count("id")))
     waiting = Run.objects.filter(status=RunStatus.QUEUED).aggregate(since=Min("created_at"))["since"]
+    # From the counters of runs, which change with their results: counting results would read all of them.
     live = Run.objects.filter(status__in=LIVE).aggregate(left=Sum(F("total") - F("done")))
     totals = Run.objects.aggregate(
         done=Sum("done"), errors=Sum("errors"), cost=Sum("cost_usd"), judge_cost=Sum("judge_cost_usd")

@@ -80,6 +80,7 @@ def _title(chosen: Sequence[Run]) -> str:
 
 def _chosen(request: HttpRequest) -> list[Run]:
     """The runs of ``?runs=1,2`` or of ``?run=1&run=2``, which is what the form sends."""
+    # Fewer than ten digits: larger numbers are no ids, and some databases reject them with an error.
     values = [*request.GET.get("runs", "").split(","), *request.GET.getlist("run")]
     return reads.runs_to_compare([int(pk) for pk in values if pk.isascii() and pk.isdigit() and len(pk) < 10])
 

@@ -64,6 +64,7 @@ def whole_text(request: HttpRequest, run_pk: int, pk: int, part: str) -> HttpRes
         raise Http404("This text does not exist.")
     result = _result(run_pk, pk)
     read, prunable = _TEXTS[part]
+    # "Gone" (410), not "not found": the text existed, and no later request will find it.
     pruned = result.run.texts_pruned if prunable else ""
     return HttpResponse(
         f"This text was {pruned}.\n" if pruned else read(result),

@@ -69,6 +69,7 @@ def chart_response(request: HttpRequest, charts: Iterable[Chart | None], name: s
     if chart is None or form not in ("svg", "png"):
         raise Http404("This chart does not exist.")
     colors: drawing.Theme = "dark" if request.GET.get("theme") == "dark" else "light"
+    # Drawn from the stored summary on each request; the address has no version that would allow caching.
     if form == "png":
         return HttpResponse(drawing.png(chart, colors), content_type="image/png")
     # An SVG opened on its own is a document: it may style itself and do nothing else.
