@@ -8,7 +8,6 @@ from celery import Task, shared_task
 from celery.signals import before_task_publish
 from django.db import close_old_connections
 
-from benchmarks.engine import calibrating
 from benchmarks.engine.canvas_sets import generation
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
@@ -34,14 +33,12 @@ def work_on_run(self: Task[Any, Any], run_id: int) -> None:
 
 @shared_task(name="benchmarks.jobs.sweep")
 def sweep() -> None:
-    """Enqueue every run, canvas set and calibration that nobody works on, because a worker died or a job was lost."""
+    """Enqueue every run and canvas set that nobody works on, because a worker died or a job was lost."""
     close_old_connections()
     for run_id in runs_without_worker():
         work_on_run.delay(run_id)
     for set_id in generation.idle_sets():
         draw_canvases.delay(set_id)
-    for calibration_id in calibrating.calibrations_without_worker():
-        calibrate_judge.delay(calibration_id)
 
 
 @shared_task(name="benchmarks.jobs.draw_canvases")
@@ -49,10 +46,3 @@ def draw_canvases(set_id: int) -> None:
     """Generate a canvas set until it has the canvases wanted, then audit the new ones."""
     close_old_connections()
     generation.work_on(set_id, STOPPING.is_set)
-
-
-@shared_task(name="benchmarks.jobs.calibrate_judge")
-def calibrate_judge(calibration_id: int) -> None:
-    """Examine a judge on answers of known truth."""
-    close_old_connections()
-    calibrating.work_on_calibration(calibration_id)

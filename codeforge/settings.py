@@ -271,7 +271,6 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "benchmarks.models.RunStatus",
-        "CalibrationStatusEnum": "benchmarks.models.JudgeCalibration.Status",
     },
     "PREPROCESSING_HOOKS": ["benchmarks.api.urls.without_trailing_slashes"],
 }

@@ -17,7 +17,7 @@ from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.runs import models_used
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.judges import CalibrationRequest, examinable_metrics
+from benchmarks.services.judges import CalibrationRequest, calibratable_metrics
 from benchmarks.services.runs.start import missing_fields
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
@@ -139,8 +139,8 @@ class CalibrationForm(RequestForm):
     judge_model = _text("Judge", list="judges", autocomplete="off", spellcheck="false")
     canvas_set = _text("Canvas set", widget=forms.Select())
     metric = _text("Metric", widget=forms.Select())
-    questions = _text("Questions", widget=_whole())
-    repeats = _text("Repeats", widget=_whole())
+    questions = _text("Max questions", widget=_whole())
+    repeats = _text("Repeats per answer", widget=_whole())
     concurrency = _text("Max concurrent requests", widget=_whole())
     seed = _text("Seed", widget=_whole())
 
@@ -154,6 +154,6 @@ class CalibrationForm(RequestForm):
         for name, field in self.fields.items():
             field.help_text = str(request[name].help_text)
         self._choose("canvas_set", [(canvas_set.slug, canvas_set.slug) for canvas_set in canvas_sets])
-        self._choose("metric", [(name, REGISTERED_METRICS[name].title) for name in examinable_metrics()])
+        self._choose("metric", [(name, REGISTERED_METRICS[name].title) for name in calibratable_metrics()])
         self.has_canvas_sets = bool(canvas_sets)
         self.known_judges = sorted({*settings.CODEFORGE.models, *([judge] if judge else [])})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import django_filters
 from django.db.models import QuerySet
 
-from benchmarks.models import Dataset, JudgeCalibration, Outcome, Result, Run, RunStatus, Task
+from benchmarks.models import Dataset, Outcome, Result, Run, RunStatus, Task
 from tasks_app.models import Canvas, CanvasSet
 
 
@@ -80,10 +80,10 @@ class CanvasFilter(django_filters.FilterSet):
 
 class CalibrationFilter(django_filters.FilterSet):
     judge_model = django_filters.CharFilter()
-    metric = django_filters.CharFilter()
-    canvas_set = django_filters.CharFilter(field_name="canvas_set__slug")
-    status = django_filters.MultipleChoiceFilter(choices=JudgeCalibration.Status.choices)
+    metric = django_filters.CharFilter(field_name="metrics__0")
+    canvas_set = django_filters.CharFilter(field_name="dataset__known_answers_of__slug")
+    status = django_filters.MultipleChoiceFilter(choices=RunStatus.choices)
 
     class Meta:
-        model = JudgeCalibration
+        model = Run
         fields = ("judge_model", "metric", "status")

@@ -1,6 +1,8 @@
-"""The REST API of calibrations: examining a judge, following it, and what was found."""
+"""The REST API of judge calibrations. A calibration is a run, so its id is a run's."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -11,17 +13,26 @@ from rest_framework.response import Response
 
 from benchmarks.api import filters
 from benchmarks.api.views import NOT_NOW, REFUSED
-from benchmarks.models import JudgeCalibration
-from benchmarks.queries.judges import calibrations
+from benchmarks.models import Run
+from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
 from benchmarks.services import judges as services
 from benchmarks.services.judges import CalibrationRequest
+from benchmarks.services.runs import control
 
 
-class CalibrationSerializer(serializers.ModelSerializer[JudgeCalibration]):
-    canvas_set = serializers.CharField(source="canvas_set.slug")
+class CalibrationSerializer(serializers.ModelSerializer[Run]):
+    metric = serializers.SerializerMethodField()
+    canvas_set = serializers.CharField(source="dataset.known_answers_of.slug")
+    questions = serializers.IntegerField(source="calibration.questions")
+    phrasings = serializers.ListField(source="calibration.phrasings", child=serializers.CharField())
+    seed = serializers.IntegerField(source="calibration.seed")
+    total = serializers.SerializerMethodField(help_text="Answers to judge, counting repeats")
+    tokens_in = serializers.IntegerField(source="judge_tokens_in", allow_null=True)
+    tokens_out = serializers.IntegerField(source="judge_tokens_out", allow_null=True)
+    cost_usd = serializers.FloatField(source="judge_cost_usd", allow_null=True)
 
     class Meta:
-        model = JudgeCalibration
+        model = Run
         fields: tuple[str, ...] = (
             "id",
             "judge_model",
@@ -36,6 +47,7 @@ class CalibrationSerializer(serializers.ModelSerializer[JudgeCalibration]):
             "error_message",
             "total",
             "done",
+            "errors",
             "tokens_in",
             "tokens_out",
             "cost_usd",
@@ -43,61 +55,69 @@ class CalibrationSerializer(serializers.ModelSerializer[JudgeCalibration]):
             "completed_at",
         )
 
+    def get_metric(self, run: Run) -> str:
+        return str(run.metrics[0])
+
+    def get_total(self, run: Run) -> int:
+        return answers_to_judge(run)
+
 
 class CalibrationDetailSerializer(CalibrationSerializer):
-    numbers = serializers.DictField(
-        help_text="Confusion, kappa, accuracy, false accepts and rejects, by wording, length bias, spread; empty before"
+    numbers = serializers.SerializerMethodField(
+        help_text="Confusion, kappa, accuracy, false accepts and rejects, accuracy by phrasing, length bias, spread. "
+        "Empty until the calibration has completed"
     )
 
     class Meta(CalibrationSerializer.Meta):
         fields = (*CalibrationSerializer.Meta.fields, "numbers", "code_version")
 
+    def get_numbers(self, run: Run) -> dict[str, Any]:
+        return agreement_of(run)
 
-class CalibrationViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[JudgeCalibration]):
-    """Calibrations of judges, newest first."""
 
-    queryset = JudgeCalibration.objects.none()
+class CalibrationViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
+    """Judge calibrations, newest first."""
+
+    queryset = Run.objects.none()
     serializer_class = CalibrationSerializer
     lookup_value_regex = "[0-9]{1,18}"
     filterset_class = filters.CalibrationFilter
 
-    def get_queryset(self) -> QuerySet[JudgeCalibration]:
-        return calibrations() if self.action == "retrieve" else calibrations().defer("numbers", "task_ids")
+    def get_queryset(self) -> QuerySet[Run]:
+        return calibrations() if self.action == "retrieve" else calibrations().defer("summary")
 
     def get_serializer_class(self) -> type[CalibrationSerializer]:
         return CalibrationDetailSerializer if self.action == "retrieve" else CalibrationSerializer
 
     @extend_schema(request=CalibrationRequest, responses={201: CalibrationSerializer, 400: REFUSED})
     def create(self, request: Request) -> Response:
-        """Have a judge examined on answers whose truth is known. It is queued; a worker takes it up at once."""
-        made = services.start_calibration(request.data, request.user)
-        location = request.build_absolute_uri(f"/api/v1/benchmarks/calibrations/{made.pk}")
-        return Response(
-            CalibrationSerializer(made).data, status=status.HTTP_201_CREATED, headers={"Location": location}
-        )
+        """Calibrate a judge on answers with known truth. The calibration is queued for a worker."""
+        run = services.start_calibration(request.data, request.user)
+        location = request.build_absolute_uri(f"/api/v1/benchmarks/calibrations/{run.pk}")
+        return Response(CalibrationSerializer(run).data, status=status.HTTP_201_CREATED, headers={"Location": location})
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
-        """Delete a calibration that has ended, with its verdicts."""
-        services.delete_calibration(self.get_object(), request.user)
+        """Delete a calibration that is not live, with its verdicts."""
+        control.delete_run(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None, responses={200: CalibrationSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
-        """Ask the judge nothing more. The verdicts that came are kept."""
-        calibration = self.get_object()
-        services.cancel_calibration(calibration, request.user)
-        return self._now(calibration)
+        """Send nothing more to the judge. Its verdicts are kept."""
+        run = self.get_object()
+        control.cancel_run(run, request.user)
+        return self._current(run)
 
     @extend_schema(request=None, responses={200: CalibrationSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
-        """Go on with a cancelled or failed calibration: what has no verdict is judged."""
-        calibration = self.get_object()
-        services.resume_calibration(calibration, request.user)
-        return self._now(calibration)
+        """Judge the answers of a canceled, failed or incomplete calibration that have no verdict yet."""
+        run = self.get_object()
+        services.resume_calibration(run, request.user)
+        return self._current(run)
 
-    def _now(self, calibration: JudgeCalibration) -> Response:
-        calibration.refresh_from_db()
-        return Response(CalibrationSerializer(calibration).data)
+    def _current(self, run: Run) -> Response:
+        run.refresh_from_db()
+        return Response(CalibrationSerializer(run).data)

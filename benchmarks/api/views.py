@@ -66,6 +66,11 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     lookup_value_regex = "[0-9]{1,18}"
     filterset_class = filters.RunFilter
 
+    def get_queryset(self) -> QuerySet[Run]:
+        """Every run by its number; the list leaves judge calibrations to theirs."""
+        runs = super().get_queryset()
+        return runs.filter(calibration__isnull=True) if self.action == "list" else runs
+
     @extend_schema(
         request=RunRequest,
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],

@@ -1,12 +1,10 @@
-"""Measuring a judge on answers whose truth is known.
+"""Calibration of a judge: answers with known truth, and how well the judge's verdicts agree with that truth.
 
-Canvas questions have one right answer. From each, right and wrong answers are made in several wordings; a judge scores
-them without knowing which are which; what it says is then compared with the truth. Pure: the judging itself, and what
-it costs, come from the caller.
+Canvas questions have exactly one correct answer. Each question yields correct and wrong answers in several phrasings.
+A wrong answer is the correct answer to another question of the same task class, so it has the right kind and length.
+An answer is used only if the task class's own rules confirm that it is correct or wrong.
 
-A wrong answer is the right answer to another question of the same task class, so that it is of the right kind and
-length. Every made answer is first given to the task class's own rules, and left out where they do not confirm that it
-is right, or wrong.
+Pure: the caller has the answers judged and hands in the verdicts.
 """
 
 from __future__ import annotations
@@ -16,8 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.metrics.base import Item, JudgedMetric, Score
-from benchmarks.providers.base import known_sum
+from benchmarks.metrics.base import Metric
 from benchmarks.statistics.agreement import Kappa, cohen_kappa
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.paired import Comparison, compare
@@ -25,9 +22,9 @@ from benchmarks.statistics.reliability import JudgeSpread, judge_spread
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 SHORT, LONG = "bare", "explained"
-"""The two wordings that differ in length alone and show a bias for it."""
+"""Two phrasings that differ only in length, to measure length bias."""
 
-WORDINGS: Mapping[str, Callable[[str, str], str]] = {
+PHRASINGS: Mapping[str, Callable[[str, str], str]] = {
     SHORT: lambda answer, other: answer,
     "marked": lambda answer, other: f"Answer: {answer}",
     "confident": lambda answer, other: f"I have checked this twice and there can be no doubt.\n\n**Answer:** {answer}",
@@ -41,12 +38,15 @@ WORDINGS: Mapping[str, Callable[[str, str], str]] = {
         f"My first thought was: {other}. Going through it again, that does not hold.\n\nAnswer: {answer}"
     ),
 }
-"""An answer, and one of the opposite truth that it may mention, put into words."""
+"""Name → function of the answer to give and an answer of the opposite truth, which the text may mention."""
+
+TRUTHS = ("correct", "wrong")
+VERDICTS = ("correct", "partial", "wrong")
 
 
 @dataclass(frozen=True, slots=True)
 class CanvasQuestion:
-    """``group`` is the task class, ``canvas`` names the canvas, which several questions may share."""
+    """``group`` is the task class; ``canvas`` identifies the canvas, which several questions may share."""
 
     id: str
     canvas: str
@@ -56,175 +56,150 @@ class CanvasQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationCase:
-    """One made answer, to be judged once. ``repeat`` counts from 0."""
+class KnownAnswer:
+    """One answer to a question, and whether it is correct."""
 
     question: CanvasQuestion
-    wording: str
+    phrasing: str
+    correct: bool
     text: str
-    right: bool
-    repeat: int = 0
-
-    @property
-    def answer_key(self) -> tuple[str, str, bool]:
-        """The same for all repeats of one answer."""
-        return (self.question.id, self.wording, self.right)
-
-    def item(self) -> Item:
-        question = self.question
-        return Item(question.input, question.expected, self.text, group=question.group)
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedCase:
-    """What the judge made of a case. ``cost_usd`` is ``None`` where the price is unknown."""
+class JudgedAnswer:
+    """One verdict on a known answer. ``value`` is ``None`` if the judge returned none; ``repeat`` counts from 1."""
 
-    case: CalibrationCase
-    score: Score
-    cost_usd: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """Answers by truth and by the judge's verdict, by the metric's own bounds of correct and wrong."""
-
-    right_as_correct: int = 0
-    right_as_partial: int = 0
-    right_as_wrong: int = 0
-    wrong_as_correct: int = 0
-    wrong_as_partial: int = 0
-    wrong_as_wrong: int = 0
+    question: str
+    canvas: str
+    phrasing: str
+    correct: bool
+    repeat: int
+    value: float | None
+    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """How far a judge can be trusted. All but ``spread``, ``errors`` and the cost rest on one verdict an answer, the
-    first that is a score. Intervals take the answers about one canvas as one cluster.
+class Agreement:
+    """How well a judge agrees with the truth.
+
+    All numbers except ``spread``, ``errors`` and ``calls`` use one verdict per answer: the first one with a value.
+    Intervals treat the answers about one canvas as one cluster.
     """
 
     n_answers: int
-    confusion: Confusion
+    confusion: Mapping[str, int]
+    """Number of answers by truth and verdict, with keys such as ``wrong_as_correct``."""
     kappa: Kappa
     """Agreement on correct or not correct, beyond chance."""
     accuracy: Interval
     false_accepts: Interval
-    """Share of the wrong answers that are called correct."""
+    """Share of the wrong answers that are judged correct."""
     false_rejects: Interval
-    """Share of the right answers that are not called correct."""
-    by_wording: Mapping[str, Interval]
-    """Accuracy by wording, from plain to devious."""
-    length_bias: Mapping[bool, Comparison]
-    """The long wording against the short one, in the judge's score, for right (``True``) and for wrong answers."""
+    """Share of the correct answers that are not judged correct."""
+    by_phrasing: Mapping[str, Interval]
+    """Accuracy by phrasing, in the order of ``PHRASINGS``."""
+    length_bias: Mapping[str, Comparison]
+    """Score of the long minus score of the short phrasing, for correct and for wrong answers."""
     spread: JudgeSpread
     errors: int
     calls: int
-    tokens_in: int | None
-    tokens_out: int | None
-    cost_usd: float | None
 
 
-def calibration_cases(
-    questions: Sequence[CanvasQuestion],
-    *,
-    phrasings: Sequence[str] = tuple(WORDINGS),
-    repeats: int = 1,
-    seed: int = 0,
-) -> list[CalibrationCase]:
-    """Right and wrong answers to each question in each wording, ``repeats`` times each; ``seed`` draws their order.
+def known_answers(questions: Sequence[CanvasQuestion], *, seed: int = 0) -> list[KnownAnswer]:
+    """Return correct and wrong answers to each question in each phrasing, in an order that depends on ``seed``.
 
-    A question for which no other answer of its task class is wrong has none, and is left out.
+    Questions without a wrong answer are left out: those for which no other answer of their task class is wrong.
     """
     rng = random.Random(seed)
-    cases: list[CalibrationCase] = []
+    answers: list[KnownAnswer] = []
     for question in questions:
         wrong = _wrong_answer(question, questions, rng)
         if wrong is None:
             continue
-        for wording in phrasings:
-            for right, answer, other in ((True, question.expected, wrong), (False, wrong, question.expected)):
-                text = WORDINGS[wording](answer, other)
-                if _task_value(question, text) == float(right):
-                    cases += [CalibrationCase(question, wording, text, right, repeat) for repeat in range(repeats)]
-    rng.shuffle(cases)
-    return cases
+        for phrasing, phrase in PHRASINGS.items():
+            for correct, answer, other in ((True, question.expected, wrong), (False, wrong, question.expected)):
+                text = phrase(answer, other)
+                if _task_value(question, text) == float(correct):
+                    answers.append(KnownAnswer(question, phrasing, correct, text))
+    # Mixed, so that neither a rate limit nor an outage hits only one task class or one truth.
+    rng.shuffle(answers)
+    return answers
 
 
-def calibrate(judged: Sequence[JudgedCase], metric: JudgedMetric) -> Calibration:
-    """Compare the judge's scores with the truth. ``metric`` says from which value on an answer counts as correct."""
-    scores: dict[tuple[str, str, bool], list[float]] = defaultdict(list)
-    cases: dict[tuple[str, str, bool], CalibrationCase] = {}
-    for one in sorted(judged, key=lambda one: one.case.repeat):
-        if one.score.value is not None:
-            scores[one.case.answer_key].append(one.score.value)
-            cases[one.case.answer_key] = one.case
-    first = {key: values[0] for key, values in scores.items()}
-    verdicts = [(cases[key], value) for key, value in first.items()]
-    called_correct = [value >= metric.passes_at for _, value in verdicts]
-    usages = [one.score.usage for one in judged if one.score.usage is not None]
-    costs = [one.cost_usd for one in judged]
-    return Calibration(
-        n_answers=len(verdicts),
+def agreement(judged: Sequence[JudgedAnswer], metric: Metric) -> Agreement:
+    """Compare verdicts with the truth; ``metric`` defines which values count as correct, partial and wrong."""
+    scores: dict[Hashable, list[float]] = defaultdict(list)
+    first: dict[Hashable, tuple[JudgedAnswer, float]] = {}
+    for answer in sorted(judged, key=lambda answer: answer.repeat):
+        if answer.value is not None:
+            key = (answer.question, answer.phrasing, answer.correct)
+            scores[key].append(answer.value)
+            first.setdefault(key, (answer, answer.value))
+    verdicts = _Verdicts(list(first.values()), metric.passes_at)
+    phrasings = {answer.phrasing for answer, _ in verdicts.pairs}
+    return Agreement(
+        n_answers=len(verdicts.pairs),
         confusion=_confusion(verdicts, metric),
         kappa=cohen_kappa(
-            [case.right for case, _ in verdicts],
-            called_correct,
+            [answer.correct for answer, _ in verdicts.pairs],
+            [value >= metric.passes_at for _, value in verdicts.pairs],
             categories=(False, True),
-            clusters=_canvases(verdicts),
+            clusters=verdicts.canvases,
         ),
-        accuracy=_accuracy(verdicts, metric),
-        false_accepts=_share_called_correct([pair for pair in verdicts if not pair[0].right], metric, of=True),
-        false_rejects=_share_called_correct([pair for pair in verdicts if pair[0].right], metric, of=False),
-        by_wording={
-            wording: _accuracy([pair for pair in verdicts if pair[0].wording == wording], metric)
-            for wording in sorted({case.wording for case, _ in verdicts}, key=list(WORDINGS).index)
-        },
-        length_bias={right: _length_bias(verdicts, right) for right in (True, False)},
+        accuracy=verdicts.accuracy(),
+        false_accepts=verdicts.where("correct", False).share_judged_correct(True),
+        false_rejects=verdicts.where("correct", True).share_judged_correct(False),
+        by_phrasing={name: verdicts.where("phrasing", name).accuracy() for name in PHRASINGS if name in phrasings},
+        length_bias={truth: _length_bias(verdicts, truth == "correct") for truth in TRUTHS},
         spread=judge_spread(scores),
-        errors=sum(one.score.value is None for one in judged),
-        calls=sum(usage.calls for usage in usages),
-        tokens_in=known_sum(*(usage.tokens_in for usage in usages)),
-        tokens_out=known_sum(*(usage.tokens_out for usage in usages)),
-        cost_usd=sum(cost for cost in costs if cost is not None) if None not in costs else None,
+        errors=sum(answer.value is None for answer in judged),
+        calls=sum(answer.calls for answer in judged),
     )
 
 
-Verdicts = Sequence[tuple[CalibrationCase, float]]
+@dataclass(frozen=True, slots=True)
+class _Verdicts:
+    """Answers with the value that counts for each, and the lowest value that means "correct"."""
+
+    pairs: Sequence[tuple[JudgedAnswer, float]]
+    passes_at: float
+
+    @property
+    def canvases(self) -> list[str]:
+        return [answer.canvas for answer, _ in self.pairs]
+
+    def where(self, field: str, value: object) -> _Verdicts:
+        return _Verdicts([pair for pair in self.pairs if getattr(pair[0], field) == value], self.passes_at)
+
+    def accuracy(self) -> Interval:
+        hits = [float((value >= self.passes_at) == answer.correct) for answer, value in self.pairs]
+        return mean_interval(hits, self.canvases)
+
+    def share_judged_correct(self, correct: bool) -> Interval:
+        """The share judged correct, or with ``correct`` false the share judged otherwise."""
+        return mean_interval([float((value >= self.passes_at) is correct) for _, value in self.pairs], self.canvases)
 
 
-def _confusion(verdicts: Verdicts, metric: JudgedMetric) -> Confusion:
-    counts: dict[str, int] = defaultdict(int)
-    for case, value in verdicts:
-        said = "correct" if value >= metric.passes_at else "wrong" if value <= metric.fails_at else "partial"
-        counts[f"{'right' if case.right else 'wrong'}_as_{said}"] += 1
-    return Confusion(**counts)
+def _confusion(verdicts: _Verdicts, metric: Metric) -> dict[str, int]:
+    counts = {f"{truth}_as_{verdict}": 0 for truth in TRUTHS for verdict in VERDICTS}
+    for answer, value in verdicts.pairs:
+        verdict = "correct" if value >= metric.passes_at else "wrong" if value <= metric.fails_at else "partial"
+        counts[f"{'correct' if answer.correct else 'wrong'}_as_{verdict}"] += 1
+    return counts
 
 
-def _accuracy(verdicts: Verdicts, metric: JudgedMetric) -> Interval:
-    hits = [float((value >= metric.passes_at) == case.right) for case, value in verdicts]
-    return mean_interval(hits, _canvases(verdicts))
-
-
-def _share_called_correct(verdicts: Verdicts, metric: JudgedMetric, *, of: bool) -> Interval:
-    """The share called correct (``of`` true) or not called correct."""
-    return mean_interval([float((value >= metric.passes_at) is of) for _, value in verdicts], _canvases(verdicts))
-
-
-def _length_bias(verdicts: Verdicts, right: bool) -> Comparison:
-    by_wording: dict[str, dict[str, float]] = {SHORT: {}, LONG: {}}
+def _length_bias(verdicts: _Verdicts, correct: bool) -> Comparison:
+    values: dict[str, dict[str, float]] = {SHORT: {}, LONG: {}}
     canvases: dict[str, Hashable] = {}
-    for case, value in verdicts:
-        if case.right is right and case.wording in by_wording:
-            by_wording[case.wording][case.question.id] = value
-            canvases[case.question.id] = case.question.canvas
-    return compare(by_wording[SHORT], by_wording[LONG], canvases)
-
-
-def _canvases(verdicts: Verdicts) -> list[str]:
-    return [case.question.canvas for case, _ in verdicts]
+    for answer, value in verdicts.pairs:
+        if answer.correct is correct and answer.phrasing in values:
+            values[answer.phrasing][answer.question] = value
+            canvases[answer.question] = answer.canvas
+    return compare(values[SHORT], values[LONG], canvases)
 
 
 def _wrong_answer(question: CanvasQuestion, questions: Sequence[CanvasQuestion], rng: random.Random) -> str | None:
-    """Another question's answer that the task class scores 0 here, drawn from all there are, or ``None``."""
+    """Another question's answer that the task class scores 0 for this one, chosen at random; ``None`` if none is."""
     others = sorted({other.expected for other in questions if other.group == question.group} - {question.expected})
     rng.shuffle(others)
     return next((answer for answer in others if _task_value(question, answer) == 0.0), None)

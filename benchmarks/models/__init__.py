@@ -2,7 +2,6 @@
 
 from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Task
-from benchmarks.models.judges import JudgeCalibration, JudgeVerdict
 from benchmarks.models.operations import Lease, Worker
 from benchmarks.models.results import CachedResponse, Outcome, Result, ResultState, Score, Transcript
 from benchmarks.models.runs import COMPLETED, LIVE, TERMINAL, Run, RunStatus
@@ -20,8 +19,6 @@ __all__ = [
     "DatasetFile",
     "DatasetVersion",
     "IdempotencyKey",
-    "JudgeCalibration",
-    "JudgeVerdict",
     "Lease",
     "Outcome",
     "Result",

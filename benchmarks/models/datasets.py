@@ -15,13 +15,22 @@ class Dataset(models.Model):
     class Kind(models.TextChoices):
         YAML = "yaml"
         CANVAS = "canvas"
+        CALIBRATION = "calibration"
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
-    kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.YAML)
+    kind = models.CharField(max_length=11, choices=Kind.choices, default=Kind.YAML)
     canvas_set = models.OneToOneField(
         CanvasSet, null=True, blank=True, on_delete=models.CASCADE, related_name="dataset"
+    )
+    known_answers_of = models.OneToOneField(
+        CanvasSet,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="known_answers",
+        help_text="For judge calibration: the canvas set whose questions the stored answers belong to",
     )
     current_version = models.ForeignKey(
         "DatasetVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
@@ -104,6 +113,9 @@ class Task(models.Model):
         max_length=32, blank=True, help_text="Shared by the tasks of one canvas, which are one cluster"
     )
     question = models.ForeignKey(Question, null=True, blank=True, on_delete=models.CASCADE, related_name="tasks")
+    known_answer = models.JSONField(
+        null=True, blank=True, help_text="For judge calibration: {question, phrasing, correct, text} of the answer"
+    )
 
     class Meta:
         ordering = ("version", "position")

@@ -58,6 +58,10 @@ class Run(models.Model):
     )
     adaptive = models.JSONField(default=dict, blank=True, help_text="Number of shapes → canvases asked about so far")
 
+    calibration = models.JSONField(
+        null=True, blank=True, help_text="Only for judge calibrations: {questions, seed, phrasings} as requested"
+    )
+
     status = models.CharField(max_length=21, choices=RunStatus.choices, default=RunStatus.QUEUED)
     error_message = models.TextField(blank=True)
     total = models.PositiveIntegerField(default=0)
@@ -133,6 +137,16 @@ class Run(models.Model):
     @property
     def is_baseline(self) -> bool:
         return self.model.startswith("baseline/") and not self.is_imported
+
+    @property
+    def is_calibration(self) -> bool:
+        """Whether the run measures its judge: it replays answers with known truth, and asks no model."""
+        return self.calibration is not None
+
+    @property
+    def has_canvases(self) -> bool:
+        """Whether results may share a canvas, and so are not independent of each other."""
+        return bool(self.representation) or self.is_calibration
 
     @property
     def is_imported(self) -> bool:

@@ -39,6 +39,8 @@ class RunFacts(Protocol):
     def texts_pruned_at(self) -> datetime | None: ...
     @property
     def import_tool(self) -> str: ...
+    @property
+    def is_calibration(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,10 @@ def refusal(name: str, run: RunFacts) -> str | None:
     # The first reason that applies is given; the most general ones come first.
     reasons = (
         (run.import_tool and action.participle, imported_refusal(run, action.participle)),
+        (
+            name == "again" and run.is_calibration,
+            f"Run {run.pk} is a judge calibration. Start a new calibration instead.",
+        ),
         (
             name == "check" and not run.representation,
             "Only runs on canvas sets can be checked, because only canvases can be generated anew.",

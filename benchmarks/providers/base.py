@@ -75,6 +75,7 @@ class BaselineContext:
 
     ``choices`` are the distinct reference answers of comparable tasks, ``majority`` is the most frequent of them, and
     ``salt`` (the run's seed, the task and the repeat) makes the random baseline repeatable.
+    ``known_answer`` is the stored answer of a task made for judge calibration.
     """
 
     expected_output: str
@@ -82,6 +83,7 @@ class BaselineContext:
     choices: Sequence[str] = ()
     majority: str = ""
     salt: str = ""
+    known_answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,15 @@ BASELINE_MODELS: Mapping[str, str] = {
     "solver": "Solves canvas questions from the prompt's text by rules: what the text alone determines",
 }
 """Model name → what it does, in one sentence for pages and documents."""
+KNOWN_ANSWERS = "known-answers"
+"""Replays the stored answer of a task. Only judge calibrations use it, so it is not in ``BASELINE_MODELS``."""
 
 
 class BaselineProvider(Provider):
     """Answers from ``request.baseline``, or solves the last user message."""
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        if request.model not in BASELINE_MODELS:
+        if request.model not in (*BASELINE_MODELS, KNOWN_ANSWERS):
             known = ", ".join(f"{self.name}/{model}" for model in BASELINE_MODELS)
             message = f"{self.name}: the built-in model {request.model!r} does not exist. Use one of: {known}"
             raise ProviderError("not_found", message, systemic=True)
@@ -34,6 +36,7 @@ class BaselineProvider(Provider):
             "majority": lambda request: _reply(request, _context(request).majority),
             "empty": lambda request: _reply(request, ""),
             "solver": _solved,
+            KNOWN_ANSWERS: lambda request: _reply(request, _context(request).known_answer),
         }[request.model]
         return answer(request)
 

@@ -62,6 +62,7 @@ def dataset_list(kind: str = "") -> QuerySet[Dataset]:
             last_run_imported=Subquery(latest.values("import_format")[:1]),
         )
     )
+    datasets = datasets.exclude(kind=Dataset.Kind.CALIBRATION)
     return datasets.filter(kind=kind) if kind else datasets
 
 

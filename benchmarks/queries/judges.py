@@ -1,36 +1,43 @@
-"""Reads of what was measured of judges."""
+"""Reads of judge calibrations. A calibration is a run whose tasks carry answers with known truth."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Max, QuerySet
 
-from benchmarks.models import JudgeCalibration
+from benchmarks.models import COMPLETED, Run
 from tasks_app.models import CanvasSet
 
 
-def calibrations() -> QuerySet[JudgeCalibration]:
-    """All calibrations, newest first."""
-    return JudgeCalibration.objects.select_related("canvas_set").defer("canvas_set__audit")
+def calibrations() -> QuerySet[Run]:
+    """All calibrations, newest first, without what only the run's own page shows."""
+    runs = Run.objects.filter(calibration__isnull=False).select_related("dataset__known_answers_of", "dataset_version")
+    return runs.defer("breakdown", "environment", "dataset__known_answers_of__audit", "dataset_version__facets")
 
 
-def calibration_detail(pk: int) -> JudgeCalibration:
-    """Raises ``JudgeCalibration.DoesNotExist``."""
+def calibration_detail(pk: int) -> Run:
+    """Raises ``Run.DoesNotExist``."""
     return calibrations().select_related("created_by").get(pk=pk)
 
 
-def latest_calibration(judge_model: str, metric: str | None = None) -> JudgeCalibration | None:
-    """The newest completed calibration of a judge, of one metric where one is named; ``None`` where there is none."""
-    completed = calibrations().filter(judge_model=judge_model, status=JudgeCalibration.Status.COMPLETED)
-    return (completed.filter(metric=metric) if metric else completed).first()
+def latest_calibrations(judge_model: str) -> dict[str, Run]:
+    """Metric → the latest completed calibration of a judge for it; metrics without one are left out. One query."""
+    completed = Run.objects.filter(calibration__isnull=False, judge_model=judge_model, status__in=COMPLETED)
+    latest = completed.order_by().values("metrics").annotate(latest=Max("id")).values("latest")
+    return {run.metrics[0]: run for run in calibrations().filter(pk__in=latest)}
 
 
-def latest_by_metric(judge_model: str) -> dict[str, JudgeCalibration]:
-    """Metric → the newest completed calibration of a judge for it, in one query; those without one are left out."""
-    completed = JudgeCalibration.objects.filter(judge_model=judge_model, status=JudgeCalibration.Status.COMPLETED)
-    newest = completed.order_by().values("metric").annotate(newest=Max("id")).values("newest")
-    return {found.metric: found for found in calibrations().filter(pk__in=newest)}
+def answers_to_judge(run: Run) -> int:
+    """The number of answers that a calibration sends to the judge, counting repeats, also before it is prepared."""
+    return run.total or run.dataset_version.task_count * run.repeats
 
 
-def canvas_sets_to_examine_on() -> list[CanvasSet]:
-    """The canvas sets whose questions can be asked, newest first."""
+def agreement_of(run: Run) -> dict[str, Any]:
+    """The numbers of a completed calibration (``Agreement`` as JSON); empty for all others."""
+    return dict(run.summary.get("agreement", {})) if run.status in COMPLETED else {}
+
+
+def usable_canvas_sets() -> list[CanvasSet]:
+    """The canvas sets that judges can be calibrated on, newest first."""
     return list(CanvasSet.objects.filter(dataset__current_version__isnull=False).only("slug", "name").order_by("-id"))

@@ -32,7 +32,7 @@ class Place:
 
 def ranked_datasets() -> list[Dataset]:
     """Datasets that have a completed run."""
-    ranked = Run.objects.filter(status__in=COMPLETED).order_by().values("dataset").distinct()
+    ranked = Run.objects.filter(status__in=COMPLETED, calibration__isnull=True).order_by().values("dataset").distinct()
     fields = ("slug", "name", "kind", "current_version__number")
     return list(Dataset.objects.filter(pk__in=ranked).select_related("current_version").only(*fields))
 

@@ -54,8 +54,9 @@ class RunFilters:
 
 
 def runs() -> QuerySet[Run]:
-    """All runs as lists show them, newest first."""
-    return Run.objects.select_related("dataset", "dataset_version").only(*_LIST_FIELDS)
+    """All runs as lists show them, newest first. Judge calibrations have lists of their own."""
+    runs = Run.objects.filter(calibration__isnull=True)
+    return runs.select_related("dataset", "dataset_version").only(*_LIST_FIELDS)
 
 
 def full_runs() -> QuerySet[Run]:
@@ -126,5 +127,7 @@ def comparable_runs(run: Run, limit: int = 4) -> list[Run]:
 
 def models_used(*, external: bool = True) -> list[str]:
     """The names of all models that any run asked, sorted; without ``external`` those that were asked from here."""
-    found = Run.objects.all() if external else Run.objects.filter(import_format="")
+    found = Run.objects.filter(calibration__isnull=True)
+    if not external:
+        found = found.filter(import_format="")
     return list(found.order_by("model").values_list("model", flat=True).distinct())

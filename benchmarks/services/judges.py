@@ -1,35 +1,44 @@
-"""Having a judge examined on answers of known truth: one definition for the command, a page and the API."""
+"""Judge calibration: one definition of the request for the command, the page and the API.
+
+A calibration is a run. Its dataset version holds answers with known truth, its model replays them, and its judged
+metric scores them. Everything the engine does for runs holds for calibrations too: limits, retries, resume, cancel.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import platform
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import chain, zip_longest
 from typing import Any
 
+import django
+import orjson
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from rest_framework import serializers
 
-from benchmarks import jobs
-from benchmarks.engine.calibrating import cases_of, drawn_tasks
+from benchmarks.engine.execution.finishing import reset_cancelled
 from benchmarks.metrics.base import JudgedMetric
-from benchmarks.metrics.judge_calibration import WORDINGS
+from benchmarks.metrics.judge_calibration import PHRASINGS, CanvasQuestion, KnownAnswer, known_answers
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import JudgeCalibration
+from benchmarks.models import TERMINAL, Dataset, DatasetVersion, Run, Task
+from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
-from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.operations.code_version import code_version
-from benchmarks.services.runs.start import RunRequest, StrictText
-from tasks_app.models import CanvasSet
+from benchmarks.services.runs import control
+from benchmarks.services.runs.start import RunRequest, StrictText, enqueue_run
+from tasks_app.models import CanvasSet, Question
 
-Status = JudgeCalibration.Status
-LIVE = frozenset({Status.QUEUED, Status.RUNNING})
 CANVAS_FIELDS = frozenset({"input", "expected_output", "actual_output"})
-"""What a canvas question has for a judge; metrics that need more cannot be examined with it."""
+"""What a canvas question offers to a judge. Judges cannot be calibrated for metrics that need more."""
 
 
-def examinable_metrics() -> list[str]:
-    """The judged metrics that canvas questions can examine: those that hold an answer against the reference."""
+def calibratable_metrics() -> list[str]:
+    """The judged metrics that compare an answer with the expected one and need nothing that canvas questions lack."""
     return [
         name
         for name, metric in REGISTERED_METRICS.items()
@@ -38,34 +47,34 @@ def examinable_metrics() -> list[str]:
 
 
 class CalibrationRequest(serializers.Serializer[Any]):
-    """A request for a calibration. ``canvas_set`` becomes the ``CanvasSet``; everything else stays what it was."""
+    """A request for a calibration. Validation turns ``canvas_set`` into the ``CanvasSet``."""
 
     judge_model = StrictText(
-        required=False, max_length=200, help_text="provider/model; by default benchmark.judge_model of codeforge.yaml"
+        required=False, max_length=200, help_text="provider/model. Default: benchmark.judge_model in codeforge.yaml"
     )
-    canvas_set = StrictText(help_text="Slug of the canvas set whose questions are used")
-    metric = StrictText(required=False, default="correctness", help_text="The judged metric that is examined")
+    canvas_set = StrictText(help_text="Identifier of the canvas set whose questions are used")
+    metric = StrictText(required=False, default="correctness", help_text="Judged metric")
     questions = serializers.IntegerField(
         required=False,
         default=50,
         min_value=2,
         max_value=5_000,
-        help_text="Questions of the set, evenly over its task classes",
+        help_text="Maximum, spread evenly over the set's task classes",
     )
     repeats = serializers.IntegerField(
         required=False, default=2, min_value=1, max_value=20, help_text="How often each answer is judged"
     )
     concurrency = serializers.IntegerField(
-        required=False, default=8, min_value=1, max_value=256, help_text="Most requests in flight"
+        required=False, default=8, min_value=1, max_value=256, help_text="Concurrent requests to the judge"
     )
     seed = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=2**31 - 1, help_text="Draws questions and their order"
+        required=False, default=0, min_value=0, max_value=2**31 - 1, help_text="Selects the questions and their order"
     )
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
             known = ", ".join(self.fields)
-            raise serializers.ValidationError({name: [f"Unknown field. Known: {known}."] for name in unknown})
+            raise serializers.ValidationError({name: [f"Unknown field. Valid fields: {known}."] for name in unknown})
         return super().to_internal_value(data)
 
     def validate_judge_model(self, model: str) -> str:
@@ -73,17 +82,17 @@ class CalibrationRequest(serializers.Serializer[Any]):
 
     def validate_canvas_set(self, slug: str) -> CanvasSet:
         ready = CanvasSet.objects.filter(dataset__current_version__isnull=False)
-        found = ready.filter(slug=slug).first()
-        if found is None:
+        canvas_set = ready.filter(slug=slug).first()
+        if canvas_set is None:
             known = ", ".join(ready.values_list("slug", flat=True)) or "(none yet: manage.py canvases generate)"
-            raise serializers.ValidationError(f"Unknown canvas set {slug!r}. Choose one of: {known}.")
-        return found
+            raise serializers.ValidationError(f"Canvas set {slug!r} does not exist. Choose one of: {known}.")
+        return canvas_set
 
     def validate_metric(self, name: str) -> str:
-        known = examinable_metrics()
+        known = calibratable_metrics()
         if name not in known:
             raise serializers.ValidationError(
-                f"{name!r} cannot be examined on canvas answers. Choose one of: {', '.join(known)}."
+                f"Judges cannot be calibrated for {name!r} on canvas questions. Choose one of: {', '.join(known)}."
             )
         return name
 
@@ -91,79 +100,155 @@ class CalibrationRequest(serializers.Serializer[Any]):
         attrs["judge_model"] = attrs.get("judge_model") or settings.CODEFORGE.benchmark.judge_model
         if not attrs["judge_model"]:
             raise serializers.ValidationError(
-                {"judge_model": ["Name one, or set benchmark.judge_model in codeforge.yaml."]}
+                {"judge_model": ["Select a judge, or set benchmark.judge_model in codeforge.yaml."]}
             )
         return attrs
 
 
-def start_calibration(data: Any, user: Caller = None) -> JudgeCalibration:
-    """Queue a calibration and call a worker once it is committed. Raises ``InvalidRequest`` naming every bad field.
+def start_calibration(data: Any, user: Caller = None) -> Run:
+    """Queue a calibration and enqueue its jobs once it is committed. Raises ``InvalidRequest`` naming every bad field.
 
-    A wrong answer is the right one to another question of the same class, so that there have to be several of each.
+    A wrong answer is the correct answer to another question of its task class, so the set needs several questions per
+    class.
     """
     request = CalibrationRequest(data=data)
     if not request.is_valid():
         raise InvalidRequest({name: [str(text) for text in texts] for name, texts in request.errors.items()})
+    valid = request.validated_data
+    answers = _known_answers(valid["canvas_set"], valid["questions"], valid["seed"])
+    if not answers:
+        raise InvalidRequest(
+            {
+                "questions": [
+                    "Too few questions: no task class has two questions with different answers. "
+                    "Raise the number of questions, or choose a larger set."
+                ]
+            }
+        )
     with transaction.atomic():
-        calibration = JudgeCalibration(
-            **request.validated_data,
-            phrasings=list(WORDINGS),
+        version = _version_of(valid["canvas_set"], answers, user)
+        run = Run.objects.create(
+            dataset=version.dataset,
+            dataset_version=version,
+            model=f"baseline/{KNOWN_ANSWERS}",
+            metrics=[valid["metric"]],
+            judge_model=valid["judge_model"],
+            repeats=valid["repeats"],
+            concurrency=valid["concurrency"],
+            calibration={
+                "questions": valid["questions"],
+                "seed": valid["seed"],
+                "phrasings": list(PHRASINGS),
+            },
             code_version=code_version(),
+            environment={"python": platform.python_version(), "django": django.get_version()},
             created_by=account_of(user),
         )
-        calibration.task_ids = drawn_tasks(calibration)
-        calibration.total = len(cases_of(calibration))
-        if not calibration.total:
-            raise InvalidRequest({"questions": ["These are too few: no two of a task class have different answers."]})
-        calibration.save()
-        record(user, "calibration.start", f"calibration {calibration.pk}", judge=calibration.judge_model)
-        _call_worker(calibration)
-    return calibration
+        record(user, "calibration.start", f"run {run.pk}", judge=run.judge_model)
+        enqueue_run(run)
+    return run
 
 
-def cancel_calibration(calibration: JudgeCalibration, user: Caller = None) -> None:
-    """Ask the judge nothing more. The verdicts that came are kept, and a resumed calibration goes on with them."""
-    with transaction.atomic():
-        live = JudgeCalibration.objects.filter(pk=calibration.pk, status__in=LIVE)
-        if not live.update(status=Status.CANCELLED, completed_at=timezone.now()):
-            raise NotPossible(f"Calibration {calibration.pk} is {_now(calibration)}; only a live one can be cancelled.")
-        record(user, "calibration.cancel", f"calibration {calibration.pk}")
+def resume_calibration(run: Run, user: Caller = None) -> int:
+    """Judge what has no verdict yet; returns how many answers that are. Verdicts that exist are kept.
 
-
-def resume_calibration(calibration: JudgeCalibration, user: Caller = None) -> int:
-    """Go on with a cancelled or failed calibration; returns how many answers are left to judge.
-
-    Those that the judge gave no verdict on are tried again.
+    Raises ``NotPossible`` unless the calibration is canceled, failed or paused, or has completed with errors.
     """
+    if not run.errors or run.status not in TERMINAL:
+        return control.resume_run(run, user)
     with transaction.atomic():
-        ended = JudgeCalibration.objects.filter(pk=calibration.pk, status__in=(Status.CANCELLED, Status.FAILED))
-        if not ended.update(status=Status.QUEUED, claimed_by=None, completed_at=None, error_message=""):
-            raise NotPossible(
-                f"Calibration {calibration.pk} is {_now(calibration)}; only a cancelled or failed one can be resumed."
-            )
-        calibration.verdicts.filter(value=None).update(status="")
-        done = calibration.verdicts.exclude(status="").count()
-        JudgeCalibration.objects.filter(pk=calibration.pk).update(done=done)
-        record(user, "calibration.resume", f"calibration {calibration.pk}")
-        _call_worker(calibration)
-    return calibration.total - done
+        # A run resumes what was canceled and retries what failed in two steps; both are answers without a verdict.
+        return control.retry_failed(run, user) + sum(reset_cancelled(run))
 
 
-def delete_calibration(calibration: JudgeCalibration, user: Caller = None) -> None:
-    """Delete a calibration with its verdicts. Raises ``NotPossible`` while it is live."""
-    with transaction.atomic():
-        locked = JudgeCalibration.objects.select_for_update().get(pk=calibration.pk)
-        if locked.status in LIVE:
-            raise NotPossible(f"Calibration {locked.pk} is {locked.status}; cancel it before deleting it.")
-        record(user, "calibration.delete", f"calibration {locked.pk}", judge=locked.judge_model)
-        locked.delete()
+def _known_answers(canvas_set: CanvasSet, limit: int, seed: int) -> list[KnownAnswer]:
+    """Answers to at most ``limit`` questions, about as many of each task class. The same seed selects the same ones.
+
+    Questions whose reference answer is known to be wrong are not used.
+    """
+    tasks = Task.objects.filter(version=canvas_set.dataset.current_version)
+    by_class: dict[str, list[int]] = defaultdict(list)
+    for pk, group in (
+        tasks.exclude(question__audit=Question.Audit.WRONG).order_by("position").values_list("pk", "group")
+    ):
+        by_class[group].append(pk)
+    rng = random.Random(seed)
+    for ids in by_class.values():
+        rng.shuffle(ids)
+    # One of each class in turn: a class with few questions gives all it has, the others fill the rest evenly.
+    selected = [pk for pk in chain.from_iterable(zip_longest(*by_class.values())) if pk is not None][:limit]
+    questions = [
+        CanvasQuestion(task.task_id, task.cluster, task.group, task.input, task.expected_output)
+        for task in Task.objects.filter(pk__in=selected).order_by("position")
+    ]
+    return known_answers(questions, seed=seed)
 
 
-def _call_worker(calibration: JudgeCalibration) -> None:
-    """A broker that is away is only logged: the calibration is stored, and the sweep rings for it."""
-    transaction.on_commit(lambda: jobs.calibrate_judge.delay(calibration.pk), robust=True)
+def _version_of(canvas_set: CanvasSet, answers: Sequence[KnownAnswer], user: Caller) -> DatasetVersion:
+    """The version of the set's hidden dataset that holds these answers; equal answers share a version.
+
+    The dataset has no current version, so nothing offers it for runs.
+    """
+    dataset, _ = Dataset.objects.get_or_create(
+        known_answers_of=canvas_set,
+        # No file, upload or canvas set can have this slug: theirs never start with an underscore.
+        defaults={
+            "slug": f"_calibration-{canvas_set.pk}",
+            "name": f"Known answers: {canvas_set.slug}",
+            "kind": Dataset.Kind.CALIBRATION,
+        },
+    )
+    Dataset.objects.select_for_update().get(pk=dataset.pk)  # numbers its versions one at a time
+    hashes = [_hash(answer.question.input, answer.question.expected, answer.text) for answer in answers]
+    content = _hash(*hashes)
+    version = dataset.versions.filter(content_hash=content).first()
+    if version is not None:
+        return version
+    latest = dataset.versions.order_by("-number").values_list("number", flat=True).first() or 0
+    version = DatasetVersion.objects.create(
+        dataset=dataset,
+        number=latest + 1,
+        content_hash=content,
+        origin=DatasetVersion.Origin.GENERATED,
+        name=dataset.name,
+        task_count=len(answers),
+        facets={
+            "difficulty": {Task.Difficulty.MEDIUM: len(answers)},
+            "group": dict(Counter(answer.question.group for answer in answers)),
+            "fields": {"expected_output": len(answers), "group": len(answers)},
+        },
+        created_by=account_of(user),
+    )
+    Task.objects.bulk_create(
+        [
+            _task(version, position, answer, content_hash)
+            for position, (answer, content_hash) in enumerate(zip(answers, hashes, strict=True), 1)
+        ],
+        batch_size=1_000,
+    )
+    return version
 
 
-def _now(calibration: JudgeCalibration) -> str:
-    calibration.refresh_from_db(fields=["status"])
-    return calibration.status
+def _task(version: DatasetVersion, position: int, answer: KnownAnswer, content_hash: str) -> Task:
+    question, truth = answer.question, "correct" if answer.correct else "wrong"
+    return Task(
+        version=version,
+        position=position,
+        task_id=f"{question.id}/{answer.phrasing.replace(' ', '-')}/{truth}",
+        name=f"{question.id}: {truth} answer, {answer.phrasing}",
+        input=question.input,
+        expected_output=question.expected,
+        content_hash=content_hash,
+        group=question.group,
+        cluster=question.canvas,
+        known_answer={
+            "question": question.id,
+            "phrasing": answer.phrasing,
+            "correct": answer.correct,
+            "text": answer.text,
+        },
+    )
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256(orjson.dumps(texts)).hexdigest()

@@ -18,7 +18,7 @@ from pages import ROOT, blocks, headings, page, section, table_rows
 from benchmarks.dataset_format import parse_dataset
 from benchmarks.engine.execution import model_clients
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.models import DatasetVersion, JudgeCalibration, Run
+from benchmarks.models import DatasetVersion, Run
 from benchmarks.services.access import assign_group, create_token
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset
@@ -91,7 +91,7 @@ def canvases() -> CanvasSet:
     return generate_canvas_set({"shapes": "3-12", "count": 10, "seed": 11})
 
 
-def examined() -> JudgeCalibration:
+def calibration() -> Run:
     asked = {"judge_model": "openai/gpt-4.1", "canvas_set": canvases().slug, "questions": 20}
     return start_calibration(asked)
 
@@ -105,7 +105,7 @@ BEFORE: dict[str, Callable[[], Any]] = {
     "### Raise the budget": limited,
     "### Delete": completed,
     "### Examine": canvases,
-    "### Cancel a calibration": examined,
+    "### Cancel a calibration": calibration,
 }
 """Heading → what its examples are about."""
 
@@ -153,9 +153,9 @@ def send(client: Client, call: str, about: Any) -> Any:
     body = words[words.index("-d") + 1] if "-d" in words else ""
     address = next(word for word in words if word.startswith(ADDRESS)).removeprefix(ADDRESS)
     if isinstance(about, Run):
-        address = address.replace("/runs/12", f"/runs/{about.pk}")
-    if isinstance(about, JudgeCalibration):
-        address = address.replace("/calibrations/3", f"/calibrations/{about.pk}")
+        address = address.replace("/runs/12", f"/runs/{about.pk}").replace(
+            "/calibrations/3", f"/calibrations/{about.pk}"
+        )
     given = [word.split(": ") for flag, word in itertools.pairwise(words) if flag == "-H"]
     headers = {name: value for name, value in given if name != "Content-Type"}
     return client.generic(method, address, body, content_type="application/json", headers=headers)

@@ -9,7 +9,7 @@ import re
 import pytest
 from django.test import Client
 
-from benchmarks.models import JudgeCalibration, Run
+from benchmarks.models import Run
 from benchmarks.services.runs.exports import CONTENT_TYPES
 from frontend.tests.browser.addresses import routes
 from frontend.tests.calibrations import make_calibration
@@ -46,7 +46,7 @@ EXPORTS = ("csv", "jsonl", "html", "scores.csv")
 def addresses_of(run: Run) -> dict[str, list[str]]:
     """Route → addresses at which something of the run, its dataset or its canvas set is shown."""
     result = run.results.order_by("pk").first()
-    other = Run.objects.exclude(pk=run.pk).get()
+    other = Run.objects.filter(calibration__isnull=True).exclude(pk=run.pk).get()
     assert result is not None
     shown, slug, task = f"/runs/{run.pk}/", run.dataset.slug, result.task_id
     canvases = f"/canvases/{CanvasSet.objects.get().slug}/"
@@ -77,9 +77,9 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "audit": [f"{canvases}audit/"],
         "workers": ["/workers/"],
         "judges": ["/judges/"],
-        "calibration": [f"/judges/{JudgeCalibration.objects.get().pk}/"],
-        "calibration-progress": [f"/judges/{JudgeCalibration.objects.get().pk}/progress/"],
-        "calibration-chart": [f"/judges/{JudgeCalibration.objects.get().pk}/charts/verdicts.svg"],
+        "calibration": [f"/judges/{Run.objects.get(calibration__isnull=False).pk}/"],
+        "calibration-progress": [f"/judges/{Run.objects.get(calibration__isnull=False).pk}/progress/"],
+        "calibration-chart": [f"/judges/{Run.objects.get(calibration__isnull=False).pk}/charts/verdicts.svg"],
     }
 
 

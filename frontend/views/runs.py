@@ -18,18 +18,16 @@ from benchmarks.presentation.actions import allowed_actions, delete_question, do
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.judges import latest_by_metric
 from benchmarks.queries.results import SEARCH_WINDOW, result_page
 from benchmarks.queries.schedules import turn_of
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.judges import examinable_metrics
 from benchmarks.services.runs import control as services
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.exports import forms_here
 from frontend import params
-from frontend.calibrations import judge_trust
+from frontend.judges import judge_reliability
 from frontend.run_charts import run_charts, surface_charts, variant_of
 from frontend.view_models import error_counts, metric_rows, outcome_counts, run_row, run_rows, settings_of
 from frontend.views.shared import chart_response, paged, placed, require_launch, run_or_404
@@ -98,7 +96,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "actions": actions,
         "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name != "budget"],
         "delete_question": delete_question(pk, run.total),
-        "judge_trust": judge_trust(run, latest_by_metric(run.judge_model), examinable_metrics()),
+        "judge_reliability": judge_reliability(run),
         "may_launch": may_launch(request.user),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
     }

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from benchmarks.engine.execution import adaptive, lifecycle
 from benchmarks.engine.execution.sql import note_ended
+from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
 from benchmarks.models import COMPLETED, LIVE, Lease, Outcome, Result, ResultState, Run, RunStatus
@@ -46,7 +47,10 @@ def close_if_over(run_id: int) -> bool:
     refresh_summary(run_id)
     if run.status == RunStatus.RUNNING:
         write_prompt_hash(run_id)
-        lifecycle.complete(run_id, with_errors=run.errors > 0)
+        if reason := why_no_agreement(run):
+            lifecycle.fail(run_id, reason)
+        else:
+            lifecycle.complete(run_id, with_errors=run.errors > 0)
         note_ended(run)
     return run.status != RunStatus.PAUSED
 

@@ -181,4 +181,5 @@ class _BaselineAnswers:
             choices=task.choices or self._choices[task.group],
             majority=self._majority[task.group],
             salt=f"{self.seed}:{task.task_id}:{repeat}",
+            known_answer=(task.known_answer or {}).get("text", ""),
         )

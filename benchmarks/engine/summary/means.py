@@ -180,7 +180,7 @@ TOGETHER_BY_TASK: tuple[tuple[Facets, tuple[Facets, ...]], ...] = ((("difficulty
 
 def has_clusters(run: Run) -> bool:
     """Whether results of the run share canvases or, where it repeats, tasks."""
-    return run.repeats > 1 or bool(run.representation)
+    return run.repeats > 1 or run.has_canvases
 
 
 def means_of(run: Run, cells: Mapping[Cell, Sums]) -> Means:
@@ -201,7 +201,7 @@ def means_of(run: Run, cells: Mapping[Cell, Sums]) -> Means:
 
 def _gather(run: Run, metric: str, gathered: Mapping[tuple[str, Facets, Level], ClusteredSpread]) -> None:
     """Give the clusters of a metric to every mean they belong to."""
-    for counted, told in TOGETHER if run.representation else TOGETHER_BY_TASK:
+    for counted, told in TOGETHER if run.has_canvases else TOGETHER_BY_TASK:
         for level, size, subtotal, count in cluster_counts(run, metric, *counted):
             named = dict(zip(counted, level, strict=True))
             for facets in told:

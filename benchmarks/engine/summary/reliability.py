@@ -51,7 +51,7 @@ def _tallies(run: Run, metric: Metric) -> Iterator[tuple[Tally, int]]:
         .annotate(n=Count("pk"), right=Count("pk", filter=Q(value__gte=metric.passes_at)))
     )
     rows = tasks.iterator(chunk_size=FETCHED)
-    if not run.representation:
+    if not run.has_canvases:
         yield from (({result: 1}, count) for result, count in Counter(row[2:] for row in rows).items())
         return
     for _, of_canvas in groupby(rows, key=itemgetter(0)):

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.engine.summary.adaptive import adaptive_numbers, made_honest
+from benchmarks.engine.summary.agreement import agreement_numbers
 from benchmarks.engine.summary.chance import chance_numbers, guess_rates
 from benchmarks.engine.summary.distributions import error_kinds, histogram, latency, outcomes
 from benchmarks.engine.summary.means import added, breakdown_of, means_of, metric_numbers, summed_cells
 from benchmarks.engine.summary.reliability import reliability_numbers
 from benchmarks.engine.summary.thresholds import threshold_numbers
-from benchmarks.models import Run
+from benchmarks.models import Run, RunStatus
 
 
 def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -41,6 +42,8 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
             "thresholds": threshold_numbers(run, cells, guesses),
             "reliability": reliability_numbers(run),
         }
+        if run.is_calibration and run.status == RunStatus.RUNNING:  # not of a run that was canceled or has failed
+            summary["agreement"] = agreement_numbers(run)
     breakdown = breakdown_of(run, means)
     if run.target_half_width is not None:
         summary["adaptive"] = adaptive_numbers(run)

@@ -40,6 +40,8 @@ def announce_run(run_id: int, status: RunStatus, completed_at: datetime | None =
 def announce(run_id: int, event: WebhookDelivery.Event, completed_at: datetime | None) -> None:
     """Owe every address that wants ``event`` a message about the run, due at once."""
     now = timezone.now()
+    if Run.objects.filter(pk=run_id, calibration__isnull=False).exists():
+        return
     addresses = [name for name, webhook in settings.CODEFORGE.webhooks.items() if webhook.wants(event)]
     WebhookDelivery.objects.bulk_create(
         [

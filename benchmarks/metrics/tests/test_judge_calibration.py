@@ -1,24 +1,24 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from benchmarks.metrics.base import JudgeUsage, Score, ScoreStatus, judge_error
 from benchmarks.metrics.correctness import Correctness
 from benchmarks.metrics.judge_calibration import (
     LONG,
+    PHRASINGS,
     SHORT,
-    WORDINGS,
     CanvasQuestion,
-    JudgedCase,
-    calibrate,
-    calibration_cases,
+    JudgedAnswer,
+    KnownAnswer,
+    agreement,
+    known_answers,
 )
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
-ANSWERS = {
+EXPECTED = {
     "existence": ["Yes", "No"],
     "count": ["0", "1", "2", "5"],
     "transitivity": ["Left", "Right", "Above", "Below"],
@@ -30,133 +30,112 @@ def question(number: int, group: str = "existence", expected: str = "Yes") -> Ca
     return CanvasQuestion(f"q{number}", f"canvas-{number // 2}", group, f"question {number}", expected)
 
 
-def questions() -> list[CanvasQuestion]:
-    known = [(group, answer) for group, answers in ANSWERS.items() for answer in answers]
-    return [question(number, group, answer) for number, (group, answer) in enumerate(known)]
+QUESTIONS = [
+    question(number, group, answer)
+    for number, (group, answer) in enumerate((group, answer) for group in EXPECTED for answer in EXPECTED[group])
+]
+ANSWERS = known_answers(QUESTIONS)
 
 
-def judged(cases, value_of, cost=0.001):
-    usage = JudgeUsage(calls=1, tokens_in=100, tokens_out=10)
-    return [JudgedCase(case, Score(ScoreStatus.SCORED, value_of(case), usage=usage), cost) for case in cases]
+def judged(
+    value_of: Callable[[KnownAnswer, int], float | None], answers: Sequence[KnownAnswer] = ANSWERS, repeats: int = 1
+) -> list[JudgedAnswer]:
+    return [
+        JudgedAnswer(
+            *(answer.question.id, answer.question.canvas, answer.phrasing, answer.correct),
+            *(repeat, value_of(answer, repeat)),
+            calls=1,
+        )
+        for repeat in range(1, repeats + 1)
+        for answer in answers
+    ]
 
 
-def test_every_question_has_right_and_wrong_answers_in_every_wording():
-    cases = calibration_cases(questions())
-
+def test_every_question_has_correct_and_wrong_answers_in_every_phrasing() -> None:
     for truth in (True, False):
-        made = {(case.question.id, case.wording) for case in cases if case.right is truth}
-        assert made == {(one.id, wording) for one in questions() for wording in WORDINGS}
+        made = {(answer.question.id, answer.phrasing) for answer in ANSWERS if answer.correct is truth}
+        assert made == {(question.id, phrasing) for question in QUESTIONS for phrasing in PHRASINGS}
 
 
-def test_the_task_class_confirms_every_made_answer():
-    for case in calibration_cases(questions()):
-        verdict = REGISTERED_TASKS[case.question.group].verdict(case.question.expected, case.text)
-        assert verdict.value == float(case.right)
+def test_the_task_class_confirms_every_answer() -> None:
+    for answer in ANSWERS:
+        verdict = REGISTERED_TASKS[answer.question.group].verdict(answer.question.expected, answer.text)
+        assert verdict.value == float(answer.correct), answer
 
 
-def test_the_same_seed_makes_the_same_cases_and_another_another_order():
-    assert calibration_cases(questions(), seed=3) == calibration_cases(questions(), seed=3)
-    assert calibration_cases(questions(), seed=3) != calibration_cases(questions(), seed=4)
+def test_the_same_seed_gives_the_same_answers_and_another_seed_another_order() -> None:
+    assert known_answers(QUESTIONS, seed=3) == known_answers(QUESTIONS, seed=3)
+    assert known_answers(QUESTIONS, seed=3) != known_answers(QUESTIONS, seed=4)
 
 
-def test_a_question_without_a_wrong_answer_is_left_out():
-    assert calibration_cases([question(1), question(2)]) == []
+def test_a_question_without_a_wrong_answer_is_left_out() -> None:
+    assert known_answers([question(1), question(2)]) == []
 
 
-def test_what_the_judge_sees_differs_in_the_answer_alone():
-    pairs = {}
-    for case in calibration_cases(questions()):
-        pairs.setdefault((case.question.id, case.wording), []).append(case.item())
-
-    for one, other in pairs.values():
-        assert one.actual_output != other.actual_output
-        assert replace(one, actual_output="") == replace(other, actual_output="")
-
-
-def test_a_perfect_judge_is_found_perfect():
-    cases = calibration_cases(questions())
-
-    report = calibrate(judged(cases, lambda case: float(case.right)), Correctness())
+def test_a_perfect_judge_agrees_fully() -> None:
+    report = agreement(judged(lambda answer, _: float(answer.correct)), Correctness())
 
     assert report.kappa.kappa == pytest.approx(1)
     assert report.accuracy.mean == 1
     assert (report.false_accepts.mean, report.false_rejects.mean) == (0, 0)
-    assert report.confusion.right_as_correct == report.confusion.wrong_as_wrong == len(cases) / 2
-    assert report.length_bias[True].difference == report.length_bias[False].difference == 0
-    assert report.n_answers == len(cases)
+    assert report.confusion["correct_as_correct"] == report.confusion["wrong_as_wrong"] == len(ANSWERS) / 2
+    assert report.length_bias["correct"].difference == report.length_bias["wrong"].difference == 0
+    assert report.n_answers == report.calls == len(ANSWERS)
 
 
-def test_a_judge_that_says_yes_to_all_agrees_no_more_than_chance():
-    cases = calibration_cases(questions())
-
-    report = calibrate(judged(cases, lambda case: 1.0), Correctness())
+def test_a_judge_that_accepts_everything_agrees_by_chance_only() -> None:
+    report = agreement(judged(lambda *_: 1.0), Correctness())
 
     assert report.kappa.kappa == pytest.approx(0)
     assert (report.false_accepts.mean, report.false_rejects.mean) == (1, 0)
 
 
-def test_agreement_is_what_its_definition_says():
-    cases = calibration_cases(questions())
+def test_agreement_follows_its_definition() -> None:
     rng = random.Random(5)
-    said = {case.answer_key: rng.random() for case in cases}
+    values = {answer: rng.random() for answer in ANSWERS}
 
-    report = calibrate(judged(cases, lambda case: said[case.answer_key]), Correctness())
+    report = agreement(judged(lambda answer, _: values[answer]), Correctness())
 
-    yes = sum(said[case.answer_key] >= 0.7 for case in cases) / len(cases)
-    observed = sum((said[case.answer_key] >= 0.7) == case.right for case in cases) / len(cases)
-    expected = 0.5 * yes + 0.5 * (1 - yes)
+    accepted = sum(value >= 0.7 for value in values.values()) / len(ANSWERS)
+    observed = sum((value >= 0.7) == answer.correct for answer, value in values.items()) / len(ANSWERS)
+    expected = 0.5 * accepted + 0.5 * (1 - accepted)
     assert report.kappa.kappa == pytest.approx((observed - expected) / (1 - expected))
     assert report.accuracy.mean == pytest.approx(observed)
-    partial = sum(0.3 < said[case.answer_key] < 0.7 for case in cases)
-    assert report.confusion.right_as_partial + report.confusion.wrong_as_partial == partial
+    partial = sum(0.3 < value < 0.7 for value in values.values())
+    assert report.confusion["correct_as_partial"] + report.confusion["wrong_as_partial"] == partial
 
 
-def test_a_judge_that_likes_long_answers_is_found_out():
-    cases = calibration_cases(questions())
+def test_a_judge_that_favors_long_answers_shows_length_bias() -> None:
+    report = agreement(judged(lambda answer, _: 0.9 if answer.phrasing == LONG else 0.4), Correctness())
 
-    report = calibrate(judged(cases, lambda case: 0.9 if case.wording == LONG else 0.4), Correctness())
-
-    assert report.length_bias[False].difference == pytest.approx(0.5)
-    assert report.length_bias[False].n_shared == len(questions())
-    assert report.by_wording[SHORT].mean == report.by_wording[LONG].mean == 0.5
+    assert report.length_bias["wrong"].difference == pytest.approx(0.5)
+    assert report.length_bias["wrong"].n_shared == len(QUESTIONS)
+    assert report.by_phrasing[SHORT].mean == report.by_phrasing[LONG].mean == 0.5
 
 
-def test_the_long_wording_differs_from_the_short_one_in_length_alone():
-    assert WORDINGS[LONG]("Yes", "No").endswith("Answer: Yes")
-    assert "No" not in WORDINGS[LONG]("Yes", "No").split()
-    assert WORDINGS[SHORT]("Yes", "No") == "Yes"
+def test_the_long_phrasing_differs_from_the_short_one_only_in_length() -> None:
+    assert PHRASINGS[LONG]("Yes", "No").endswith("Answer: Yes")
+    assert "No" not in PHRASINGS[LONG]("Yes", "No").split()
+    assert PHRASINGS[SHORT]("Yes", "No") == "Yes"
 
 
-def test_repeats_show_the_spread_and_do_not_count_twice():
-    cases = calibration_cases(questions(), repeats=3)
+def test_repeats_measure_consistency_and_do_not_count_as_answers() -> None:
+    report = agreement(judged(lambda _, repeat: (0.8, 0.9, 1.0)[repeat - 1], repeats=3), Correctness())
 
-    report = calibrate(judged(cases, lambda case: (0.8, 0.9, 1.0)[case.repeat]), Correctness())
-
-    assert report.n_answers == len(cases) / 3
+    assert report.n_answers == len(ANSWERS)
     assert report.spread.deviation == pytest.approx(0.1)
     assert report.spread.widest == pytest.approx(0.2)
 
 
-def test_failed_judgings_are_counted_and_are_no_verdict():
-    cases = calibration_cases(questions())
-    results = [*judged(cases[1:], lambda case: float(case.right)), JudgedCase(cases[0], judge_error("down"), 0.0)]
+def test_a_missing_verdict_is_counted_and_is_no_verdict() -> None:
+    report = agreement(judged(lambda answer, _: None if answer == ANSWERS[0] else float(answer.correct)), Correctness())
 
-    report = calibrate(results, Correctness())
-
-    assert (report.errors, report.n_answers, report.accuracy.mean) == (1, len(cases) - 1, 1)
+    assert (report.errors, report.n_answers, report.accuracy.mean) == (1, len(ANSWERS) - 1, 1)
 
 
-def test_calls_tokens_and_cost_are_summed_and_an_unknown_price_stays_unknown():
-    cases = calibration_cases(questions())
+def test_of_repeats_the_first_with_a_verdict_counts() -> None:
+    values = {1: None, 2: 1.0, 3: 0.0}
+    report = agreement(judged(lambda answer, repeat: values[repeat], [ANSWERS[0]], repeats=3), Correctness())
 
-    known = calibrate(judged(cases, lambda case: 1.0, cost=0.5), Correctness())
-    unknown = calibrate(judged(cases, lambda case: 1.0, cost=None), Correctness())
-
-    n = len(cases)
-    assert (known.calls, known.tokens_in, known.tokens_out, known.cost_usd) == (
-        n,
-        100 * n,
-        10 * n,
-        pytest.approx(n / 2),
-    )
-    assert unknown.cost_usd is None
+    assert report.n_answers == 1
+    assert report.accuracy.mean == float(ANSWERS[0].correct)

@@ -154,6 +154,7 @@ class Facts:
     fresh_of_id: int | None = None
     texts_pruned_at: datetime | None = None
     import_tool: str = ""
+    is_calibration: bool = False
 
 
 def test_what_can_be_done_with_a_run_follows_from_its_facts() -> None:

@@ -17,6 +17,7 @@ from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.canvas_sets.request import CanvasSpec, canvas_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.runs.control import delete_run
 from tasks_app.models import Canvas, CanvasSet, Question
 
 Tell = Callable[[int, int], None]
@@ -97,6 +98,8 @@ def delete_canvas_set(canvas_set: CanvasSet, user: Caller = None) -> None:
         if reason := why_not_deletable(locked):
             raise NotPossible(reason)
         record(user, "canvas_set.delete", f"canvas set {locked.slug}")
+        for calibration in Run.objects.filter(dataset__known_answers_of=locked):
+            delete_run(calibration, user)
         Dataset.objects.filter(canvas_set=locked).update(current_version=None)
         Task.objects.filter(version__dataset__canvas_set=locked).delete()
         Question.objects.filter(canvas__canvas_set=locked).delete()

@@ -103,6 +103,8 @@ def delete_run(run: Run, user: Caller = None) -> None:
         # Nothing refers to the results any more, so they need not be loaded to look for references.
         results._raw_delete(results.db)
         locked.delete()
+        if locked.is_calibration and not locked.dataset_version.runs.exists():
+            locked.dataset_version.delete()  # its known answers were made for calibrations alone
 
 
 def verify_run(run: Run) -> Verification:

@@ -70,7 +70,7 @@ PAGES: dict[str, dict[str, Address]] = {
         "compare hostile": lambda site: "/compare/?runs={hostile},{coding small}".format_map(site.runs),
     },
     "judges": {"judges": lambda site: "/judges/"},
-    "calibration": {"calibration": lambda site: "/judges/1/"},
+    "calibration": {"calibration": lambda site: f"/judges/{site.runs['calibration']}/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",

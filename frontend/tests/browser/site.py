@@ -263,8 +263,9 @@ def _ask_for_runs(site: Site) -> None:
     judged = ["correctness", "exact_match", "contains"]
     site.ask("judged", "reasoning", "scripted/medium", judged, limit=8, judge_model="scripted/judge")
     site.wait_for_runs()
-    examine = ("judge", "calibrate", "--judge", "scripted/judge", "--canvas-set", site.canvas_set)
-    site.stack.manage(*examine, "--questions", "12", "--repeats", "2")
+    calibrate = ("judge", "calibrate", "--judge", "scripted/judge", "--canvas-set", site.canvas_set)
+    calibration = site.stack.manage(*calibrate, "--questions", "12", "--repeats", "2", "--json")
+    site.runs["calibration"] = json.loads(calibration)["id"]
     _let_two_nights_pass(site)
     site.ask("stuck", site.canvas_set, "scripted/stuck", ["task_score"])
 

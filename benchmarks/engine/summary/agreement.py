@@ -1,0 +1,42 @@
+"""A judge calibration's numbers, from the stored verdicts: how well the judge agrees with the known truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from benchmarks.metrics.judge_calibration import JudgedAnswer, agreement
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
+from benchmarks.models import Run
+
+_COLUMNS = ("result__task__known_answer", "result__cluster", "result__repeat", "value", "judge__calls")
+
+
+def agreement_numbers(run: Run) -> dict[str, Any]:
+    """Return ``Agreement`` as JSON, with what the judge has cost so far (``None`` is unknown)."""
+    name = run.metrics[0]
+    judged = [
+        JudgedAnswer(
+            question=known["question"],
+            canvas=canvas,
+            phrasing=known["phrasing"],
+            correct=known["correct"],
+            repeat=repeat,
+            value=value,
+            calls=calls or 0,
+        )
+        # In the order of the results, so that the same verdicts give the same numbers to the last digit.
+        for known, canvas, repeat, value, calls in run.scores.filter(metric=name)
+        .order_by("result__position", "result__repeat")
+        .values_list(*_COLUMNS)
+    ]
+    spent = {"tokens_in": run.judge_tokens_in, "tokens_out": run.judge_tokens_out, "cost_usd": run.judge_cost_usd}
+    return asdict(agreement(judged, REGISTERED_METRICS[name])) | spent
+
+
+def why_no_agreement(run: Run) -> str:
+    """Why a calibration has failed although every answer was sent to the judge; empty for all other runs."""
+    if not run.is_calibration or run.scores.filter(value__isnull=False).exists():
+        return ""
+    example = run.scores.order_by("result__position").values_list("reason", flat=True).first()
+    return f"The judge returned no verdict on any answer. Example: {example}"
