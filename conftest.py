@@ -14,6 +14,7 @@ from tests.loopback.server import LoopbackServer
 from tests.support.factories import PATIENT, config_for
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all browser tests in one process of a parallel run: they share a site that takes seconds to build."""
     for item in items:
