@@ -25,7 +25,7 @@ class Command(BaseCommand):
     help = "Migrate, import the datasets, and run the web server and a worker until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=int, default=8080)
+        parser.add_argument("--port", type=int, default=8080, help="port of the web server (default: 8080)")
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         if not settings.DEV_MODE:
