@@ -1,4 +1,4 @@
-"""Adaptive runs: where canvases are added, when a run stops, and that crashes and races change neither."""
+"""Adaptive runs: where canvases are added, when a run stops, and why crashes and races change neither."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def adaptive_run(dataset: Dataset, model: str = "random", **request: Any) -> Run:
-    asked = {"target_half_width": 0.15, "max_canvases": 120, "tasks": ["existence", "coordinate"], **request}
-    return start_run({"dataset": dataset.slug, "model": f"baseline/{model}", **asked})
+    given = {"target_half_width": 0.15, "max_canvases": 120, "tasks": ["existence", "coordinate"], **request}
+    return start_run({"dataset": dataset.slug, "model": f"baseline/{model}", **given})
 
 
 def worked_to_the_end(run: Run) -> Run:
@@ -38,15 +38,15 @@ def worked_to_the_end(run: Run) -> Run:
 
 
 def canvas_means(run: Run) -> dict[str, list[float]]:
-    """By number of shapes, in the order drawn, each canvas's mean score: summed up here, not by the database."""
+    """Number of shapes → the mean score of each canvas, in order; computed here, not by the database."""
     canvas = "result__task__question__canvas__number"
-    found: dict[tuple[int, int], list[float]] = {}
+    scores: dict[tuple[int, int], list[float]] = {}
     for n_shapes, number, value in run.scores.filter(value__isnull=False).values_list(
         "result__n_shapes", canvas, "value"
     ):
-        found.setdefault((n_shapes, number), []).append(value)
+        scores.setdefault((n_shapes, number), []).append(value)
     means: dict[str, list[float]] = {}
-    for (n_shapes, _), values in sorted(found.items()):
+    for (n_shapes, _), values in sorted(scores.items()):
         means.setdefault(str(n_shapes), []).append(sum(values) / len(values))
     return means
 
@@ -56,56 +56,56 @@ def dataset() -> Dataset:
     return make_canvas_set("4-6", 6).dataset
 
 
-def test_a_run_goes_on_until_every_interval_is_as_narrow_as_wanted(dataset: Dataset) -> None:
+def test_a_run_adds_canvases_until_every_interval_meets_the_target(dataset: Dataset) -> None:
     run = worked_to_the_end(adaptive_run(dataset, max_canvases=2_000))
     assert run.status == RunStatus.COMPLETED
-    found = run.summary["adaptive"]
-    assert found["reached"]
-    assert found["reason"] == "every interval is within the target"
-    assert all((one["high"] - one["low"]) / 2 <= 0.15 for one in found["strata"])
-    assert found["canvases"] < 2_000
-    assert run.done == run.total == run.results.count() == 2 * found["canvases"]
+    numbers = run.summary["adaptive"]
+    assert numbers["reached"]
+    assert numbers["reason"] == "every interval is within the target"
+    assert all((stratum["high"] - stratum["low"]) / 2 <= 0.15 for stratum in numbers["strata"])
+    assert numbers["canvases"] < 2_000
+    assert run.done == run.total == run.results.count() == 2 * numbers["canvases"]
 
 
-def test_a_sure_model_is_left_sooner_than_an_unsure_one(dataset: Dataset) -> None:
-    sure, unsure = (
+def test_a_consistent_model_needs_fewer_canvases_than_a_random_one(dataset: Dataset) -> None:
+    consistent, random = (
         worked_to_the_end(adaptive_run(dataset, model, max_canvases=2_000)) for model in ("reference", "random")
     )
-    assert sure.summary["adaptive"]["canvases"] < unsure.summary["adaptive"]["canvases"]
+    assert consistent.summary["adaptive"]["canvases"] < random.summary["adaptive"]["canvases"]
 
 
-def test_the_cap_ends_a_run_that_does_not_reach_its_target(dataset: Dataset) -> None:
+def test_the_maximum_ends_a_run_that_does_not_meet_its_target(dataset: Dataset) -> None:
     run = worked_to_the_end(adaptive_run(dataset, target_half_width=0.02))
-    found = run.summary["adaptive"]
+    numbers = run.summary["adaptive"]
     assert run.status == RunStatus.COMPLETED
-    assert found["canvases"] == 120 == sum(one["asked"] for one in found["strata"])
-    assert not found["reached"]
-    assert "the cap of 120 canvases is reached" in found["reason"]
+    assert numbers["canvases"] == 120 == sum(stratum["asked"] for stratum in numbers["strata"])
+    assert not numbers["reached"]
+    assert "the cap of 120 canvases is reached" in numbers["reason"]
 
 
 def test_the_numbers_are_those_of_the_rule_over_the_canvases(dataset: Dataset) -> None:
     run = worked_to_the_end(adaptive_run(dataset))
     expected = decide(canvas_means(run), AdaptiveRule(0.15, 120, 16))
-    found = run.summary["adaptive"]
-    for one in found["strata"]:
-        interval = expected.intervals[str(one["n_shapes"])]
-        assert (one["low"], one["high"], one["n"]) == (interval.low, interval.high, interval.n)
-        assert one["mean"] == pytest.approx(interval.mean)
-        assert one["method"] == "confidence sequence"
-    for where in (found["overall"], run.summary["metrics"]["task_score"]):
+    numbers = run.summary["adaptive"]
+    for stratum in numbers["strata"]:
+        interval = expected.intervals[str(stratum["n_shapes"])]
+        assert (stratum["low"], stratum["high"], stratum["n"]) == (interval.low, interval.high, interval.n)
+        assert stratum["mean"] == pytest.approx(interval.mean)
+        assert stratum["method"] == "confidence sequence"
+    for where in (numbers["overall"], run.summary["metrics"]["task_score"]):
         assert (where["low"], where["high"]) == pytest.approx((expected.overall.low, expected.overall.high))
         assert where["mean"] == pytest.approx(expected.overall.mean)
         assert where["method"] == "average of confidence sequences"
 
 
-def test_ordinary_intervals_of_an_adaptive_run_say_that_they_are(dataset: Dataset) -> None:
+def test_ordinary_intervals_of_an_adaptive_run_are_marked(dataset: Dataset) -> None:
     run = worked_to_the_end(adaptive_run(dataset))
     assert all(ORDINARY in levels["task_score"]["note"] for levels in run.breakdown["group"].values())
     assert all(levels["task_score"]["method"] == "confidence sequence" for levels in run.breakdown["n_shapes"].values())
     assert ORDINARY not in run.summary["metrics"]["task_score"]["note"]
 
 
-def test_canvases_come_from_the_same_seed_and_none_is_asked_twice(dataset: Dataset) -> None:
+def test_canvases_come_from_the_same_seed_and_none_is_used_twice(dataset: Dataset) -> None:
     run = worked_to_the_end(adaptive_run(dataset))
     asked = asked_of(run)
     whole = make_canvas_set("4-6", Canvas.objects.filter(canvas_set=dataset.canvas_set).count(), name="elsewhere")
@@ -121,7 +121,7 @@ def test_canvases_come_from_the_same_seed_and_none_is_asked_twice(dataset: Datas
     assert positions == list(range(1, run.total + 1))
 
 
-def test_the_next_canvases_have_the_number_of_shapes_that_is_known_least(dataset: Dataset) -> None:
+def test_the_next_canvases_have_the_number_of_shapes_with_the_widest_interval(dataset: Dataset) -> None:
     run = adaptive_run(dataset, "reference")
     work_on_run_once(run.pk)
     run.results.filter(state=ResultState.PENDING).delete()
@@ -139,8 +139,10 @@ def test_the_next_canvases_have_the_number_of_shapes_that_is_known_least(dataset
     assert gained["4"] == gained["6"] == 0
 
 
-def test_a_crash_between_drawing_and_asking_changes_nothing(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    twin = make_canvas_set("4-6", 6, name="twin").dataset  # a random baseline draws from the answers of its set
+def test_a_crash_between_generating_and_inserting_changes_nothing(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin = make_canvas_set("4-6", 6, name="twin").dataset  # a random baseline picks from the answers of its set
     undisturbed = worked_to_the_end(adaptive_run(twin))
     run = adaptive_run(dataset)
 
@@ -158,7 +160,7 @@ def test_a_crash_between_drawing_and_asking_changes_nothing(dataset: Dataset, mo
     assert run.summary["adaptive"] == undisturbed.summary["adaptive"]
 
 
-def test_of_two_workers_that_decide_at_once_one_adds(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_workers_that_decide_at_once_only_one_adds(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     run = adaptive_run(dataset)
     insert = adaptive._insert
 
@@ -172,7 +174,7 @@ def test_of_two_workers_that_decide_at_once_one_adds(dataset: Dataset, monkeypat
     assert run.status == RunStatus.COMPLETED
 
 
-def test_a_cancelled_run_can_be_resumed_and_goes_on_adding(dataset: Dataset) -> None:
+def test_a_canceled_run_adds_canvases_once_it_is_resumed(dataset: Dataset) -> None:
     run = adaptive_run(dataset)
     work_on_run_once(run.pk)
     run.refresh_from_db()
@@ -184,7 +186,7 @@ def test_a_cancelled_run_can_be_resumed_and_goes_on_adding(dataset: Dataset) -> 
     )
 
 
-def test_shapes_of_which_nothing_has_a_score_do_not_eat_the_cap(dataset: Dataset) -> None:
+def test_numbers_of_shapes_without_scores_get_no_more_canvases(dataset: Dataset) -> None:
     run = adaptive_run(dataset, "reference", max_canvases=2_000)
     work_on_run_once(run.pk)
     run.refresh_from_db()
@@ -192,61 +194,47 @@ def test_shapes_of_which_nothing_has_a_score_do_not_eat_the_cap(dataset: Dataset
     lost = Result.objects.filter(run=run, n_shapes=4)
     Score.objects.filter(result__in=lost).update(value=None, status=Score.Status.UNPARSABLE)
     worked_to_the_end(run)
-    found = run.summary["adaptive"]
-    assert found["without_scores"] == ["4"]
-    assert not found["reached"]
-    assert {one["n_shapes"] for one in found["strata"]} == {5, 6}
+    numbers = run.summary["adaptive"]
+    assert numbers["without_scores"] == ["4"]
+    assert not numbers["reached"]
+    assert {stratum["n_shapes"] for stratum in numbers["strata"]} == {5, 6}
 
 
-def test_a_class_that_never_applies_ends_a_run_and_does_not_hang_it() -> None:
+def test_a_class_that_never_applies_ends_the_run() -> None:
     dataset = make_canvas_set("1-9", 90).dataset
     run = worked_to_the_end(adaptive_run(dataset, "reference", tasks=["transitivity"], max_canvases=60))
     assert run.status == RunStatus.COMPLETED
     assert "1" in run.summary["adaptive"]["without_scores"]
 
 
-def test_running_it_again_asks_for_the_same(dataset: Dataset) -> None:
+def test_running_it_again_makes_the_same_request(dataset: Dataset) -> None:
     run = adaptive_run(dataset)
     assert {name: request_of(run)[name] for name in ADAPTIVE} == {"target_half_width": 0.15, "max_canvases": 120}
 
 
-def test_a_plan_tells_the_most_that_an_adaptive_run_may_take(dataset: Dataset) -> None:
+def test_a_plan_counts_the_most_requests_an_adaptive_run_may_take(dataset: Dataset) -> None:
     request = request_of(adaptive_run(dataset))
     assert plan_run(request).requests == 2 * 120
 
 
-@pytest.mark.parametrize(
-    ("request_", "field"),
-    [
+def test_a_request_that_makes_no_adaptive_run_is_refused(dataset: Dataset) -> None:
+    make_dataset(3)
+    for request, field in (
         ({"target_half_width": 0.1}, "max_canvases"),
         ({"max_canvases": 100}, "target_half_width"),
         ({"target_half_width": 0.1, "max_canvases": 2}, "max_canvases"),
         ({"target_half_width": 0.1, "max_canvases": 50, "limit": 3}, "limit"),
         ({"target_half_width": 0.1, "max_canvases": 50, "metrics": ["latency", "task_score"]}, "target_half_width"),
         ({"target_half_width": 0.6, "max_canvases": 50}, "target_half_width"),
-    ],
-)
-def test_a_request_that_makes_no_adaptive_run_is_refused(
-    dataset: Dataset, request_: dict[str, Any], field: str
-) -> None:
-    with pytest.raises(InvalidRequest) as refused:
-        start_run({"dataset": dataset.slug, "model": "baseline/random", **request_})
-    assert list(refused.value.errors) == [field]
-
-
-@pytest.mark.parametrize("field", ADAPTIVE)
-def test_a_yaml_dataset_cannot_grow(field: str) -> None:
-    make_dataset(3)
-    with pytest.raises(InvalidRequest) as refused:
-        start_run(
-            {
-                "dataset": "sums",
-                "model": "baseline/random",
-                "metrics": ["exact_match"],
-                field: 0.3 if "width" in field else 9,
-            }
-        )
-    assert "applies only to canvas sets" in refused.value.errors[field][0]
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            start_run({"dataset": dataset.slug, "model": "baseline/random", **request})
+        assert list(refused.value.errors) == [field], request
+    for field in ADAPTIVE:
+        value = 0.3 if "width" in field else 9
+        with pytest.raises(InvalidRequest) as refused:
+            start_run({"dataset": "sums", "model": "baseline/random", "metrics": ["exact_match"], field: value})
+        assert "applies only to canvas sets" in refused.value.errors[field][0], "a YAML dataset cannot grow"
 
 
 def test_a_set_that_cannot_grow_is_refused(dataset: Dataset) -> None:

@@ -1,9 +1,8 @@
-"""Runs over canvas sets, whole: drawn, asked, answered by a baseline, scored, summed up."""
+"""Whole runs on canvas sets: generated, sent, answered by a baseline, scored and summarized."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 
@@ -13,15 +12,14 @@ from benchmarks.services.errors import InvalidRequest
 from tasks_app.canvas.descriptions import DESCRIPTIONS
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tests.loopback.replies import Asked
-from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 
 
 def means_by_class(run: Run) -> dict[str, float]:
-    """Means computed here from the results, apart from the engine's summary."""
+    """Means computed here from the results, not taken from the summary."""
     means: dict[str, float] = {}
     for name in run.task_classes:
         values = list(Result.objects.filter(run=run, group=name).values_list("value", flat=True))
@@ -57,12 +55,12 @@ def test_the_random_baseline_is_near_what_the_audit_expects_of_guessing() -> Non
         assert abs(mean - expected) < 4 * math.sqrt(expected * (1 - expected) / 300), name
 
 
-def test_the_empty_baseline_earns_nothing() -> None:
+def test_the_empty_baseline_is_unparsable() -> None:
     run = canvas_run(make_canvas_set("7", 4), "baseline/empty")
     assert set(run.results.values_list("outcome", flat=True)) == {Outcome.UNPARSABLE}
 
 
-def test_a_picture_goes_to_a_model_that_sees_and_its_question_comes_with_it(
+def test_an_image_goes_only_to_a_model_that_accepts_images_with_its_question(
     endpoint: Endpoint, settings: object
 ) -> None:
     seen: list[Asked] = []
@@ -70,7 +68,7 @@ def test_a_picture_goes_to_a_model_that_sees_and_its_question_comes_with_it(
     canvas_set = make_canvas_set("7", 2)
     with pytest.raises(InvalidRequest, match="not known to accept images"):
         canvas_run(canvas_set, "loop/model", tasks=["count"], representation="image")
-    sees(settings)
+    accept_images(settings)
     run = canvas_run(canvas_set, "loop/model", tasks=["count"], representation="image")
     assert (run.status, run.total) == (RunStatus.COMPLETED, 2)
     picture, text = seen[0].body["messages"][-1]["content"]
@@ -78,19 +76,19 @@ def test_a_picture_goes_to_a_model_that_sees_and_its_question_comes_with_it(
     assert text["text"].rstrip().endswith("?")
 
 
-def sees(settings: object) -> None:
+def accept_images(settings: object) -> None:
     config = settings.CODEFORGE
     model = config.models["loop/model"].model_copy(update={"sees_pictures": True})
     settings.CODEFORGE = config.model_copy(update={"models": {**config.models, "loop/model": model}})
 
 
-def test_a_run_of_some_classes_asks_those_alone() -> None:
+def test_a_run_of_some_classes_has_only_their_tasks() -> None:
     run = canvas_run(make_canvas_set("7", 3), tasks=["count", "coordinate"])
     assert set(run.results.values_list("group", flat=True)) == {"count", "coordinate"}
     assert run.total == 6
 
 
-def test_what_was_sent_shows_two_examples_in_a_few_shot_run() -> None:
+def test_a_few_shot_prompt_has_two_examples() -> None:
     run = canvas_run(make_canvas_set("7", 1), tasks=["count"], few_shot=True)
     sent = Result.objects.get(run=run).transcript.messages[0]["content"]
     assert sent.count("Question: ") == 3

@@ -17,7 +17,7 @@ from tests.support.stacks import BOTH, kill, site
 CRASHES = int(os.environ.get("CODEFORGE_CRASHES", "3"))
 CONCURRENCY = 8
 AT_RISK = 2 * CONCURRENCY
-"""What a killed worker can have asked in vain: what is in flight, and as much again that is not written yet."""
+"""Requests that a killed worker can have sent in vain: those in flight, and as many answers not stored yet."""
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -34,10 +34,10 @@ def test_a_run_survives_its_workers(kind: str) -> None:
         here.wait_for_the_end(run, 180)
         assert here.counts() == ["completed", str(tasks), str(tasks), "0", str(tasks), "0", "0"]
         stats = here.stats()
-    asked_again = stats["requests"] - tasks
-    print(f"{kind}: {CRASHES} kills, {tasks} tasks, {stats['requests']} requests: {asked_again} asked again")
+    sent_again = stats["requests"] - tasks
+    print(f"{kind}: {CRASHES} kills, {tasks} tasks, {stats['requests']} requests: {sent_again} sent again")
     assert stats["questions"] == tasks
-    assert asked_again <= CRASHES * AT_RISK
+    assert sent_again <= CRASHES * AT_RISK
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -60,7 +60,7 @@ def test_a_run_survives_everything_being_killed_at_once_and_an_empty_broker(kind
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_two_workers_share_a_run_whose_message_was_lost_and_ask_everything_once(kind: str) -> None:
+def test_two_workers_share_a_run_whose_message_was_lost_and_send_everything_once(kind: str) -> None:
     with site(kind) as here:
         run = here.start(100, repeats=2)
         here.empty_the_broker()
@@ -72,7 +72,7 @@ def test_two_workers_share_a_run_whose_message_was_lost_and_ask_everything_once(
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_worker_told_to_stop_hands_over_within_seconds_and_nothing_is_asked_twice(kind: str) -> None:
+def test_a_worker_that_shuts_down_hands_over_within_seconds_and_nothing_is_sent_twice(kind: str) -> None:
     with site(kind, "--delay-ms", "100") as here:
         worker = here.stack.start_worker()
         run = here.start(500)
@@ -88,7 +88,7 @@ def test_a_worker_told_to_stop_hands_over_within_seconds_and_nothing_is_asked_tw
         assert here.stats()["requests"] == 500
 
 
-def test_a_worker_told_twice_to_stop_ends_as_quickly() -> None:
+def test_a_second_signal_does_not_delay_the_shutdown() -> None:
     with site(BOTH[0], "--delay-ms", "100") as here:
         worker = here.stack.start_worker()
         here.wait_for(here.start(500), 20)

@@ -1,32 +1,22 @@
-"""One task, answer or metric that nobody foresaw costs its own result an error, and the run goes on."""
+"""One unexpected task, answer or metric costs its own result an error, and the run continues."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import DataError
 
 from benchmarks.engine.execution import prompts
-from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.result_store import ResultStore
 from benchmarks.metrics.base import Item, Score
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import CachedResponse, Outcome, Result, ResultState, Run, RunStatus, Task
 from benchmarks.services.runs.control import retry_failed
-from tests.loopback.faults import FAULTS
-from tests.loopback.server import LoopbackServer
 from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.running import VERDICT, Endpoint, judged_by, worked
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
-
-
-def worked(run: Run) -> Run:
-    work_on_run_once(run.pk)
-    run.refresh_from_db()
-    return run
 
 
 def failed_result(run: Run) -> Result:
@@ -64,7 +54,7 @@ def test_a_prompt_that_cannot_be_built_is_an_error_of_its_result(
     assert worked(failed.run).status == RunStatus.COMPLETED
 
 
-def test_a_kept_reply_that_cannot_be_read_is_an_error_of_its_result(endpoint: Endpoint) -> None:
+def test_a_cached_response_that_cannot_be_read_is_an_error_of_its_result(endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     dataset = make_dataset(two())
     worked(make_run(dataset, use_cache=True))
@@ -75,7 +65,7 @@ def test_a_kept_reply_that_cannot_be_read_is_an_error_of_its_result(endpoint: En
     assert failed_result(run).error_kind == "internal"
 
 
-def test_a_metric_that_raises_is_an_error_that_can_be_taken_again(
+def test_a_metric_that_raises_is_an_error_that_can_be_retried(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = endpoint(lambda asked: "2")
@@ -99,13 +89,13 @@ def test_a_metric_that_raises_is_an_error_that_can_be_taken_again(
     assert retry_failed(run) == 1
     worked(run)
     assert (run.status, run.done, run.errors) == (RunStatus.COMPLETED, 3, 0)
-    assert server.stats.requests == 3, "the answer is stored, only the metric is taken again"
+    assert server.stats.requests == 3, "the answer is stored, only the metric is computed again"
 
 
 def test_a_judged_metric_that_raises_is_an_error_of_its_result(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endpoint(lambda asked: '{"score": 10, "reason": "right"}' if asked.body["model"] == "judge" else "2")
+    endpoint(judged_by(VERDICT))
     metric = type(REGISTERED_METRICS["correctness"])
     judge = metric.judge
 
@@ -120,39 +110,19 @@ def test_a_judged_metric_that_raises_is_an_error_of_its_result(
     assert failed.transcript.actual_output == "2"
 
 
-def test_an_answer_that_the_database_refuses_is_an_error_of_its_result(
+def test_an_answer_that_the_database_rejects_is_an_error_of_its_result(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint(lambda asked: "2")
     write = ResultStore.write_answers
 
-    def refusing(store: ResultStore, batch: Any) -> list[int]:
+    def rejecting(store: ResultStore, batch: Any) -> list[int]:
         bad = [scored for scored in batch if scored.answer.reply and "What is 2" in str(scored.answer.messages)]
         if bad:
             raise DataError("integer out of range")
         return write(store, batch)
 
-    monkeypatch.setattr(ResultStore, "write_answers", refusing)
+    monkeypatch.setattr(ResultStore, "write_answers", rejecting)
     failed = failed_result(worked(make_run(make_dataset(two()))))
     assert failed.error_kind == "internal"
     assert "integer out of range" in failed.error_message
-
-
-def test_a_conversation_that_breaks_off_costs_what_its_first_replies_cost(endpoint: Endpoint) -> None:
-    endpoint(lambda asked: FAULTS["bad_request_400"] if asked.after_tools else None)
-    task = make_task(1, tools=({"type": "function", "function": {"name": "look_up", "parameters": {}}},))
-    run = worked(make_run(make_dataset([task])))
-    failed = run.results.get()
-    assert (failed.state, failed.outcome, failed.error_kind) == (ResultState.ERROR, "provider_error", "bad_request")
-    assert failed.cost_usd
-    assert run.cost_usd == pytest.approx(failed.cost_usd)
-
-
-def test_a_refusal_from_the_cache_is_a_refusal_still(endpoint: Endpoint) -> None:
-    server = endpoint(lambda asked: "2")
-    dataset = make_dataset([make_task(1, input="[[fault:refusal]]")])
-    runs = [worked(make_run(dataset, use_cache=True)) for _ in range(2)]
-    assert [run.results.get().outcome for run in runs] == [Outcome.REFUSED, Outcome.REFUSED]
-    first, second = (run.results.get().transcript.actual_output for run in runs)
-    assert first == second != ""
-    assert server.stats.requests == 1

@@ -1,6 +1,6 @@
-"""The database away while real workers work, and limits that two of them share.
+"""An unavailable database while real workers work, and limits that two workers share.
 
-``CODEFORGE_OUTAGE_SECONDS`` says for how long the database is away (10 by default, 60 in continuous integration).
+``CODEFORGE_OUTAGE_SECONDS`` is the length of the outage (10 by default, 60 in continuous integration).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.proxy import proxy_to
 from tests.support.stack import installed
 from tests.support.stacks import BOTH, SERVICES, Site, site
 
-AWAY_SECONDS = float(os.environ.get("CODEFORGE_OUTAGE_SECONDS", "10"))
+OUTAGE_SECONDS = float(os.environ.get("CODEFORGE_OUTAGE_SECONDS", "10"))
 
 
 def limit(here: Site, **limits: int) -> None:
@@ -33,11 +33,11 @@ def limit(here: Site, **limits: int) -> None:
 
 
 def pause(seconds: float) -> None:
-    """Let the workers be for a while; what is tested is what they do meanwhile."""
+    """Wait; what is tested is what the workers do meanwhile."""
     threading.Event().wait(seconds)
 
 
-def test_a_run_outlives_a_database_that_is_away() -> None:
+def test_a_run_survives_an_unavailable_database() -> None:
     broker = services.redis_url()
     redis.Redis.from_url(broker).flushdb()
     with spawn("--delay-ms", "50") as url, services.postgres_database() as address:
@@ -50,10 +50,10 @@ def test_a_run_outlives_a_database_that_is_away() -> None:
                 run = here.start(300)
                 here.wait_for(run, 30)
                 database.go_away()
-                pause(AWAY_SECONDS)
-                asked = here.stats()["requests"]
+                pause(OUTAGE_SECONDS)
+                requests = here.stats()["requests"]
                 pause(1)
-                assert here.stats()["requests"] == asked < 300, "what cannot be written down is not asked for"
+                assert here.stats()["requests"] == requests < 300, "what cannot be stored is not sent"
                 database.come_back()
                 here.wait_for_the_end(run)
                 assert here.counts() == ["completed", "300", "300", "0", "300", "0", "0"]
@@ -62,8 +62,8 @@ def test_a_run_outlives_a_database_that_is_away() -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_cancelling_stops_a_worker_from_sending_within_a_second(kind: str) -> None:
-    """All lanes but four wait at the gate then, and those must not be let through any more either."""
+def test_canceling_stops_a_worker_from_sending_within_a_second(kind: str) -> None:
+    """All slots but four wait at the gate then, and those must not be let through either."""
     with site(kind, "--delay-ms", "200") as here:
         limit(here, max_in_flight=4)
         here.stack.start_worker()
@@ -71,10 +71,10 @@ def test_cancelling_stops_a_worker_from_sending_within_a_second(kind: str) -> No
         here.wait_for(run, 12)
         here.stack.post(f"{run}/cancel", {})
         pause(1.0)
-        asked = here.stats()["requests"]
+        requests = here.stats()["requests"]
         pause(2.0)
-        assert here.stats()["requests"] == asked < 400
-        here.stack.wait_until(lambda: here.done(run) == asked, "everything that was asked is kept", 20)
+        assert here.stats()["requests"] == requests < 400
+        here.stack.wait_until(lambda: here.done(run) == requests, "every answer is stored", 20)
         assert here.stack.get(run)["status"] == "cancelled"
 
 
@@ -89,7 +89,7 @@ def test_a_small_run_does_not_wait_for_large_ones_that_have_every_thread(kind: s
         small = here.start(5, dataset="small")
         here.wait_for_the_end(small)
         took = time.monotonic() - began
-        print(f"{kind}: five answers were there {took:.1f} s after the launch, with both threads taken")
+        print(f"{kind}: five answers came {took:.1f} s after the launch, with both threads taken")
         assert took < 20
         assert {here.stack.get(run)["status"] for run in large} == {"running"}
         moved = [here.done(run) for run in large]
@@ -128,7 +128,7 @@ def _two_runs_on_two_workers(here: Site, tasks: int) -> list[str]:
     return [here.start(tasks, dataset=f"sums-{n}", concurrency=16) for n in (1, 2)]
 
 
-def test_a_429_slows_both_workers_down_and_they_recover() -> None:
+def test_a_429_slows_both_workers_and_they_recover() -> None:
     with site(SERVICES, "--delay-ms", "20", "--fault-rate", "0.05", "--fault", "rate_limited") as here:
         runs = _two_runs_on_two_workers(here, tasks=60)
         for run in runs:

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from benchmarks.dataset_format.spec import ToolUse
-from benchmarks.engine.execution import dispatch, lifecycle
-from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.finishing import close_if_over
 from benchmarks.engine.execution.result_store import MAX_KEPT, ResultStore
 from benchmarks.engine.execution.sweeper import runs_without_worker
-from benchmarks.models import Lease, Outcome, Result, ResultState, Run, RunStatus, Score
+from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
+from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import cancel_run, resume_run, retry_failed
 from tests.loopback.faults import FAULTS
-from tests.loopback.replies import Asked, Reply
+from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.running import (
+    VERDICT,
+    Endpoint,
+    judge_prompts,
+    judged_by,
+    leased,
+    model_requests,
+    orphan,
+    wait_while,
+    worked,
+    working,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
-
-
-def worked(run: Run) -> Run:
-    work_on_run_once(run.pk)
-    run.refresh_from_db()
-    return run
 
 
 def counters(run: Run) -> tuple[str, int, int]:
@@ -45,7 +49,7 @@ def with_one_error(endpoint: Endpoint, fault: str = "bad_request_400") -> tuple[
     return server, run, run.results.get(state=ResultState.ERROR)
 
 
-def test_an_error_that_fails_again_stays_and_says_that_it_was_tried(endpoint: Endpoint) -> None:
+def test_an_error_that_fails_again_stays_and_records_the_retry(endpoint: Endpoint) -> None:
     server, run, failed = with_one_error(endpoint)
     first_attempts = failed.transcript.attempts
     server.script = lambda asked: FAULTS["forbidden_403"]
@@ -67,19 +71,23 @@ def test_an_error_that_fails_again_stays_and_says_that_it_was_tried(endpoint: En
 
 def test_a_retry_that_succeeds_replaces_the_error_and_keeps_its_attempts(endpoint: Endpoint) -> None:
     server, run, failed = with_one_error(endpoint)
+    with pytest.raises(NotPossible):
+        retry_failed(make_run(run.dataset))
     server.script = lambda asked: "2"
-    retry_failed(run)
+    Run.objects.filter(pk=run.pk).update(done=F("done") + 5)
+    assert retry_failed(run) == 1
+    assert counters(run)[1:] == (6, 0), "counts start from what is stored, not from what was read before"
+    Run.objects.filter(pk=run.pk).update(done=F("done") - 5)
     assert counters(worked(run)) == (RunStatus.COMPLETED, 2, 0)
-    mended = run.results.get(pk=failed.pk)
-    assert (mended.outcome, mended.error_kind, mended.error_message) == (Outcome.CORRECT, "", "")
-    assert [attempt["error_kind"] for attempt in mended.transcript.attempts] == ["bad_request", None]
-    assert mended.attempts == 2
+    assert server.stats.times_asked["What is 1 + 1?"] == 1, "only what failed is sent again"
+    retried = run.results.get(pk=failed.pk)
+    assert (retried.outcome, retried.error_kind, retried.error_message) == (Outcome.CORRECT, "", "")
+    assert [attempt["error_kind"] for attempt in retried.transcript.attempts] == ["bad_request", None]
+    assert retried.attempts == 2
     assert run.summary["metrics"]["exact_match"]["n"] == 2
 
 
-def test_a_retry_that_could_not_even_be_put_leaves_the_error(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_retry_that_could_not_be_sent_leaves_the_error(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     _, run, failed = with_one_error(endpoint)
     retry_failed(run)
 
@@ -96,11 +104,9 @@ def test_a_retry_that_could_not_even_be_put_leaves_the_error(
 def test_a_worker_that_dies_on_a_retry_does_not_lose_the_error(endpoint: Endpoint) -> None:
     _, run, failed = with_one_error(endpoint)
     retry_failed(run)
-    lease = dispatch.lease_run(run.pk)
-    assert lease is not None
+    lease = leased(run)
     assert ResultStore(run, lease, []).claim(ResultState.PENDING, 10) == [failed.pk]
-    host = lease.worker.split(":")[0]
-    Lease.objects.update(worker=f"{host}:4194305:gone", heartbeat_at=timezone.now() - timedelta(seconds=10))
+    orphan(lease)
     claimed = run.results.get(pk=failed.pk)
     assert (claimed.outcome, claimed.error_message) == (failed.outcome, failed.error_message)
     assert runs_without_worker() == [run.pk]
@@ -111,7 +117,7 @@ def test_a_worker_that_dies_on_a_retry_does_not_lose_the_error(endpoint: Endpoin
     assert counters(run) == (RunStatus.FAILED, 2, 1)
 
 
-def test_a_retry_that_is_cancelled_leaves_the_errors_it_did_not_come_to(endpoint: Endpoint) -> None:
+def test_a_canceled_retry_leaves_the_errors_it_did_not_reach(endpoint: Endpoint) -> None:
     _, run, failed = with_one_error(endpoint)
     retry_failed(run)
     cancel_run(run)
@@ -142,11 +148,7 @@ def test_what_is_kept_of_many_retries_is_bounded(endpoint: Endpoint) -> None:
     assert "retried_at" in kept.transcript.attempts[-1]
 
 
-def judged_by(reply: Reply | str) -> Callable[[Asked], Reply | str]:
-    return lambda asked: reply if asked.body["model"] == "judge" else "2"
-
-
-def test_a_judge_error_that_fails_again_stays_and_says_that_it_was_tried(endpoint: Endpoint) -> None:
+def test_a_judge_error_that_fails_again_stays_and_records_the_retry(endpoint: Endpoint) -> None:
     server = endpoint(judged_by("first nonsense"))
     run = worked(make_run(make_dataset(1), metrics=["correctness", "exact_match"]))
     failed = run.results.get()
@@ -164,22 +166,21 @@ def test_a_judge_error_that_fails_again_stays_and_says_that_it_was_tried(endpoin
     assert again.scores.get(metric="exact_match").value == 1.0
     assert (run.done, run.errors) == (1, 1)
     assert run.judge_cost_usd == pytest.approx(again.judge_cost_usd)
-    bodies = server.stats.bodies
-    asked_in = sum(max(1, len(body["messages"][0]["content"]) // 4) for body in bodies if body["model"] == "judge")
-    assert run.judge_tokens_in == asked_in, "both judgings are paid for"
-    server.script = judged_by('{"score": 10, "reason": "right"}')
+    tokens_in = sum(max(1, len(prompt) // 4) for prompt in judge_prompts(server))
+    assert run.judge_tokens_in == tokens_in, "both judgings are paid for"
+    server.script = judged_by(VERDICT)
     retry_failed(run)
     assert counters(worked(run)) == (RunStatus.COMPLETED, 1, 0)
-    mended: Score = run.results.get().scores.get(metric="correctness")
-    assert (mended.value, mended.detail) == (1.0, {})
-    assert [body["model"] for body in bodies].count("model") == 1
+    retried: Score = run.results.get().scores.get(metric="correctness")
+    assert (retried.value, retried.detail) == (1.0, {})
+    assert model_requests(server) == 1
 
 
 def test_of_two_failed_verdicts_the_one_that_succeeds_is_kept(endpoint: Endpoint) -> None:
     def judge(asked: Asked) -> str:
         if asked.body["model"] == "model":
             return "2"
-        return '{"score": 10, "reason": "right"}' if understands in asked.prompt else "nonsense"
+        return VERDICT if understands in asked.prompt else "nonsense"
 
     understands = "a prompt that is never sent"
     server = endpoint(judge)
@@ -193,27 +194,23 @@ def test_of_two_failed_verdicts_the_one_that_succeeds_is_kept(endpoint: Endpoint
     scores = {score.metric: score for score in run.results.get().scores.all()}
     assert (scores["correctness"].status, scores["tool_correctness"].value) == ("judge_error", 1.0)
     assert len(scores["correctness"].detail["retries"]) == 1
-    asked = server.stats.requests
+    requests = server.stats.requests
     understands = ""
     retry_failed(run)
     assert counters(worked(run)) == (RunStatus.COMPLETED, 1, 0)
-    assert server.stats.requests == asked + 1, "the verdict that was there is not asked for again"
+    assert server.stats.requests == requests + 1, "the verdict that is there is not requested again"
 
 
-def test_cancelling_a_retry_of_the_judge_keeps_its_error(endpoint: Endpoint) -> None:
+def test_canceling_a_retry_of_the_judge_keeps_its_error(endpoint: Endpoint) -> None:
     server = endpoint(judged_by("nonsense"))
     run = worked(make_run(make_dataset(3), metrics=["correctness"]))
     reasons = list(run.results.order_by("pk").values_list("error_message", flat=True))
     server.delay_ms = 200
     retry_failed(run)
-    asked = server.stats.requests
-    worker = threading.Thread(target=work_on_run_once, args=(run.pk,))
-    worker.start()
-    while server.stats.requests == asked and worker.is_alive():
-        worker.join(0.01)
-    cancel_run(run)
-    worker.join(30)
-    assert not worker.is_alive()
+    requests = server.stats.requests
+    with working(run) as (worker,):
+        wait_while(lambda: server.stats.requests == requests, worker)
+        cancel_run(run)
     close_if_over(run.pk)
     assert counters(run) == (RunStatus.CANCELLED, 3, 3)
     assert list(run.results.order_by("pk").values_list("error_message", flat=True)) == reasons

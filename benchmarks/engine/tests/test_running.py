@@ -1,19 +1,20 @@
-"""Whole runs through the engine, against an endpoint on loopback, without Celery in between."""
+"""Whole runs against an endpoint on loopback: what is sent, stored and scored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.models import Outcome, RunStatus
-from tests.loopback.replies import Asked
-from tests.loopback.server import LoopbackServer
+from benchmarks.dataset_format.spec import ToolUse
+from benchmarks.models import CachedResponse, Outcome, RunStatus
+from benchmarks.sandbox.sandbox import Sandbox
+from tests.loopback.replies import Asked, Reply
+from tests.support import services
 from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.running import Endpoint, worked
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 
 
 def adds(asked: Asked) -> str:
@@ -22,28 +23,23 @@ def adds(asked: Asked) -> str:
     return str(2 * int(number))
 
 
-def test_every_task_is_asked_once_and_scored(endpoint: Endpoint) -> None:
+def test_every_task_is_sent_once_and_scored(endpoint: Endpoint) -> None:
     server = endpoint(adds)
-    run = make_run(make_dataset(40))
-    work_on_run_once(run.pk)
-    run.refresh_from_db()
+    run = worked(make_run(make_dataset(40)))
     assert run.status == RunStatus.COMPLETED
     assert (run.total, run.done, run.errors) == (40, 40, 0)
     assert run.summary["metrics"]["exact_match"]["mean"] == 1.0
     assert run.summary["metrics"]["exact_match"]["n"] == 40
-    assert server.stats.requests == 40
-    assert not server.stats.asked_again
     assert run.tokens_in > 0
-    assert run.cost_usd is not None
     assert run.cost_usd == pytest.approx(run.tokens_in / 1e6 + run.tokens_out * 2 / 1e6)
+    worked(run)
+    assert server.stats.requests == 40, "working on a finished run again sends nothing"
 
 
 def test_a_wrong_answer_is_wrong_and_an_error_is_no_zero(endpoint: Endpoint) -> None:
     endpoint(lambda asked: "5" if "What is 1" in asked.prompt else adds(asked))
     broken = make_task(3, input="[[fault:bad_request_400]] What is 3 + 3?")
-    run = make_run(make_dataset([make_task(1), make_task(2), broken]))
-    work_on_run_once(run.pk)
-    run.refresh_from_db()
+    run = worked(make_run(make_dataset([make_task(1), make_task(2), broken])))
     assert run.status == RunStatus.COMPLETED_WITH_ERRORS
     outcomes = list(run.results.order_by("position").values_list("outcome", flat=True))
     assert outcomes == [Outcome.WRONG, Outcome.CORRECT, Outcome.PROVIDER_ERROR]
@@ -55,20 +51,74 @@ def test_a_wrong_answer_is_wrong_and_an_error_is_no_zero(endpoint: Endpoint) -> 
     assert not failed.scores.exists()
 
 
-def test_working_on_a_finished_run_again_asks_nothing(endpoint: Endpoint) -> None:
-    server = endpoint(adds)
-    run = make_run()
-    work_on_run_once(run.pk)
-    work_on_run_once(run.pk)
-    assert server.stats.requests == 3
-
-
-def test_a_run_without_an_endpoint_fails_early_with_the_reason(endpoint: Endpoint) -> None:
+def test_an_endpoint_that_refuses_every_request_fails_the_run_early_with_the_reason(endpoint: Endpoint) -> None:
     server = endpoint(adds, api_key="right")
-    run = make_run(make_dataset(200), concurrency=4)
-    work_on_run_once(run.pk)
-    run.refresh_from_db()
+    run = worked(make_run(make_dataset(200), concurrency=4))
     assert run.status == RunStatus.FAILED
     assert "401" in run.error_message
     assert server.stats.requests < 50
     assert run.results.filter(outcome=Outcome.CANCELLED).count() > 100
+
+
+def test_repeats_send_each_task_as_often_and_never_use_the_cache(endpoint: Endpoint) -> None:
+    server = endpoint(lambda asked: "2")
+    run = worked(make_run(make_dataset(2), repeats=3, use_cache=True))
+    assert run.total == server.stats.requests == 6
+    assert sorted(run.results.values_list("repeat", flat=True)) == [1, 1, 2, 2, 3, 3]
+    assert not CachedResponse.objects.exists()
+
+
+def test_the_prompt_that_was_sent_is_the_prompt_that_is_stored(endpoint: Endpoint) -> None:
+    server = endpoint(lambda asked: "2")
+    task: Any = make_task(1, context=("First passage.", "Second passage."))
+    run = worked(make_run(make_dataset([task]), system_prompt="Be brief.", seed=7))
+    assert server.stats.bodies[0]["messages"] == run.results.get().transcript.messages
+    assert server.stats.bodies[0]["seed"] == 7
+
+
+def test_tools_are_offered_and_their_results_sent_back(endpoint: Endpoint) -> None:
+    def weather(asked: Asked) -> Reply:
+        if asked.after_tools:
+            return Reply("It is raining.")
+        return Reply(None, [("get_weather", '{"city": "Ghent"}'), ("get_weather", "{broken")], "tool_calls")
+
+    server = endpoint(weather)
+    task = make_task(
+        1,
+        expected_output="raining",
+        expected_tools=(ToolUse(name="get_weather", args={"city": "Ghent"}),),
+        tool_results={"get_weather": {"sky": "rain"}},
+    )
+    run = worked(make_run(make_dataset([task]), metrics=["contains"]))
+    assert run.status == RunStatus.COMPLETED
+    first, second = server.stats.bodies
+    assert first["tools"][0]["function"]["name"] == "get_weather"
+    assert second["messages"][-2]["content"] == '{"sky":"rain"}'
+    transcript = run.results.get().transcript
+    assert [call["malformed"] for call in transcript.tool_calls] == [False, True]
+    assert transcript.actual_output == "It is raining."
+    assert run.summary["metrics"]["contains"]["mean"] == 1.0
+
+
+def test_a_model_that_never_stops_calling_tools_is_stopped_at_the_limit(endpoint: Endpoint) -> None:
+    server = endpoint(lambda asked: Reply(None, [("get_weather", "{}")], "tool_calls"))
+    tasks = [make_task(1, expected_tools=(ToolUse(name="get_weather", args={}),))]
+    run = worked(make_run(make_dataset(tasks), metrics=["exact_match"], max_tool_steps=3))
+    assert server.stats.requests == 3
+    result = run.results.get()
+    assert (result.state, result.outcome, result.finish_reason) == ("done", "wrong", "tool_calls")
+    assert len(result.transcript.tool_calls) == 3
+    assert run.tokens_in == result.tokens_in
+    assert (result.tokens_in or 0) > 0
+
+
+def test_code_of_an_answer_runs_after_the_answer_is_stored(endpoint: Endpoint) -> None:
+    if refusal := Sandbox().refusal():
+        services.missing(f"a sandbox ({refusal})")
+    endpoint(lambda asked: "def double(n):\n    return n * 2", benchmark={"code_tests": True})
+    task = make_task(1, expected_output="def double(n): ...", tests="assert double(2) == 4")
+    wrong = make_task(2, expected_output="def double(n): ...", tests="assert double(2) == 5")
+    run = worked(make_run(make_dataset([task, wrong]), metrics=["code_tests"]))
+    assert run.status == RunStatus.COMPLETED
+    assert run.summary["metrics"]["code_tests"]["mean"] == 0.5
+    assert list(run.results.order_by("position").values_list("outcome", flat=True)) == ["correct", "wrong"]
