@@ -66,6 +66,11 @@ class Canvas(models.Model):
         indexes = (models.Index(fields=("canvas_set", "n_shapes", "index"), name="canvas_by_shapes"),)
 
     def __str__(self) -> str:
+        return f"Canvas {self.index}"
+
+    @property
+    def key(self) -> str:
+        """Its name in files, and before / in the ids of its tasks."""
         return f"canvas_{self.n_shapes}_{self.number}"
 
 

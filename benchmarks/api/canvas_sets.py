@@ -61,7 +61,7 @@ class QuestionSerializer(serializers.ModelSerializer[Question]):
 
 class CanvasSerializer(serializers.ModelSerializer[Canvas]):
     id = serializers.CharField(
-        source="__str__", help_text="As in the name of its file, and before the / in the ids of its tasks"
+        source="key", help_text="As in the name of its file, and before the / in the ids of its tasks"
     )
     shapes = ShapeSerializer(many=True)
     descriptions = serializers.DictField(child=serializers.CharField())

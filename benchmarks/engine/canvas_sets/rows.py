@@ -19,6 +19,7 @@ from django.utils import timezone
 from benchmarks.engine.execution.prompts import shapes_of
 from benchmarks.engine.execution.sql import insert_rows
 from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.presentation.labels import sentence_case
 from tasks_app.loader import STORED_DESCRIPTIONS, CanvasDocument
 from tasks_app.models import Canvas, CanvasSet, Question
 from tasks_app.tasks.task import Question as Asked
@@ -79,7 +80,7 @@ def append(canvas_set: CanvasSet, placed: Sequence[Placed]) -> bool:
         canvas_ids = _insert_canvases(locked, placed)
         question_ids = _insert_questions(locked, canvas_ids, placed)
         version = DatasetVersion.objects.select_related("dataset").get(dataset__canvas_set=locked)
-        tasks = _task_rows(version, question_ids, placed)
+        tasks = _task_rows(version, locked.count, question_ids, placed)
         insert_rows(Task, _TASK_FIELDS, tasks)
         _count(locked, version, placed, tasks)
     return True
@@ -134,7 +135,7 @@ _DIFFICULTY, _GROUP = _TASK_FIELDS.index("difficulty"), _TASK_FIELDS.index("grou
 
 
 def _task_rows(
-    version: DatasetVersion, question_ids: Mapping[tuple[int, str], int], placed: Sequence[Placed]
+    version: DatasetVersion, begin: int, question_ids: Mapping[tuple[int, str], int], placed: Sequence[Placed]
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for place, it in enumerate(placed):
@@ -146,7 +147,7 @@ def _task_rows(
                     version.pk,
                     version.task_count + len(rows) + 1,
                     f"{it.key}/{name}",
-                    f"{name}, canvas {it.number} of {it.n_shapes} shapes",
+                    f"{sentence_case(name)}, canvas {begin + place}",
                     question.strip(),
                     str(answer).strip(),
                     difficulty_of(it.n_shapes, it.document.difficulty.get(name, {})),

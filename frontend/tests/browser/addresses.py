@@ -1,13 +1,13 @@
-"""Every route of the pages and of our part of the admin: where to look at it, or why it is no page.
+"""Every route of the dashboard and of the project's part of the admin: its addresses, or why it is not a page.
 
-Names are those of ``frontend.urls`` and of the admin. A route that stands nowhere here fails a test.
+Names are those of ``frontend.urls`` and of the admin. A route that is missing here fails a test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from frontend.tests.browser.site import Site
 
@@ -79,70 +79,68 @@ PAGES: dict[str, dict[str, Address]] = {
     },
 }
 NO_PAGES = {
-    "theme": "takes a form and goes back",
+    "theme": "accepts a form and goes back",
     "charts-script": "a script",
     "plan": "a part of the launch page",
     "size": "a part of the launch page",
-    "threshold-chart": "a picture",
-    "run-status": "a part of the run's page",
-    "run-action": "takes a form and goes to the run",
-    "run-chart": "a picture",
-    "surface-chart": "a picture",
-    "compare-chart": "a picture",
-    "leaderboard-chart": "a picture",
+    "threshold-chart": "an image",
+    "run-status": "a part of the run page",
+    "run-action": "accepts a form and goes to the run",
+    "run-chart": "an image",
+    "surface-chart": "an image",
+    "compare-chart": "an image",
+    "leaderboard-chart": "an image",
     "whole-text": "plain text",
     "run-export": "a file",
-    "dismiss-score-drop": "takes a form and goes to the overview",
-    "share": "takes a form and goes to the run",
+    "dismiss-score-drop": "accepts a form and goes to the overview",
+    "share": "accepts a form and goes to the run",
     "shared-run": "a report in one file",
-    "new-calibration": "takes the form of the judges' page",
-    "calibration-action": "a button of the calibration's page",
-    "calibration-progress": "a part of the calibration's page",
-    "calibration-chart": "a picture",
-    "new-canvas-set": "takes the form of the canvases' page",
-    "picture": "a picture",
+    "new-calibration": "accepts the form of the judges page",
+    "calibration-action": "accepts a form and goes to the calibration",
+    "calibration-progress": "a part of the calibration page",
+    "calibration-chart": "an image",
+    "new-canvas-set": "accepts the form of the canvas sets page",
+    "picture": "an image",
 }
 
-ADMIN_PAGES: dict[str, Address] = {
-    "index": lambda site: "/admin/",
-    "app_list": lambda site: "/admin/benchmarks/",
-    "benchmarks_dataset_changelist": lambda site: "/admin/benchmarks/dataset/",
-    "benchmarks_dataset_add": lambda site: "/admin/benchmarks/dataset/add/",
-    "benchmarks_dataset_change": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/change/",
-    "benchmarks_dataset_delete": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/delete/",
-    "benchmarks_dataset_upload": lambda site: f"/admin/benchmarks/dataset/{site.datasets['capitals']}/upload/",
-    "benchmarks_dataset_upload_new": lambda site: "/admin/benchmarks/dataset/upload/",
-    "benchmarks_dataset_table": lambda site: "/admin/benchmarks/dataset/table/",
-    "benchmarks_run_import": lambda site: "/admin/benchmarks/run/import/",
-    "benchmarks_task_changelist": lambda site: f"/admin/benchmarks/task/?dataset={site.datasets['reasoning']}",
-    "benchmarks_task_add": lambda site: f"/admin/benchmarks/task/add/?dataset={site.datasets['capitals']}",
-    "benchmarks_task_change": lambda site: f"/admin/benchmarks/task/{site.tasks['tool-use-basic']}/change/",
-    "benchmarks_task_delete": lambda site: f"/admin/benchmarks/task/{site.tasks['reasoning']}/delete/",
-    "benchmarks_task_preview": lambda site: f"/admin/benchmarks/task/{site.tasks['reasoning']}/preview/",
-    "benchmarks_datasetversion_changelist": lambda site: "/admin/benchmarks/datasetversion/",
-    "benchmarks_datasetversion_change": lambda site: "/admin/benchmarks/datasetversion/1/change/",
-    "benchmarks_datasetfile_changelist": lambda site: "/admin/benchmarks/datasetfile/",
-    "benchmarks_datasetfile_change": lambda site: f"/admin/benchmarks/datasetfile/{site.files['broken.yaml']}/change/",
-    "benchmarks_apitoken_changelist": lambda site: "/admin/benchmarks/apitoken/",
-    "benchmarks_apitoken_add": lambda site: "/admin/benchmarks/apitoken/add/",
-    "benchmarks_auditentry_changelist": lambda site: "/admin/benchmarks/auditentry/",
-    "benchmarks_run_changelist": lambda site: "/admin/benchmarks/run/",
-    "benchmarks_run_delete": lambda site: f"/admin/benchmarks/run/{site.runs['hostile']}/delete/",
-    "benchmarks_schedule_changelist": lambda site: "/admin/benchmarks/schedule/",
-    "benchmarks_schedule_add": lambda site: "/admin/benchmarks/schedule/add/",
-    "benchmarks_schedule_change": lambda site: "/admin/benchmarks/schedule/1/change/",
-    "benchmarks_schedule_delete": lambda site: "/admin/benchmarks/schedule/1/delete/",
-    "benchmarks_scoredrop_changelist": lambda site: "/admin/benchmarks/scoredrop/",
-    "benchmarks_scoredrop_change": lambda site: "/admin/benchmarks/scoredrop/1/change/",
-    "benchmarks_webhookdelivery_changelist": lambda site: "/admin/benchmarks/webhookdelivery/",
-    "benchmarks_webhookdelivery_change": lambda site: f"/admin/benchmarks/webhookdelivery/{site.deliveries[0]}/change/",
-    "tasks_app_canvasset_changelist": lambda site: "/admin/tasks_app/canvasset/",
-    "tasks_app_canvasset_add": lambda site: "/admin/tasks_app/canvasset/add/",
+# Pages of the admin that need an id or a permission. ``admin_pages`` finds the others itself.
+ADMIN_OBJECTS: dict[str, Address] = {
+    "benchmarks_apitoken_add": lambda site: "benchmarks/apitoken/add/",
+    "benchmarks_dataset_add": lambda site: "benchmarks/dataset/add/",
+    "benchmarks_schedule_add": lambda site: "benchmarks/schedule/add/",
+    "benchmarks_dataset_change": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/change/",
+    "benchmarks_dataset_delete": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/delete/",
+    "benchmarks_dataset_upload": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/upload/",
+    "benchmarks_task_changelist": lambda site: f"benchmarks/task/?dataset={site.datasets['reasoning']}",
+    "benchmarks_task_add": lambda site: f"benchmarks/task/add/?dataset={site.datasets['capitals']}",
+    "benchmarks_task_change": lambda site: f"benchmarks/task/{site.tasks['tool-use-basic']}/change/",
+    "benchmarks_task_delete": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/delete/",
+    "benchmarks_task_preview": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/preview/",
+    "benchmarks_datasetversion_change": lambda site: "benchmarks/datasetversion/1/change/",
+    "benchmarks_datasetfile_change": lambda site: f"benchmarks/datasetfile/{site.files['broken.yaml']}/change/",
+    "benchmarks_run_delete": lambda site: f"benchmarks/run/{site.runs['hostile']}/delete/",
+    "benchmarks_schedule_change": lambda site: "benchmarks/schedule/1/change/",
+    "benchmarks_schedule_delete": lambda site: "benchmarks/schedule/1/delete/",
+    "benchmarks_scoredrop_change": lambda site: "benchmarks/scoredrop/1/change/",
+    "benchmarks_webhookdelivery_change": lambda site: f"benchmarks/webhookdelivery/{site.deliveries[0]}/change/",
+    "tasks_app_canvasset_add": lambda site: "tasks_app/canvasset/add/",
 }
+_WITHOUT_ID = ("_changelist", "_upload_new", "_table", "_import")
+
+
+def admin_pages(site: Site) -> dict[str, str]:
+    """Name → path of the index and of every list and form in the project's part of the admin."""
+    paths = {name: reverse(f"admin:{name}") for name in sorted(admin_routes()) if name.endswith(_WITHOUT_ID)}
+    paths |= {name: f"/admin/{address(site)}" for name, address in ADMIN_OBJECTS.items()}
+    return {"index": "/admin/", "app_list": "/admin/benchmarks/", **paths}
+
+
+def admin_routes() -> set[str]:
+    return {name for name in routes("admin") if name.startswith(("benchmarks_", "tasks_app_"))}
 
 
 def pages() -> list[tuple[str, Address]]:
-    """Every page of the dashboard by a name that says what is seen there."""
+    """Every page of the dashboard, with a name for its content."""
     return [(name, address) for variants in PAGES.values() for name, address in variants.items()]
 
 

@@ -1,4 +1,4 @@
-"""One browser and one seeded site for the whole folder; a picture of the page where a test fails."""
+"""One browser and one seeded site for the whole folder; a screenshot of every tab of a failed test."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from frontend.tests.browser.site import ADMIN, PASSWORD, Site, seeded_site
-from frontend.tests.browser.visiting import OPTIONS, Visit, new_context, visit
+from frontend.tests.browser.site import ADMIN, PASSWORD, Site, fresh_site, seed
+from frontend.tests.browser.tabs import OPTIONS, Tab, new_context, open_tab
 from tests.support.services import missing
 from tests.support.stack import ROOT
 
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ARTIFACTS = ROOT / "test-artifacts"
+NewTab = Callable[..., Tab]
 
 
 def chromium() -> str:
-    """Where Chromium is: ``CODEFORGE_CHROMIUM``, else the first of its usual names on the path."""
+    """Path of Chromium: ``CODEFORGE_CHROMIUM``, otherwise the first of its usual names on the path."""
     names = ("chromium", "chromium-browser", "google-chrome")
-    found = os.environ.get("CODEFORGE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if found is None or not Path(found).exists():
+    path = os.environ.get("CODEFORGE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None or not Path(path).exists():
         missing("Chromium: install Debian's chromium, or set CODEFORGE_CHROMIUM to its path")
-    return str(found)
+    return str(path)
 
 
-# Playwright keeps an event loop running in this thread, so it has to be gone before tests elsewhere start their own.
+# Playwright keeps an event loop running in this thread, so it has to end before tests elsewhere start their own.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     try:
@@ -46,40 +47,48 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+# Both request the browser first: without one, no site is started.
 @pytest.fixture(scope="package")
-def site(browser: Browser) -> Iterator[Site]:
-    """Asks for the browser first: where there is none, nothing is seeded."""
-    with seeded_site() as site:
+def installation(browser: Browser) -> Iterator[Site]:
+    with fresh_site() as site:
         yield site
 
 
-@pytest.fixture
-def open_tab(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Callable[..., Visit]]:
-    """Open a tab on a site, by default wide, light and with scripts; what it complained of fails the test."""
-    opened: list[Visit] = []
+@pytest.fixture(scope="package")
+def site(installation: Site) -> Site:
+    """The installation with runs in every state. Starting it twice would take longer than all pages together."""
+    seed(installation)
+    return installation
 
-    def start(site: Site, **options: Any) -> Visit:
-        opened.append(visit(new_context(browser, **options), site.url("")))
-        return opened[-1]
+
+@pytest.fixture
+def new_tab(request: pytest.FixtureRequest, browser: Browser) -> Iterator[NewTab]:
+    """Open a tab on a site, by default wide, light and with scripts. Any problem in it fails the test."""
+    tabs: list[Tab] = []
+
+    def start(site: Site, **options: Any) -> Tab:
+        tabs.append(open_tab(new_context(browser, **options), site.url("")))
+        return tabs[-1]
 
     yield start
-    failed = getattr(request.node, "failed_call", False)
-    problems = [problem for tab in opened for problem in tab.problems]
-    for number, tab in enumerate(opened):
-        if failed or problems:
-            _keep_picture(tab, f"{request.node.name}-{number}")
+    problems = [problem for tab in tabs for problem in tab.problems]
+    for number, tab in enumerate(tabs):
+        if problems or getattr(request.node, "failed_call", False):
+            ARTIFACTS.mkdir(exist_ok=True)
+            name = re.sub(r"[^-\w]+", "-", f"{request.node.name}-{number}")
+            tab.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
         tab.page.context.close()
     assert not problems, "\n".join(problems)
 
 
 @pytest.fixture
-def tab(open_tab: Callable[..., Visit], site: Site) -> Visit:
-    return open_tab(site)
+def tab(new_tab: NewTab, site: Site) -> Tab:
+    return new_tab(site)
 
 
 @pytest.fixture(scope="package")
 def admin_state(browser: Browser, site: Site) -> Any:
-    """The cookies of somebody logged into the admin."""
+    """The cookies of a session in the admin."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(site.url("/admin/"))
@@ -96,11 +105,5 @@ def admin_state(browser: Browser, site: Site) -> Any:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     report = yield
     if report.when == "call":
-        item.failed_call = report.failed  # type: ignore[attr-defined]  # where fixtures look when they end
+        item.failed_call = report.failed  # type: ignore[attr-defined]  # read by fixtures when they end
     return report
-
-
-def _keep_picture(tab: Visit, name: str) -> None:
-    ARTIFACTS.mkdir(exist_ok=True)
-    file = re.sub(r"[^-\w]+", "-", name)
-    tab.page.screenshot(path=ARTIFACTS / f"{file}.png", full_page=True)

@@ -1,4 +1,4 @@
-"""``python -m frontend.tests.browser.screenshots``: draw the pictures of the README and the docs anew.
+"""``python -m frontend.tests.browser.screenshots``: take the screenshots of the README and the docs anew.
 
 They show a seeded installation whose models are scripts, and are named so: no number in them is a real model's.
 """
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import sync_playwright
 
 from frontend.tests.browser.conftest import chromium
-from frontend.tests.browser.site import Site, seeded_site
-from frontend.tests.browser.visiting import OPTIONS, Visit, new_context, visit
+from frontend.tests.browser.site import Site, fresh_site, seed
+from frontend.tests.browser.tabs import OPTIONS, Tab, new_context, open_tab
 from tests.support.stack import ROOT
 
 if TYPE_CHECKING:
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
 FOLDER = ROOT / "docs" / "screenshots"
 WIDTH, HEIGHT = 1280, 860
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """One picture: which page, how much of it, in which colours, and what is done on it first."""
+class Screenshot:
+    """Which page, how much of it, in which color scheme, and what is done on it first."""
 
     name: str
     path: Callable[[Site], str]
     height: int = HEIGHT
-    colours: str = "light"
+    color_scheme: str = "light"
     prepare: Callable[[Page], object] = lambda page: None
 
 
-PICTURES = (
-    Picture("overview", lambda site: "/"),
-    Picture("run", lambda site: f"/runs/{site.runs['canvases medium']}/", 1000),
-    Picture(
+SCREENSHOTS = (
+    Screenshot("overview", lambda site: "/"),
+    Screenshot("run", lambda site: f"/runs/{site.runs['canvases medium']}/", 1000),
+    Screenshot(
         "canvas",
         lambda site: f"/canvases/{site.canvas_set}/5/",
         prepare=lambda page: page.locator(".canvas-shape").nth(3).hover(),
     ),
-    Picture("compare", lambda site: "/compare/?runs={canvases large},{canvases medium}".format_map(site.runs)),
-    Picture("surface", lambda site: f"/runs/{site.runs['canvases medium']}/surface/", 1000),
-    Picture("result", lambda site: site.result_path("canvases small", "?outcome=wrong"), 960),
-    Picture("leaderboard", lambda site: f"/leaderboard/?dataset={site.canvas_set}", 960),
-    Picture("dark", lambda site: f"/runs/{site.runs['reasoning medium']}/", 1000, "dark"),
+    Screenshot("compare", lambda site: "/compare/?runs={canvases large},{canvases medium}".format_map(site.runs)),
+    Screenshot("surface", lambda site: f"/runs/{site.runs['canvases medium']}/surface/", 1000),
+    Screenshot("result", lambda site: site.result_path("canvases small", "?outcome=wrong"), 960),
+    Screenshot("leaderboard", lambda site: f"/leaderboard/?dataset={site.canvas_set}", 960),
+    Screenshot("dark", lambda site: f"/runs/{site.runs['reasoning medium']}/", 1000, "dark"),
 )
 
 
@@ -58,22 +58,23 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER)
     folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright, seeded_site() as site:
+    with sync_playwright() as playwright, fresh_site() as site:
+        seed(site)
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
-        tab = visit(new_context(browser), site.url(""))
-        for picture in PICTURES:
-            _draw(picture, tab, site, folder / f"{picture.name}.png")
+        tab = open_tab(new_context(browser), site.url(""))
+        for screenshot in SCREENSHOTS:
+            _take(screenshot, tab, site, folder / f"{screenshot.name}.png")
         browser.close()
 
 
-def _draw(picture: Picture, tab: Visit, site: Site, file: Path) -> None:
-    tab.page.set_viewport_size({"width": WIDTH, "height": picture.height})
-    tab.page.emulate_media(color_scheme="dark" if picture.colours == "dark" else "light")
-    picture.prepare(tab.open(picture.path(site)))
+def _take(screenshot: Screenshot, tab: Tab, site: Site, file: Path) -> None:
+    tab.page.set_viewport_size({"width": WIDTH, "height": screenshot.height})
+    tab.page.emulate_media(color_scheme="dark" if screenshot.color_scheme == "dark" else "light")
+    screenshot.prepare(tab.open(screenshot.path(site)))
     tab.page.screenshot(path=file)
     size = file.stat().st_size
-    if size > MOST_BYTES:
-        raise SystemExit(f"{file} has {size:,} bytes; {MOST_BYTES:,} are allowed")
+    if size > MAX_BYTES:
+        raise SystemExit(f"{file} has {size:,} bytes; the limit is {MAX_BYTES:,}.")
     print(f"{file.relative_to(ROOT) if file.is_relative_to(ROOT) else file}: {size:,} bytes")
 
 

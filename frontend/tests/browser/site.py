@@ -1,7 +1,7 @@
-"""Whole installations to look at: an empty one, and one that holds every state a page can show.
+"""Installations to test in a browser: an empty one, one with every state that a page can show, one that needs a login.
 
-Everything in the seeded one came about as it does for a user: files in the datasets directory, runs asked for over the
-API, real workers, a model endpoint on loopback. Nothing is written into its database by hand.
+Everything in them is made as users make it: files in the datasets directory, runs started over the API, real workers,
+a model endpoint on loopback. No row is written by hand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.dataset_format import DatasetSpec, TaskSpec, dump_dataset
-from frontend.tests.browser.scripted import HOSTILE, ScriptedModels
+from frontend.tests.browser.scripted_models import HOSTILE, ScriptedModels
 from tests.loopback.hosting import serve
 from tests.loopback.server import LoopbackServer
 from tests.support.stack import ROOT, Stack, installed
@@ -24,7 +24,7 @@ API = "/api/v1/benchmarks"
 CANVASES = 64
 LIVE = ("queued", "preparing", "running")
 
-# A hanging request may hang until the site is taken down; then one attempt was enough.
+# A hanging request hangs until the site is stopped; one attempt is enough.
 CONFIG = """
 benchmark: {{judge_model: scripted/judge, datasets_dir: "{state}/datasets"}}
 providers:
@@ -37,36 +37,70 @@ models:
 webhooks:
   nowhere: {{url: "{url}/nowhere", secret_env: SITE_WEBHOOK_SIGNING, events: [run.failed, score.dropped]}}
 """
-# Keys that the API does not tell, because nobody but the pages needs them.
-LOOK_UP = """
-import json
-from benchmarks.models import Dataset, DatasetFile, WebhookDelivery
+# Runs in one process, because every start of Django takes longer than what it does here.
+PREPARE = f"""
+import contextlib, os
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from benchmarks.services.schedules.control import save_schedule
+
+User.objects.create_superuser({ADMIN!r}, password={PASSWORD!r})
+os.chdir({{folder!r}})
+for version in ("first", "second"):
+    os.replace("capitals." + version, "capitals.yaml")
+    with contextlib.suppress(CommandError, SystemExit):  # reports the file that has errors
+        call_command("datasets", "sync")
+request = {{{{"dataset": "reasoning", "model": "scripted/drifting", "metrics": ["exact_match", "contains"]}}}}
+save_schedule("Every night", "03:00", request)
+"""
+# Two scheduled runs of a model that knows the answers the first time only; then keys that the API does not have.
+TWO_NIGHTS = """
+import json, time
+from benchmarks.models import Dataset, DatasetFile, Run, Schedule, ScoreDrop, WebhookDelivery
+from benchmarks.services.schedules.control import start_due
+
+def wait_until(done):
+    deadline = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+nights = []
+for night in range(2):
+    [run] = start_due(Schedule.objects.get().next_run_at)
+    nights.append(run.pk)
+    wait_until(lambda: Run.objects.get(pk=run.pk).status == "completed")
+wait_until(lambda: ScoreDrop.objects.count() == 2)
 datasets = Dataset.objects.exclude(current_version=None)
 print(json.dumps({
+    "nights": nights,
     "datasets": {dataset.slug: dataset.pk for dataset in datasets},
     "tasks": {dataset.slug: dataset.current_version.tasks.earliest("position").pk for dataset in datasets},
     "files": {file.path: file.pk for file in DatasetFile.objects.all()},
     "deliveries": [str(delivery.pk) for delivery in WebhookDelivery.objects.all()],
 }))
 """
-EXACT = ("--metrics", "exact_match")
-READING_ACCOUNT = f"""
+CLOSED = f"""
 from django.contrib.auth.models import User
+from django.core.management import call_command
+
+call_command("collectstatic", "--noinput", "--verbosity", "0")
+call_command("datasets", "sync")
+User.objects.create_superuser({ADMIN!r}, password={PASSWORD!r})
 User.objects.create_user({READER!r}, password={PASSWORD!r})
+call_command("benchmark", "run", "basic-coding", "--model", "baseline/random", "--metrics", "exact_match")
 """
-SCHEDULE = """
-from benchmarks.services.schedules import save_schedule
-asked = {"dataset": "reasoning", "model": "scripted/drifting", "metrics": ["exact_match", "contains"]}
-save_schedule("Every night", "03:00", asked)
-"""
-TURN = """
-from benchmarks.models import Schedule
-from benchmarks.services.schedules import start_due
-print(*(run.pk for run in start_due(Schedule.objects.get().next_run_at)))
-"""
-NOTICES = "from benchmarks.models import ScoreNotice; print(ScoreNotice.objects.count())"
+CLOSED_ENVIRONMENT = {
+    "APP_ENV": "production",
+    "SECRET_KEY": "of-this-test-alone-" * 4,
+    "ALLOWED_HOSTS": "127.0.0.1",
+    # There is no HTTPS on loopback.
+    "SECURE_COOKIES": "0",
+    "SECURE_SSL_REDIRECT": "0",
+    "SECURE_HSTS_SECONDS": "0",
+}
 BROKEN = """name: Broken
-description: A file with mistakes
+description: A file with errors
 tasks:
   - id: 1
     name: A number for an id
@@ -78,7 +112,7 @@ tasks:
 
 @dataclass
 class Site:
-    """A running installation, the endpoint its models are at, and the ids of what was seeded, by short names."""
+    """A running installation, the endpoint of its models, and the ids of its objects by short names."""
 
     stack: Stack
     models: LoopbackServer
@@ -96,109 +130,88 @@ class Site:
     def api(self, path: str) -> Any:
         return self.stack.get(API + path)
 
-    def ask(self, name: str, dataset: str, model: str, metrics: list[str], **more: Any) -> int:
+    def shell(self, code: str) -> str:
+        """Run code in a process of the installation; return what it printed."""
+        return self.stack.manage("shell", "--no-imports", "-c", code)
+
+    def start(self, name: str, dataset: str, model: str, metrics: list[str], **more: Any) -> int:
         """Start a run and remember it as ``name``."""
         request = {"dataset": dataset, "model": model, "metrics": metrics, **more}
         self.runs[name] = self.stack.post(f"{API}/runs", request)["id"]
         return self.runs[name]
 
     def wait_for_runs(self) -> None:
-        self.stack.wait_until(lambda: not self._live(), "every run but the stuck one has ended", seconds=180)
+        self.stack.wait_until(lambda: not self._live(), "every run except the stuck one has ended", seconds=180)
 
     def first_result(self, name: str, query: str = "") -> int:
-        """The id of a run's first result, of those that ``query`` filters, such as ``?outcome=wrong``."""
+        """The id of the first result of a run that matches ``query``, such as ``?outcome=wrong``."""
         return int(self.api(f"/runs/{self.runs[name]}/results{query}")["results"][0]["id"])
 
     def result_path(self, name: str, query: str = "") -> str:
         return f"/runs/{self.runs[name]}/results/{self.first_result(name, query)}/"
 
     def _live(self) -> set[int]:
-        found = self.api("/runs?page_size=100")["results"]
-        return {run["id"] for run in found if run["status"] in LIVE} - {self.runs.get("stuck", 0)}
+        runs = self.api("/runs?page_size=100")["results"]
+        return {run["id"] for run in runs if run["status"] in LIVE} - {self.runs.get("stuck", 0)}
+
+    def calibrated(self) -> bool:
+        return self.api(f"/calibrations/{self.runs['calibration']}")["status"] == "completed"
 
 
 @contextmanager
-def empty_site() -> Iterator[Site]:
-    """A first visitor's installation: one dataset, no run."""
-    with _started() as site:
-        shutil.copy(ROOT / "datasets" / "basic-coding.yaml", site.stack.state / "datasets")
-        site.stack.manage("datasets", "sync")
-        yield site
-
-
-@contextmanager
-def closed_site() -> Iterator[Site]:
-    """A production installation, which strangers cannot read: one run, an administrator and somebody who may read."""
-    closed = {
-        "APP_ENV": "production",
-        "SECRET_KEY": "of-this-test-alone-" * 4,
-        "ALLOWED_HOSTS": "127.0.0.1",
-        # There is no HTTPS on loopback.
-        "SECURE_COOKIES": "0",
-        "SECURE_SSL_REDIRECT": "0",
-        "SECURE_HSTS_SECONDS": "0",
-        "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
-    }
-    with installed("http://127.0.0.1:1", closed) as stack:
-        stack.environment["STATIC_ROOT"] = str(stack.state / "static")
-        stack.manage("collectstatic", "--noinput", "--verbosity", "0")
-        shutil.copy(ROOT / "datasets" / "basic-coding.yaml", stack.state / "datasets")
-        stack.manage("datasets", "sync")
-        stack.manage("createsuperuser", "--noinput", "--username", ADMIN, "--email", "")
-        stack.manage("shell", "--no-imports", "-c", READING_ACCOUNT)
-        told = stack.manage("benchmark", "run", "basic-coding", "--model", "baseline/random", *EXACT, "--json")
-        stack.start_web()
-        yield Site(stack, None, runs={"random": json.loads(told)["id"]})
-
-
-@contextmanager
-def seeded_site() -> Iterator[Site]:
-    """An installation with datasets, canvases, and runs that completed, failed, paused and hang."""
-    with _started() as site:
-        _write_datasets(site.stack)
-        site.stack.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
-        site.stack.manage("createsuperuser", "--noinput", "--username", ADMIN, "--email", "")
-        _draw_canvases(site)
-        _ask_for_runs(site)
-        _look_up(site)
-        yield site
-        # Or the worker would wait for the requests that hang.
-        site.stack.post(f"{API}/runs/{site.runs['stuck']}/cancel", {})
-
-
-@contextmanager
-def _started() -> Iterator[Site]:
+def fresh_site() -> Iterator[Site]:
+    """The installation of a first visitor: web server and worker, one dataset, no run."""
     scripted = ScriptedModels((ROOT / "datasets").glob("*.yaml"))
     with serve(scripted) as models, installed(models.url) as stack:
         (stack.state / "codeforge.yaml").write_text(CONFIG.format(url=models.url, state=stack.state))
+        shutil.copy(ROOT / "datasets" / "basic-coding.yaml", stack.state / "datasets")
+        stack.manage("datasets", "sync")
         stack.start_web()
         stack.start_worker()
+        site = Site(stack, models)
         try:
-            yield Site(stack, models)
+            yield site
+            if "stuck" in site.runs:
+                # Otherwise the worker would wait for the requests that hang.
+                stack.post(f"{API}/runs/{site.runs['stuck']}/cancel", {})
         finally:
             models.drop_connections()
 
 
+def seed(site: Site) -> None:
+    """Add datasets, canvases, and runs that completed, failed, paused and hang."""
+    _write_datasets(site.stack)
+    site.shell(PREPARE.format(folder=str(site.stack.state / "datasets")))
+    _generate_canvases(site)
+    _start_runs(site)
+
+
+@contextmanager
+def closed_site() -> Iterator[Site]:
+    """A production installation that requires a login: one run, an administrator and a reader."""
+    with installed("http://127.0.0.1:1", CLOSED_ENVIRONMENT) as stack:
+        stack.environment["STATIC_ROOT"] = str(stack.state / "static")
+        shutil.copy(ROOT / "datasets" / "basic-coding.yaml", stack.state / "datasets")
+        site = Site(stack, None, runs={"random": 1})
+        site.shell(CLOSED)
+        stack.start_web()
+        yield site
+
+
 def _write_datasets(stack: Stack) -> None:
     folder = stack.state / "datasets"
-    (folder / "capitals.yaml").write_text(dump_dataset(_capitals("Easter Island", "hard")))
-    stack.manage("datasets", "sync")
-    (folder / "capitals.yaml").write_text(dump_dataset(_capitals("Bhutan", "medium")))
-    for name in ("basic-coding", "reasoning", "tool-use-basic", "rag-faithfulness", "structured-output"):
+    (folder / "capitals.first").write_text(dump_dataset(_capitals("Easter Island", "hard")))
+    (folder / "capitals.second").write_text(dump_dataset(_capitals("Bhutan", "medium")))
+    for name in ("reasoning", "tool-use-basic", "rag-faithfulness", "structured-output"):
         shutil.copy(ROOT / "datasets" / f"{name}.yaml", folder)
     (folder / "broken.yaml").write_text(BROKEN)
-    # JSON is YAML, and its escapes carry the characters that no YAML file may hold as they are.
+    # JSON is YAML, and its escapes can express the characters that YAML files must not contain literally.
     (folder / "hostile.yaml").write_text(json.dumps(_hostile()))
-    try:
-        stack.manage("datasets", "sync")
-    except RuntimeError as told:  # the exit code says that one file is broken, which it is
-        if "broken.yaml" not in str(told):
-            raise
 
 
 def _capitals(country: str, difficulty: str) -> DatasetSpec:
-    """A dataset whose two versions differ in every way two versions can."""
-    asked = {"France": "Paris", "Japan": "Tokyo", country: "Thimphu"}
+    """A dataset whose two versions differ in every way that two versions can."""
+    capitals = {"France": "Paris", "Japan": "Tokyo", country: "Thimphu"}
     tasks = tuple(
         TaskSpec(
             id=name.lower().replace(" ", "-"),
@@ -206,7 +219,7 @@ def _capitals(country: str, difficulty: str) -> DatasetSpec:
             input=f"What is the capital of {name}? Answer with the name alone.",
             expected_output=capital,
         )
-        for name, capital in asked.items()
+        for name, capital in capitals.items()
     )
     changing = TaskSpec(
         id="peru",
@@ -229,62 +242,41 @@ def _hostile() -> dict[str, Any]:
     return {"name": HOSTILE[:150], "description": HOSTILE, "tasks": tasks}
 
 
-def _draw_canvases(site: Site) -> None:
-    made = site.stack.post(f"{API}/canvas-sets", {"shapes": "3-8", "count": CANVASES, "seed": 11})
-    site.canvas_set = made["slug"]
+def _generate_canvases(site: Site) -> None:
+    site.canvas_set = site.stack.post(f"{API}/canvas-sets", {"shapes": "3-8", "count": CANVASES, "seed": 11})["slug"]
 
-    def drawn() -> bool:
-        found = site.api(f"/canvas-sets/{site.canvas_set}")
-        return bool(found["count"] == CANVASES and found["audit"])
+    def complete() -> bool:
+        canvas_set = site.api(f"/canvas-sets/{site.canvas_set}")
+        return bool(canvas_set["count"] == CANVASES and canvas_set["audit"])
 
-    site.stack.wait_until(drawn, "the canvases are drawn")
-
-
-def _look_up(site: Site) -> None:
-    keys = json.loads(site.stack.manage("shell", "--no-imports", "-c", LOOK_UP))
-    site.datasets, site.tasks, site.files = keys["datasets"], keys["tasks"], keys["files"]
-    site.deliveries = keys["deliveries"]
+    site.stack.wait_until(complete, "the canvases are generated and audited")
 
 
-def _ask_for_runs(site: Site) -> None:
-    _ask_for_trouble(site)
+def _start_runs(site: Site) -> None:
+    site.start("failed", "basic-coding", "scripted/wrong-key", ["exact_match"])
+    site.start("paused", "reasoning", "scripted/large", ["exact_match"], budget_usd=0.006, max_tokens=64)
+    site.start("errors", "structured-output", "scripted/flaky", ["json_match"])
+    site.start("hostile", "hostile", "scripted/hostile", ["exact_match", "contains"])
     for model, delay_ms in (("large", 60.0), ("medium", 25.0), ("small", 5.0)):
         site.models.delay_ms = delay_ms
         name = f"scripted/{model}"
-        site.ask(f"coding {model}", "basic-coding", name, ["exact_match", "contains", "levenshtein"])
-        site.ask(f"reasoning {model}", "reasoning", name, ["exact_match", "contains", "rouge_l"], repeats=2)
-        site.ask(f"canvases {model}", site.canvas_set, name, ["task_score"])
+        site.start(f"coding {model}", "basic-coding", name, ["exact_match", "contains", "levenshtein"])
+        site.start(f"reasoning {model}", "reasoning", name, ["exact_match", "contains", "rouge_l"], repeats=2)
+        site.start(f"canvases {model}", site.canvas_set, name, ["task_score"])
         site.wait_for_runs()
     site.models.delay_ms = 0.0
-    site.ask("few-shot", site.canvas_set, "scripted/medium", ["task_score"], few_shot=True)
-    site.ask("coordinates", site.canvas_set, "scripted/medium", ["task_score"], representation="coordinates")
-    site.ask("random", site.canvas_set, "baseline/random", ["task_score"])
-    site.ask("tools", "tool-use-basic", "scripted/medium", ["tool_calls", "exact_match"])
+    site.start("few-shot", site.canvas_set, "scripted/medium", ["task_score"], few_shot=True)
+    site.start("coordinates", site.canvas_set, "scripted/medium", ["task_score"], representation="coordinates")
+    site.start("random", site.canvas_set, "baseline/random", ["task_score"])
+    site.start("tools", "tool-use-basic", "scripted/medium", ["tool_calls", "exact_match"])
     judged = ["correctness", "exact_match", "contains"]
-    site.ask("judged", "reasoning", "scripted/medium", judged, limit=8, judge_model="scripted/judge")
+    site.start("judged", "reasoning", "scripted/medium", judged, limit=8, judge_model="scripted/judge")
+    request = {"judge_model": "scripted/judge", "canvas_set": site.canvas_set, "questions": 12, "repeats": 2}
+    site.runs["calibration"] = site.stack.post(f"{API}/calibrations", request)["id"]
+    keys = json.loads(site.shell(TWO_NIGHTS))
+    site.runs["first night"], site.runs["second night"] = keys.pop("nights")
+    for name, value in keys.items():
+        setattr(site, name, value)
     site.wait_for_runs()
-    calibrate = ("judge", "calibrate", "--judge", "scripted/judge", "--canvas-set", site.canvas_set)
-    calibration = site.stack.manage(*calibrate, "--questions", "12", "--repeats", "2", "--json")
-    site.runs["calibration"] = json.loads(calibration)["id"]
-    _let_two_nights_pass(site)
-    site.ask("stuck", site.canvas_set, "scripted/stuck", ["task_score"])
-
-
-def _ask_for_trouble(site: Site) -> None:
-    site.ask("failed", "basic-coding", "scripted/wrong-key", ["exact_match"])
-    site.ask("paused", "reasoning", "scripted/large", ["exact_match"], budget_usd=0.006, max_tokens=64)
-    site.ask("errors", "structured-output", "scripted/flaky", ["json_match"])
-    site.ask("hostile", "hostile", "scripted/hostile", ["exact_match", "contains"])
-
-
-def _let_two_nights_pass(site: Site) -> None:
-    """A schedule whose model knows the answers in the first night alone."""
-
-    def shell(code: str) -> str:
-        return site.stack.manage("shell", "--no-imports", "-c", code).strip()
-
-    shell(SCHEDULE)
-    for name in ("first night", "second night"):
-        site.runs[name] = int(shell(TURN))
-        site.wait_for_runs()
-    site.stack.wait_until(lambda: shell(NOTICES) == "2", "the drop is noticed")
+    site.stack.wait_until(site.calibrated, "the judge is calibrated", seconds=180)
+    site.start("stuck", site.canvas_set, "scripted/stuck", ["task_score"])

@@ -1,101 +1,135 @@
-"""What holds for every page, whatever it shows: nothing on the console, accessible in both colours, no wider than a
-phone, and all there without scripts. A new route cannot be forgotten."""
+"""What holds for every page: nothing on the console, accessible in both color schemes, no wider than a phone, complete
+without scripts, and text from models and datasets stays text. A route that is not visited fails a test."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from frontend.tests.browser.addresses import ADMIN_PAGES, NO_PAGES, PAGES, Address, pages, routes
+from frontend.tests.browser.addresses import ADMIN_OBJECTS, NO_PAGES, PAGES, admin_pages, admin_routes, pages, routes
+from frontend.tests.browser.conftest import NewTab
+from frontend.tests.browser.scripted_models import ONE_LINE
 from frontend.tests.browser.site import Site
-from frontend.tests.browser.visiting import COLOURS, NARROW, ROOM, UNSEEN, Visit
+from frontend.tests.browser.tabs import COLOR_RULES, INVISIBLE, NARROW, SPACE_RULES, WIDE, Tab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
-every_page = pytest.mark.parametrize("address", [pytest.param(address, id=name) for name, address in pages()])
-first_of_every_route = pytest.mark.parametrize(
-    "address", [pytest.param(next(iter(variants.values())), id=name) for name, variants in PAGES.items()]
-)
-every_admin_page = pytest.mark.parametrize(
-    "address", [pytest.param(address, id=name) for name, address in ADMIN_PAGES.items()]
-)
+
+HEAVIEST = 150_000
+
+# What the texts of the hostile model and dataset would create if a page did not escape them.
+_INJECTED = """
+document.querySelectorAll(
+  "main script:not([type='application/json']), #injected, [onload], [onerror], [onmouseover], a[href^='javascript:'], "
+  + "img[src='x']").length
+"""
+_DOCUMENT_BYTES = "performance.getEntriesByType('navigation')[0].decodedBodySize"
 
 
-def test_every_route_of_the_pages_is_looked_at_or_is_no_page() -> None:
+def test_every_route_is_visited_or_is_not_a_page() -> None:
     assert set(PAGES) | set(NO_PAGES) == routes("frontend")
+    forms = {name for name in admin_routes() if name.endswith(("_preview", "_upload"))}
+    assert forms <= set(ADMIN_OBJECTS) <= admin_routes()
 
 
-def test_every_list_and_form_of_our_admin_is_looked_at() -> None:
-    ours = {name for name in routes("admin") if name.startswith(("benchmarks_", "tasks_app_"))}
-    kinds = ("_changelist", "_preview", "_upload", "_upload_new", "_table", "_import")
-    shown = {name for name in ours if name.endswith(kinds)}
-    assert shown <= set(ADMIN_PAGES)
-    assert {name for name in ADMIN_PAGES if "_" in name} - {"app_list"} <= ours
+def test_every_page_is_accessible_fits_a_phone_and_shows_hostile_text_as_text(tab: Tab, site: Site) -> None:
+    faults: dict[str, list[str]] = {}
+    for name, address in pages():
+        tab.page.set_viewport_size(WIDE)
+        tab.page.emulate_media(color_scheme="light")
+        page = tab.open(address(site))
+        problems = tab.violations() + tab.overflow()
+        if page.locator("h1").count() != 1:
+            problems.append("not exactly one h1")
+        if (weight := page.evaluate(_DOCUMENT_BYTES)) > HEAVIEST:
+            problems.append(f"{weight} bytes")
+        page.emulate_media(color_scheme="dark")
+        page.set_viewport_size(NARROW)
+        tab.settle()
+        problems += tab.overflow() + tab.violations((*COLOR_RULES, *SPACE_RULES))
+        problems += _hostile_text(page) + tab.take_problems()
+        if problems:
+            faults[name] = problems
+    assert faults == {}
 
 
-@every_page
-def test_a_page_is_accessible_and_quiet_in_light_and_dark_and_fits_a_phone(
-    address: Address, tab: Visit, site: Site
-) -> None:
-    page = tab.open(address(site))
-    assert page.locator("h1").count() == 1
-    assert tab.faults() == []
-    assert tab.overflow() == []
-    page.emulate_media(color_scheme="dark")
-    page.set_viewport_size(NARROW)
-    tab.settle()
-    assert tab.overflow() == []
-    assert tab.faults((*COLOURS, *ROOM)) == []
+def test_every_page_is_complete_without_scripts(new_tab: NewTab, site: Site) -> None:
+    tab = new_tab(site, java_script_enabled=False)
+    for name, variants in PAGES.items():
+        response = tab.page.goto(site.url(next(iter(variants.values()))(site)))
+        assert response is not None
+        assert response.status == 200, name
+        assert tab.page.locator("main h1").is_visible(), name
+        for chart in tab.page.locator("[data-chart]").all():
+            image = chart.locator("img")
+            image.scroll_into_view_if_needed()
+            box = image.bounding_box()
+            assert box is not None, name
+            assert box["width"] > 200, f"{name}: the chart is not an image"
+            assert box["height"] > 60, f"{name}: the chart is not an image"
 
 
-@first_of_every_route
-def test_a_page_is_all_there_without_scripts(address: Address, open_tab: Callable[..., Visit], site: Site) -> None:
-    tab = open_tab(site, java_script_enabled=False)
-    response = tab.page.goto(site.url(address(site)))
-    assert response is not None
-    assert response.status == 200
-    assert tab.page.locator("main h1").is_visible()
-    for chart in tab.page.locator("[data-chart]").all():
-        picture = chart.locator("img")
-        picture.scroll_into_view_if_needed()
-        box = picture.bounding_box()
-        assert box is not None
-        assert box["width"] > 200, "the chart is no picture"
-        assert box["height"] > 60, "the chart is no picture"
+def test_every_page_of_the_admin_is_accessible_in_light_and_dark(new_tab: NewTab, site: Site, admin_state: Any) -> None:
+    tab = new_tab(site, storage_state=admin_state)
+    faults: dict[str, list[str]] = {}
+    for name, path in admin_pages(site).items():
+        tab.page.emulate_media(color_scheme="light")
+        page = tab.open(path)
+        problems = tab.violations()
+        if page.evaluate(INVISIBLE):
+            problems.append("characters that hide or reverse text")
+        page.emulate_media(color_scheme="dark")
+        tab.settle()
+        problems += tab.violations(COLOR_RULES) + tab.take_problems()
+        if problems:
+            faults[name] = problems
+    assert faults == {}
 
 
-@every_admin_page
-def test_a_page_of_the_admin_is_accessible_and_quiet_in_light_and_dark(
-    address: Address, open_tab: Callable[..., Visit], site: Site, admin_state: Any
-) -> None:
-    tab = open_tab(site, storage_state=admin_state)
-    page = tab.open(address(site))
-    assert tab.faults() == []
-    assert not page.evaluate(UNSEEN), "a sign that hides or turns text is not written out"
-    page.emulate_media(color_scheme="dark")
-    tab.settle()
-    assert tab.faults(COLOURS) == []
+def test_a_missing_page_has_an_error_page_of_the_site(tab: Tab) -> None:
+    for path in ("/nowhere/", "/runs/999999/", "/datasets/no-such/", "/canvases/no-such/3/"):
+        page = tab.open(path, status=404)
+        assert page.locator("h1").inner_text() == "Page not found", path
+        assert page.get_by_role("link", name="Overview").first.is_visible(), path
+        assert tab.violations() == [], path
 
 
-@pytest.mark.parametrize("path", ["/nowhere/", "/runs/999999/", "/datasets/no-such/", "/canvases/no-such/3/"])
-def test_what_is_not_there_is_said_in_a_page_of_the_site(path: str, open_tab: Callable[..., Visit], site: Site) -> None:
-    tab = open_tab(site)
-    page = tab.open(path, status=404)
-    assert page.locator("h1").inner_text() == "Not found"
-    assert page.get_by_role("link", name="Overview").first.is_visible()
-    assert tab.faults() == []
-    tab.problems.clear()  # Chromium itself notes a 404 on the console
+def test_the_api_description_loads_without_errors(tab: Tab) -> None:
+    tab.open("/api/docs").locator(".opblock").first.wait_for()
 
 
-def test_the_description_of_the_api_is_quiet(tab: Visit) -> None:
-    page = tab.open("/api/docs")
-    page.locator(".opblock").first.wait_for()
-
-
-def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Visit) -> None:
+def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Tab) -> None:
     tab.page.set_viewport_size({"width": 2560, "height": 1200})
-    page = tab.open("/")
-    box = page.locator("main").bounding_box()
+    box = tab.open("/").locator("main").bounding_box()
     assert box is not None
     assert box["width"] <= 1200
+
+
+def test_an_answer_of_five_megabytes_is_cut_with_a_link_to_the_full_text(tab: Tab, site: Site) -> None:
+    page = tab.open(f"/runs/{site.runs['hostile']}/")
+    page.locator("#results tbody a", has_text="long").click()
+    assert page.get_by_text("more characters.").first.is_visible()
+    assert tab.overflow() == []
+    assert page.locator("main").evaluate("(main) => main.innerText.length") < HEAVIEST
+    path = page.get_by_role("link", name="View full text").last.get_attribute("href") or ""
+    full = page.request.get(site.url(path))
+    assert ONE_LINE in full.text()
+    assert full.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+def test_a_response_of_the_api_cannot_run_as_a_page(tab: Tab, site: Site) -> None:
+    response = tab.page.request.get(site.url(f"/api/v1/benchmarks/runs/{site.runs['hostile']}/results"))
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "script-src 'self'" in response.headers["content-security-policy"]
+
+
+def _hostile_text(page: Page) -> list[str]:
+    """What of the page's texts acts instead of being shown, with every fold open."""
+    page.mouse.move(400, 400)
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    faults = ["injected elements"] if page.evaluate(_INJECTED) else []
+    return [*faults, "characters that hide or reverse text"] if page.evaluate(INVISIBLE) else faults

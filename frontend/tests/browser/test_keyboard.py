@@ -1,4 +1,4 @@
-"""The site with the keyboard alone."""
+"""The site with the keyboard only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from frontend.tests.browser.site import Site
-from frontend.tests.browser.visiting import Visit
+from frontend.tests.browser.tabs import Tab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -19,14 +19,14 @@ _FOCUSED = """() => {
   const part = document.activeElement, box = part.getBoundingClientRect(), style = getComputedStyle(part);
   return {
     name: part.id || part.innerText || part.getAttribute("aria-label") || part.tagName,
-    seen: box.width > 0 && box.height > 0 && parseFloat(style.outlineWidth) > 0 && style.outlineStyle !== "none",
+    visible: box.width > 0 && box.height > 0 && parseFloat(style.outlineWidth) > 0 && style.outlineStyle !== "none",
     tag: part.tagName,
   };
 }"""
 
 
 def tab_to(page: Page, name: str, most: int = 80) -> None:
-    """Press Tab until the focus is on the part of that id or text."""
+    """Press Tab until the element with that id or text has the focus."""
     for _ in range(most):
         page.keyboard.press("Tab")
         if page.evaluate(_FOCUSED)["name"] == name:
@@ -34,30 +34,30 @@ def tab_to(page: Page, name: str, most: int = 80) -> None:
     raise AssertionError(f"Tab does not lead to {name!r}")
 
 
-def test_the_first_stop_is_a_link_that_skips_to_the_content(tab: Visit) -> None:
+def test_the_first_tab_stop_is_a_link_to_the_content(tab: Tab) -> None:
     page = tab.open("/runs/")
     page.keyboard.press("Tab")
     focused = page.evaluate(_FOCUSED)
-    assert focused["name"] == "Skip to the content"
-    assert focused["seen"]
+    assert focused["name"] == "Skip to content"
+    assert focused["visible"]
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
-@pytest.mark.parametrize("path", ["/", "/runs/new/", "/compare/", "/canvases/", "/leaderboard/"])
-def test_every_stop_of_the_focus_is_seen(path: str, tab: Visit) -> None:
-    page = tab.open(path)
-    page.keyboard.press("Tab")
-    stops = []
-    while (focused := page.evaluate(_FOCUSED))["tag"] != "BODY" and len(stops) < 40:
-        stops.append(focused)
+def test_every_tab_stop_is_visible(tab: Tab) -> None:
+    for path in ("/", "/runs/new/", "/compare/", "/canvases/", "/leaderboard/"):
+        page = tab.open(path)
         page.keyboard.press("Tab")
-    assert len(stops) > 8
-    assert [stop["name"] for stop in stops if not stop["seen"]] == []
+        stops = []
+        while (focused := page.evaluate(_FOCUSED))["tag"] != "BODY" and len(stops) < 40:
+            stops.append(focused)
+            page.keyboard.press("Tab")
+        assert len(stops) > 8, path
+        assert [stop["name"] for stop in stops if not stop["visible"]] == [], path
 
 
-def test_a_run_is_started_without_a_mouse(tab: Visit) -> None:
+def test_a_run_is_started_without_a_mouse(tab: Tab) -> None:
     page = tab.open("/runs/new/?dataset=capitals")
     tab_to(page, "id_model")
     page.keyboard.type("baseline/reference")
@@ -70,7 +70,7 @@ def test_a_run_is_started_without_a_mouse(tab: Visit) -> None:
     assert "1.000" in page.locator("#status").inner_text()
 
 
-def test_j_and_k_walk_through_the_results_that_a_filter_passes(tab: Visit, site: Site) -> None:
+def test_j_and_k_go_through_the_results_that_match_a_filter(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['canvases small']}/?outcome=wrong&group=count")
     wrong = page.locator("#results tbody a").all_inner_texts()
     page.locator("#results tbody a").first.focus()
@@ -85,7 +85,7 @@ def test_j_and_k_walk_through_the_results_that_a_filter_passes(tab: Visit, site:
     assert walked == [wrong[0], wrong[1], wrong[2], wrong[1]]
 
 
-def test_letters_typed_into_a_field_do_not_walk_away(tab: Visit, site: Site) -> None:
+def test_letters_typed_into_a_field_do_not_navigate(tab: Tab, site: Site) -> None:
     page = tab.open(f"/canvases/{site.canvas_set}/5/")
     assert page.locator("a[rel=next]").is_visible()
     page = tab.open(f"/runs/{site.runs['canvases small']}/")

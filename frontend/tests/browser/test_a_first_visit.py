@@ -1,0 +1,24 @@
+"""The first visit. The name of this file makes it run before any test that seeds the same installation."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from frontend.tests.browser.conftest import NewTab
+from frontend.tests.browser.site import Site
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_first_visitor_starts_a_run_and_opens_a_result(new_tab: NewTab, installation: Site) -> None:
+    assert not installation.runs, "run this test first: the installation is no longer empty"
+    page = new_tab(installation).open("/")
+    assert page.locator("main button").all_inner_texts() == ["Start first run"]
+    page.click("main button")
+    page.wait_for_url(re.compile(r"/runs/\d+/$"))
+    page.locator("#status .is-completed").wait_for(timeout=60_000)
+    page.locator("#report table a").first.click()
+    assert page.locator("h2", has_text="Expected and answered").is_visible()
+    assert page.locator(".text").first.inner_text().strip()
