@@ -1,7 +1,7 @@
-"""Models without a model: a script that knows the right answers and gives them as often as its skill says.
+"""Scripted models: they know the correct answers and give them as often as their skill says.
 
-Which answers are wrong depends on the model's name and the prompt alone, so every installation seeded with these models
-shows the same pages. Their names say what they are: nobody may take their scores for those of a real model.
+Which answers are wrong depends only on the name of the model and the prompt, so every installation seeded with these
+models shows the same pages. Their names say that they are scripted: their scores are not those of a real model.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.loopback.replies import Asked, Reply
 
 SKILL = {"large": 0.97, "medium": 0.82, "small": 0.6}
 STRAIN = {"large": 0.025, "medium": 0.05, "small": 0.06}
-"""What every shape beyond the third, and every step of difficulty, takes off the skill."""
+"""What each shape beyond the third, and each step of difficulty, subtracts from the skill."""
 ANSWERED_BEFORE_STUCK = 0.6
 _PAIRS = (("yes", "no"), ("above", "below"), ("left", "right"), ("small", "large"), ("red", "blue"))
-OPPOSITES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+OPPOSITES = {word: other for pair in _PAIRS for word, other in (pair, pair[::-1])}
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)><a href='javascript:alert(3)' id=injected>link</a>"
@@ -37,50 +37,50 @@ _REFERENCE = re.compile(r"<<REFERENCE \w+>>\n(.*?)\n<</REFERENCE", re.DOTALL)
 
 
 class ScriptedModels:
-    """What the loopback endpoint says for each model: a script for ``LoopbackServer``."""
+    """What the loopback endpoint responds for each model: a script for ``LoopbackServer``."""
 
     def __init__(self, datasets: Iterable[Path]) -> None:
         self._tasks: dict[str, TaskSpec] = {}
         self._forgotten: set[str] = set()
-        """What the model ``drifting`` was asked once, and knows no more."""
+        """Prompts of the model ``drifting``, which knows the answer to each only the first time."""
         for path in datasets:
             spec = parse_dataset(path.read_bytes(), path.name).spec
             if spec is not None:
                 self._tasks |= {task.input.strip(): task for task in spec.tasks}
 
-    def __call__(self, asked: Asked) -> Reply | Fault | str | None:
-        model = str(asked.body["model"])
+    def __call__(self, request: Asked) -> Reply | Fault | str | None:
+        model = str(request.body["model"])
         match model:
             case "judge":
-                return _verdict(asked.prompt)
+                return _verdict(request.prompt)
             case "wrong-key":
                 return FAULTS["unauthorized_401"]
-            case "stuck" if _chance("stuck", asked.prompt) > ANSWERED_BEFORE_STUCK:
+            case "stuck" if _chance("stuck", request.prompt) > ANSWERED_BEFORE_STUCK:
                 return FAULTS["hang"]
-            case "flaky" if _chance("flaky", asked.prompt) < 0.25:
+            case "flaky" if _chance("flaky", request.prompt) < 0.25:
                 return FAULTS["bad_request_400"]
             case "hostile":
-                return HOSTILE + (ONE_LINE if "long line" in asked.prompt else "")
-        return self._answer(model, asked)
+                return HOSTILE + (ONE_LINE if "long line" in request.prompt else "")
+        return self._answer(model, request)
 
-    def _answer(self, model: str, asked: Asked) -> Reply | str:
-        task = self._tasks.get(asked.prompt.strip())
+    def _answer(self, model: str, request: Asked) -> Reply | str:
+        task = self._tasks.get(request.prompt.strip())
         if task is None:
-            right, strain = _solved(asked.prompt), int((_SHAPES.findall(asked.prompt) or ["3"])[0]) - 3
+            right, strain = _solved(request.prompt), int((_SHAPES.findall(request.prompt) or ["3"])[0]) - 3
         else:
             right, strain = task.expected_output, {"easy": 0, "medium": 2, "hard": 4}[task.difficulty]
-        knows = _chance(model, asked.prompt) < SKILL.get(model, 0.8) - STRAIN.get(model, 0.03) * strain
+        knows = _chance(model, request.prompt) < SKILL.get(model, 0.8) - STRAIN.get(model, 0.03) * strain
         if model == "drifting":
-            knows = asked.prompt not in self._forgotten
-            self._forgotten.add(asked.prompt)
-        if task is not None and task.expected_tools and not asked.after_tools:
+            knows = request.prompt not in self._forgotten
+            self._forgotten.add(request.prompt)
+        if task is not None and task.expected_tools and not request.after_tools:
             calls = [(call.name, json.dumps(call.args if knows else {})) for call in task.expected_tools]
             return Reply(None, calls, "tool_calls")
-        return right if knows else _spoiled(right, asked.prompt)
+        return right if knows else _spoiled(right, request.prompt)
 
 
 def _chance(model: str, prompt: str) -> float:
-    """Between 0 and 1, evenly spread over prompts."""
+    """Between 0 and 1, uniformly distributed over prompts."""
     digest = hashlib.blake2b(f"{model}\n{prompt}".encode("utf-8", "replace"), digest_size=4).digest()
     return int.from_bytes(digest) / 2**32
 
@@ -93,7 +93,7 @@ def _solved(prompt: str) -> str:
 
 
 def _spoiled(right: str, prompt: str) -> str:
-    """A wrong answer that looks like the right one, seldom none at all."""
+    """A wrong answer that resembles the correct one; rarely, none at all."""
     if _chance("spoiled", prompt) < 0.1:
         return "I cannot tell."
     words = [
@@ -105,7 +105,7 @@ def _spoiled(right: str, prompt: str) -> str:
 
 
 def _verdict(prompt: str) -> str | None:
-    """The scripted judge: full marks where the reference stands in the answer, few where it does not."""
+    """The scripted judge: a high score if the answer contains the reference, a low one otherwise."""
     reference = _REFERENCE.search(prompt)
     if reference is None:
         return None
