@@ -50,7 +50,8 @@ class ProblemForm(forms.Form):
         try:
             return save()
         except InvalidRequest as refusal:
-            self.add_problems(refusal.errors, fields)
+            labels = {name: str(self[name].label) for name in self.fields}
+            self.add_problems(refusal.labeled(labels), fields)
         except NotPossible as refusal:
             self.add_error(None, self.refusal_text(refusal))
         return None

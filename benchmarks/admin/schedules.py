@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from rest_framework import serializers
 
 from benchmarks.admin.base import ReadOnlyAdmin, ServiceDeletion, change_url, column, form_data, link, run_link, visible
 from benchmarks.admin.fields import TextField
@@ -20,12 +19,12 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.labels import run_status
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
-from benchmarks.services.runs.start import RunRequest
+from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services.schedules import control
 from benchmarks.statistics.sentences import percent
 
-MAIN_FIELDS = ("dataset", "model", "metrics", "judge_model", "budget_usd", "max_tokens", "temperature")
-"""Fields of a request that the form shows first."""
+FOLDED = (Group.CANVAS, Group.PROMPT)
+"""Groups of parameters that the form shows folded."""
 
 
 class NamesField(forms.CharField):
@@ -39,7 +38,7 @@ class NamesField(forms.CharField):
 
 
 class ScheduleForm(ProblemForm):
-    """A schedule with every field of a request for a run. The services validate it."""
+    """A schedule with every parameter of a run. The services validate it."""
 
     name = TextField(help_text="Name shown in score drops and messages")
     enabled = forms.BooleanField(required=False, initial=True, help_text="Turned off, the schedule starts no runs")
@@ -48,38 +47,38 @@ class ScheduleForm(ProblemForm):
     def __init__(self, data: Any = None, files: Any = None, *, schedule: Schedule | None = None) -> None:
         stored = {name: getattr(schedule, name) for name in ("name", "enabled", "when")} if schedule else {}
         super().__init__(data, files, initial={**(schedule.request if schedule else {}), **stored})
-        request_fields = {str(name): _form_field(str(name), field) for name, field in RunRequest().fields.items()}
-        self.fields |= request_fields
-        self.request_names = tuple(request_fields)
-        more = tuple(name for name in request_fields if name not in MAIN_FIELDS)
+        self.fields |= {name: _form_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
         time_zone = f"In the time zone of the site, {timezone.get_default_timezone_name()}"
-        self.fieldsets = (
-            (None, {"fields": ("name", "enabled", "when"), "description": time_zone}),
-            ("Run", {"fields": MAIN_FIELDS}),
-            ("More options", {"fields": more, "classes": ("collapse",)}),
-        )
+        self.fieldsets: list[tuple[str | None, dict[str, Any]]] = [
+            (None, {"fields": ("name", "enabled", "when"), "description": time_zone})
+        ]
+        for group in Group:
+            names = tuple(name for name, parameter in RUN_PARAMETERS.items() if parameter.group is group)
+            self.fieldsets.append((group.value, {"fields": names, "classes": ("collapse",) * (group in FOLDED)}))
 
     def request_data(self) -> dict[str, Any]:
         """The request as the API receives it, without empty fields."""
-        values = {name: self.cleaned_data.get(name) for name in self.request_names}
+        values = {name: self.cleaned_data.get(name) for name in RUN_PARAMETERS}
         return {name: value for name, value in values.items() if value not in ("", [], False, None)}
 
 
-def _form_field(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.Field:
-    options: dict[str, Any] = {"required": False, "help_text": str(field.help_text or "")}
-    if name == "dataset":
+def _form_field(parameter: RunParameter) -> forms.Field:
+    options: dict[str, Any] = {"required": False, "label": parameter.label, "help_text": parameter.hint}
+    choices: list[tuple[str, str]] = [(name, name) for name in parameter.choices]
+    if parameter.name == "dataset":
         ready = Dataset.objects.filter(current_version__isnull=False).order_by("slug").values_list("slug", flat=True)
-        return forms.CharField(widget=forms.Select(choices=[("", "---"), *((slug, slug) for slug in ready)]), **options)
-    if name == "metrics":
+        choices = [(slug, slug) for slug in ready]
+    if parameter.name == "metrics":
         names = ", ".join(REGISTERED_METRICS)
-        options["help_text"] = f"Separated by commas; the first one decides the outcome. Available: {names}"
-    if isinstance(field, serializers.BooleanField):
+        options["help_text"] = f"Separated by commas. {parameter.hint}. Available: {names}"
+    if choices:
+        return forms.CharField(widget=forms.Select(choices=[("", "---"), *choices]), **options)
+    if parameter.kind is Kind.SWITCH:
         return forms.BooleanField(**options)
-    if isinstance(field, serializers.ListField):
+    if parameter.kind is Kind.NAMES:
         return NamesField(widget=forms.TextInput({"class": "vTextField"}), **options)
-    if isinstance(field, serializers.ChoiceField):
-        return forms.CharField(widget=forms.Select(choices=[("", "---"), *field.choices.items()]), **options)
-    return TextField(rows=4 if name == "system_prompt" else None, help_text=options["help_text"])
+    del options["required"]
+    return TextField(rows=4 if parameter.kind is Kind.LONG_TEXT else None, **options)
 
 
 @admin.register(Schedule)
@@ -123,7 +122,12 @@ class ScheduleAdmin(ServiceDeletion):
 
     def _form(self, request: HttpRequest, schedule: Schedule | None, title: str) -> HttpResponse:
         form = ScheduleForm(*form_data(request), schedule=schedule)
-        if form.is_valid() and (saved := form.save(lambda: _save(form, schedule, request))):
+
+        def save() -> Schedule:
+            values = {name: form.cleaned_data[name] for name in ("name", "when", "enabled")}
+            return control.save_schedule(**values, request=form.request_data(), schedule=schedule, user=request.user)
+
+        if form.is_valid() and (saved := form.save(save)):
             log = self.log_addition if schedule is None else self.log_change
             log(request, saved, "Saved.")
             if saved.next_run_at:
@@ -185,15 +189,3 @@ class ScoreDropAdmin(ReadOnlyAdmin):
 
 def _may_launch(request: HttpRequest) -> bool:
     return request.user.has_perm("benchmarks.launch_run")
-
-
-def _save(form: ScheduleForm, schedule: Schedule | None, request: HttpRequest) -> Schedule:
-    data = form.cleaned_data
-    return control.save_schedule(
-        data["name"],
-        data["when"],
-        form.request_data(),
-        enabled=data["enabled"],
-        schedule=schedule,
-        user=request.user,
-    )
