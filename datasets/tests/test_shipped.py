@@ -1,4 +1,4 @@
-"""The shipped files pass the project's own checks, and their reference answers get full marks from its metrics."""
+"""The shipped files pass the project's own checks, and its metrics give their reference answers full scores."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import os
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from reading import DATASETS, SLUGS, dataset, tasks
+from readme_tables import with_tables
 
 from benchmarks.dataset_format import content_hash, dump_dataset, parse_dataset
 from benchmarks.metrics.base import Item, ScoreStatus
@@ -17,7 +19,6 @@ from benchmarks.metrics.code_tests import CodeTests
 from benchmarks.metrics.patterns import pattern_problem
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.providers.base import ToolCall
-from benchmarks.readme_tables import with_tables
 from benchmarks.sandbox.sandbox import Sandbox
 
 README = (DATASETS / "README.md").read_text(encoding="utf-8")
@@ -25,12 +26,12 @@ REFUSAL = Sandbox().refusal()
 REQUIRED = os.environ.get("CODEFORGE_REQUIRE_SERVICES") == "1"
 
 
-def every_task() -> list[Any]:
-    return [pytest.param(slug, task, id=f"{slug}-{task_id}") for slug in SLUGS for task_id, task in tasks(slug).items()]
+def every_task() -> list[tuple[str, dict[str, Any]]]:
+    return [(slug, task) for slug in SLUGS for task in tasks(slug).values()]
 
 
 def perfect_answer(slug: str, task: dict[str, Any]) -> Item:
-    """The item of a model that says what the reference says, in the form the input asks for."""
+    """The item of a model that answers as the reference does, in the requested form."""
     reference = task["expected_output"]
     answer = f"Let me see.\n\nAnswer: {reference}" if slug in {"reasoning", "long-context"} else reference
     calls = task.get("expected_tools", ())
@@ -64,56 +65,57 @@ def metrics_for(slug: str, task: dict[str, Any]) -> list[str]:
     return by_dataset.get(slug, []) + hinted + with_calls
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_checker_finds_nothing_wrong(slug: str) -> None:
-    parsed = parse_dataset((DATASETS / f"{slug}.yaml").read_bytes(), f"{slug}.yaml")
-    assert [str(problem) for problem in parsed.problems] == []
-    assert [task.id for task in parsed.spec.tasks] == list(tasks(slug))
+def test_every_file_is_valid() -> None:
+    for slug in SLUGS:
+        parsed = parse_dataset((DATASETS / f"{slug}.yaml").read_bytes(), f"{slug}.yaml")
+        assert [str(problem) for problem in parsed.problems] == [], slug
+        assert [task.id for task in parsed.spec.tasks] == list(tasks(slug)), slug
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_a_written_copy_loads_to_the_same_content(slug: str) -> None:
-    spec = parse_dataset((DATASETS / f"{slug}.yaml").read_bytes(), f"{slug}.yaml").spec
-    copy = parse_dataset(dump_dataset(spec).encode(), f"{slug}.yaml").spec
-    assert content_hash(copy) == content_hash(spec)
+def test_a_written_copy_loads_to_the_same_content() -> None:
+    for slug in SLUGS:
+        spec = parse_dataset((DATASETS / f"{slug}.yaml").read_bytes(), f"{slug}.yaml").spec
+        copy = parse_dataset(dump_dataset(spec).encode(), f"{slug}.yaml").spec
+        assert content_hash(copy) == content_hash(spec), slug
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_a_dataset_has_its_size_and_a_spread_of_difficulties(slug: str) -> None:
-    difficulties = Counter(task.get("difficulty", "medium") for task in tasks(slug).values())
-    assert 20 <= sum(difficulties.values()) <= 26
-    assert all(difficulties[level] >= 4 for level in ("easy", "medium", "hard"))
+def test_a_dataset_has_its_size_and_a_spread_of_difficulties() -> None:
+    for slug in SLUGS:
+        difficulties = Counter(task.get("difficulty", "medium") for task in tasks(slug).values())
+        assert 20 <= sum(difficulties.values()) <= 26, slug
+        assert all(difficulties[level] >= 4 for level in ("easy", "medium", "hard")), slug
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_no_two_tasks_ask_the_same(slug: str) -> None:
-    assert max(Counter(task["input"] for task in tasks(slug).values()).values()) == 1
-    assert max(Counter(task["name"] for task in tasks(slug).values()).values()) == 1
+def test_no_two_tasks_are_the_same() -> None:
+    for slug in SLUGS:
+        assert max(Counter(task["input"] for task in tasks(slug).values()).values()) == 1, slug
+        assert max(Counter(task["name"] for task in tasks(slug).values()).values()) == 1, slug
 
 
-def test_all_files_of_the_folder_are_known_here() -> None:
+def test_these_tests_cover_every_file() -> None:
     assert sorted(path.stem for path in DATASETS.glob("*.y*ml")) == sorted(SLUGS)
 
 
-@pytest.mark.parametrize(("slug", "task"), every_task())
-def test_a_pattern_is_one_that_the_metric_takes(slug: str, task: dict[str, Any]) -> None:
-    assert pattern_problem(task.get("pattern", "x")) is None
+def test_the_metric_accepts_every_pattern() -> None:
+    for _, task in every_task():
+        assert pattern_problem(task.get("pattern", "x")) is None, task["id"]
 
 
-@pytest.mark.parametrize(("slug", "task"), every_task())
-def test_the_reference_gets_full_marks(slug: str, task: dict[str, Any]) -> None:
-    item = perfect_answer(slug, task)
-    for name in metrics_for(slug, task):
-        score = REGISTERED_METRICS[name].score(item)
-        assert (score.status, score.value) == (ScoreStatus.SCORED, 1.0), (name, score.reason)
+def test_the_reference_gets_full_scores() -> None:
+    for slug, task in every_task():
+        item = perfect_answer(slug, task)
+        for name in metrics_for(slug, task):
+            score = REGISTERED_METRICS[name].score(item)
+            assert (score.status, score.value) == (ScoreStatus.SCORED, 1.0), (task["id"], name, score.reason)
 
 
 @pytest.mark.skipif(bool(REFUSAL) and not REQUIRED, reason=f"the sandbox cannot run: {REFUSAL}")
-@pytest.mark.parametrize("task_id", tasks("basic-coding"))
-def test_a_code_reference_passes_in_the_sandbox(task_id: str) -> None:
-    item = perfect_answer("basic-coding", tasks("basic-coding")[task_id])
-    score = CodeTests(Sandbox()).score(item)
-    assert score.value == 1.0, score.reason
+def test_every_code_reference_passes_in_the_sandbox() -> None:
+    metric = CodeTests(Sandbox())
+    items = {task_id: perfect_answer("basic-coding", task) for task_id, task in tasks("basic-coding").items()}
+    with ThreadPoolExecutor(4) as pool:
+        for task_id, score in zip(items, pool.map(metric.score, items.values()), strict=True):
+            assert score.value == 1.0, (task_id, score.reason)
 
 
 def test_the_readme_lists_every_dataset_with_its_number_of_tasks() -> None:
@@ -130,4 +132,17 @@ def test_the_example_of_the_readme_is_a_dataset() -> None:
 
 
 def test_the_tables_of_the_readme_are_up_to_date() -> None:
-    assert with_tables(README) == README, "run python -m benchmarks.readme_tables"
+    assert with_tables(README) == README, "run python -m datasets.tests.readme_tables"
+
+
+def test_only_the_text_between_the_markers_is_replaced() -> None:
+    page = "# A\n<!-- metrics:begin -->\nold\n<!-- metrics:end -->\nb\n<!-- fields:begin --><!-- fields:end -->\nend\n"
+    updated = with_tables(page)
+    assert updated.startswith("# A\n<!-- metrics:begin -->\n|")
+    assert updated.endswith("<!-- fields:end -->\nend\n")
+    assert "old" not in updated
+    assert all(f"| `{name}` |" in updated for name in REGISTERED_METRICS)
+    assert with_tables(updated) == updated
+    for marker in ("<!-- metrics:begin -->", "<!-- metrics:end -->", "<!-- fields:end -->"):
+        with pytest.raises(ValueError, match="lacks the markers"):
+            with_tables(page.replace(marker, ""))

@@ -7,17 +7,12 @@ import datetime
 import re
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 from reading import dataset, tasks
 
 TASKS = tasks("tool-use-basic")
 TOOLS = {tool["function"]["name"]: tool["function"] for tool in dataset("tool-use-basic")["tools"]}
-CALLS = [
-    pytest.param(call, id=f"{task_id}-{number}")
-    for task_id, task in TASKS.items()
-    for number, call in enumerate(task.get("expected_tools", ()), start=1)
-]
+CALLS = [call for task in TASKS.values() for call in task.get("expected_tools", ())]
 
 
 def fits(call: dict[str, Any]) -> bool:
@@ -29,9 +24,9 @@ def weekday_after(day: str, weekday: str, weeks_later: int = 0) -> str:
     date = datetime.date.fromisoformat(day)
     monday = date - datetime.timedelta(days=date.weekday(), weeks=-weeks_later)
     return next(
-        found.isoformat()
-        for found in (monday + datetime.timedelta(days=number) for number in range(7))
-        if found.strftime("%A") == weekday
+        other.isoformat()
+        for other in (monday + datetime.timedelta(days=number) for number in range(7))
+        if other.strftime("%A") == weekday
     )
 
 
@@ -129,61 +124,58 @@ WRONG_ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_a_tool_schema_is_valid_and_closed(name: str) -> None:
-    parameters = TOOLS[name]["parameters"]
-    Draft202012Validator.check_schema(parameters)
-    assert parameters["additionalProperties"] is False
-    assert set(parameters["required"]) == set(parameters["properties"]), "an optional argument has two right answers"
+def test_a_tool_schema_is_valid_and_closed() -> None:
+    for name in TOOLS:
+        parameters = TOOLS[name]["parameters"]
+        Draft202012Validator.check_schema(parameters)
+        assert parameters["additionalProperties"] is False, name
+        # An optional argument would have two correct answers.
+        assert set(parameters["required"]) == set(parameters["properties"]), name
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_an_expected_call_fits_its_tool(call: dict[str, Any]) -> None:
-    assert fits(call)
+def test_an_expected_call_fits_its_tool() -> None:
+    for call in CALLS:
+        assert fits(call), call
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_an_expected_call_with_any_argument_missing_renamed_or_of_another_type_does_not_fit(
-    call: dict[str, Any],
-) -> None:
-    for name, value in call["args"].items():
-        without = copy.deepcopy(call)
-        del without["args"][name]
-        assert not fits(without)
-        assert not fits({"name": call["name"], "args": without["args"] | {f"{name}_": value}})
-        assert not fits({"name": call["name"], "args": call["args"] | {name: {"value": value}}})
+def test_an_expected_call_with_any_argument_missing_renamed_or_of_another_type_does_not_fit() -> None:
+    for call in CALLS:
+        for name, value in call["args"].items():
+            without = copy.deepcopy(call)
+            del without["args"][name]
+            assert not fits(without), call
+            assert not fits({"name": call["name"], "args": without["args"] | {f"{name}_": value}}), call
+            assert not fits({"name": call["name"], "args": call["args"] | {name: {"value": value}}}), call
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_every_tool_is_expected_in_some_task_or_is_a_temptation_in_one(name: str) -> None:
-    expected = {call["name"] for task in TASKS.values() for call in task.get("expected_tools", ())}
-    assert name in expected | {"send_message"}
+def test_every_tool_is_expected_in_some_task_or_is_a_temptation_in_one() -> None:
+    for name in TOOLS:
+        expected = {call["name"] for task in TASKS.values() for call in task.get("expected_tools", ())}
+        assert name in expected | {"send_message"}, name
 
 
-@pytest.mark.parametrize(("task_id", "number", "argument", "value"), WORKED_OUT)
-def test_an_argument_is_what_follows_from_the_input(task_id: str, number: int, argument: str, value: object) -> None:
-    assert TASKS[task_id]["expected_tools"][number]["args"][argument] == value
+def test_an_argument_is_what_follows_from_the_input() -> None:
+    for task_id, number, argument, value in WORKED_OUT:
+        assert TASKS[task_id]["expected_tools"][number]["args"][argument] == value, task_id
 
 
-@pytest.mark.parametrize(
-    "task_id", [task_id for task_id, task in TASKS.items() if re.search(r"Today is", task["input"])]
-)
-def test_the_weekday_of_today_is_right(task_id: str) -> None:
-    weekday, date = re.search(r"Today is (\w+), (\d+ \w+ \d{4})", TASKS[task_id]["input"]).groups()
-    assert datetime.datetime.strptime(date, "%d %B %Y").strftime("%A") == weekday
+def test_the_weekday_of_today_is_right() -> None:
+    for task_id in (task_id for task_id, task in TASKS.items() if "Today is" in task["input"]):
+        weekday, date = re.search(r"Today is (\w+), (\d+ \w+ \d{4})", TASKS[task_id]["input"]).groups()
+        assert datetime.datetime.strptime(date, "%d %B %Y").strftime("%A") == weekday, task_id
 
 
-@pytest.mark.parametrize("task_id", TASKS)
-def test_every_expected_call_has_a_simulated_result_and_no_other_tool_has_one(task_id: str) -> None:
-    task = TASKS[task_id]
-    assert {call["name"] for call in task.get("expected_tools", ())} == set(task.get("tool_results", {}))
+def test_every_expected_call_has_a_simulated_result_and_no_other_tool_has_one() -> None:
+    for task_id in TASKS:
+        task = TASKS[task_id]
+        assert {call["name"] for call in task.get("expected_tools", ())} == set(task.get("tool_results", {})), task_id
 
 
-@pytest.mark.parametrize("task_id", TASKS)
-def test_the_pattern_finds_the_expected_answer_and_not_a_wrong_one(task_id: str) -> None:
-    task = TASKS[task_id]
-    assert re.search(task["pattern"], task["expected_output"])
-    assert not re.search(task["pattern"], WRONG_ANSWERS[task_id])
+def test_the_pattern_finds_the_expected_answer_and_not_a_wrong_one() -> None:
+    for task_id in TASKS:
+        task = TASKS[task_id]
+        assert re.search(task["pattern"], task["expected_output"]), task_id
+        assert not re.search(task["pattern"], WRONG_ANSWERS[task_id]), task_id
 
 
 def test_there_are_tasks_without_a_call_with_one_and_with_several() -> None:

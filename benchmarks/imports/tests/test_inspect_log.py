@@ -1,4 +1,4 @@
-"""What logs of Inspect say, as it comes out in the common form."""
+"""Logs of Inspect in the common form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_log_becomes_a_run(tmp_path: Path) -> None:
     )
     first_task = run.tasks[0]
     assert (first_task.id, first_task.input, first_task.expected_output) == ("1", "What is 1 + 1?", "2")
-    assert [one.scores["inspect:match"].value for one in run.results] == [1.0, 0.0, 0.5]
+    assert [each.scores["inspect:match"].value for each in run.results] == [1.0, 0.0, 0.5]
     assert run.parameters == {"temperature": 0.5, "max_tokens": 100.0}
     assert run.started_at == datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
     assert run.shortfall == ""
@@ -52,17 +52,19 @@ def test_a_log_becomes_a_run(tmp_path: Path) -> None:
     assert first.scores["inspect:match"].reason == "as expected"
 
 
-@pytest.mark.parametrize("header", ["header.json", "_journal/start.json"])
-def test_an_archive_reads_as_the_json_does(tmp_path: Path, header: str) -> None:
-    log = inspect_log(*(inspect_sample(number) for number in range(1, 13)))
-    (from_archive,) = read_runs(write_archive(tmp_path / "log.eval", log, header))
-    assert from_archive == read(tmp_path, *log["samples"])
-    assert [task.id for task in from_archive.tasks][8:11] == ["9", "10", "11"]
+def test_an_archive_reads_as_the_json_does(tmp_path: Path) -> None:
+    for header in (
+        "header.json",
+        "_journal/start.json",
+    ):
+        log = inspect_log(*(inspect_sample(number) for number in range(1, 13)))
+        (from_archive,) = read_runs(write_archive(tmp_path / "log.eval", log, header))
+        assert from_archive == read(tmp_path, *log["samples"]), header
+        assert [task.id for task in from_archive.tasks][8:11] == ["9", "10", "11"], header
 
 
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [
+def test_values_count_as_inspect_counts_them(tmp_path: Path) -> None:
+    for value, number in (
         ("C", 1),
         ("I", 0),
         ("P", 0.5),
@@ -74,28 +76,23 @@ def test_an_archive_reads_as_the_json_does(tmp_path: Path, header: str) -> None:
         ("yes", 1),
         ("No", 0),
         ("0.5", 0.5),
-    ],
-)
-def test_values_count_as_inspect_counts_them(tmp_path: Path, value: Any, number: float) -> None:
-    score = result(tmp_path, value).scores["inspect:match"]
-    assert (score.status, score.value) == (ScoreStatus.SCORED, number)
+    ):
+        score = result(tmp_path, value).scores["inspect:match"]
+        assert (score.status, score.value) == (ScoreStatus.SCORED, number), value
 
 
-@pytest.mark.parametrize(
-    ("value", "status"),
-    [
+def test_a_value_that_is_not_a_score_is_not_a_zero(tmp_path: Path) -> None:
+    for value, status in (
         (math.nan, ScoreStatus.NOT_APPLICABLE),
         (None, ScoreStatus.NOT_APPLICABLE),
         (-1, ScoreStatus.NOT_APPLICABLE),
         ("perhaps", ScoreStatus.UNPARSABLE),
         ("c", ScoreStatus.UNPARSABLE),
         (math.inf, ScoreStatus.NOT_APPLICABLE),
-    ],
-)
-def test_what_is_no_score_is_no_zero(tmp_path: Path, value: Any, status: ScoreStatus) -> None:
-    score = result(tmp_path, value).scores["inspect:match"]
-    assert (score.status, score.value) == (status, None)
-    assert score.reason
+    ):
+        score = result(tmp_path, value).scores["inspect:match"]
+        assert (score.status, score.value) == (status, None), value
+        assert score.reason, value
 
 
 def test_a_score_of_several_values_is_several_metrics(tmp_path: Path) -> None:
@@ -110,23 +107,23 @@ def test_a_score_of_several_values_is_several_metrics(tmp_path: Path) -> None:
 def test_values_beyond_one_make_a_measurement(tmp_path: Path) -> None:
     run = read(tmp_path, inspect_sample(1, 0.5), inspect_sample(2, 7))
     assert list(run.metrics) == ["inspect#match"]
-    assert [one.scores["inspect#match"].value for one in run.results] == [0.5, 7]
+    assert [each.scores["inspect#match"].value for each in run.results] == [0.5, 7]
 
 
 def test_an_error_has_no_scores(tmp_path: Path) -> None:
-    found = result(tmp_path, "I", error={"message": "Connection lost", "traceback": "", "traceback_ansi": ""})
-    assert (found.error, found.scores) == ("Connection lost", {})
+    imported = result(tmp_path, "I", error={"message": "Connection lost", "traceback": "", "traceback_ansi": ""})
+    assert (imported.error, imported.scores) == ("Connection lost", {})
 
 
 def test_a_sample_that_was_never_answered_is_cancelled(tmp_path: Path) -> None:
-    found = result(tmp_path, scores=None, output={"model": "", "choices": []}, messages=[])
-    assert (found.cancelled, found.error) == (True, None)
+    imported = result(tmp_path, scores=None, output={"model": "", "choices": []}, messages=[])
+    assert (imported.cancelled, imported.error) == (True, None)
 
 
 def test_epochs_are_repeats_of_one_task(tmp_path: Path) -> None:
     run = read(tmp_path, inspect_sample(1), inspect_sample(1, "I", epoch=2))
     assert len(run.tasks) == 1
-    assert [one.repeat for one in run.results] == [1, 2]
+    assert [each.repeat for each in run.results] == [1, 2]
 
 
 def test_content_parts_and_attachments_become_text(tmp_path: Path) -> None:
@@ -137,11 +134,15 @@ def test_content_parts_and_attachments_become_text(tmp_path: Path) -> None:
         {"type": "image", "image": "data:image/png;base64,AAAA"},
     ]
     choice = {"message": {"role": "assistant", "content": parts}, "stop_reason": "max_tokens"}
-    found = result(tmp_path, output={"choices": [choice]}, attachments={key: "It is two."})
-    assert (found.answer, found.reasoning, found.finish_reason) == ("It is two.\n[image]", "Let me add.", "length")
+    imported = result(tmp_path, output={"choices": [choice]}, attachments={key: "It is two."})
+    assert (imported.answer, imported.reasoning, imported.finish_reason) == (
+        "It is two.\n[image]",
+        "Let me add.",
+        "length",
+    )
 
 
-def test_a_chat_as_input_and_several_targets_are_told_in_words(tmp_path: Path) -> None:
+def test_a_chat_as_input_and_several_targets_become_text(tmp_path: Path) -> None:
     chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Add."}]}]
     task = read(tmp_path, inspect_sample(1, input=chat, target=["2", "two"], choices=["1", "2"])).tasks[0]
     assert (task.input, task.expected_output) == ("system: Be brief.\n\nuser: Add.", "2\ntwo")
@@ -154,23 +155,22 @@ def test_tool_calls_are_kept(tmp_path: Path) -> None:
         {"id": "b", "function": {"name": "sub"}, "arguments": "not parsed"},
     ]
     choice = {"message": {"role": "assistant", "content": "", "tool_calls": calls}, "stop_reason": "tool_calls"}
-    found = result(tmp_path, output={"choices": [choice]})
-    assert [(call["name"], call["arguments"], call["malformed"]) for call in found.tool_calls] == [
+    imported = result(tmp_path, output={"choices": [choice]})
+    assert [(call["name"], call["arguments"], call["malformed"]) for call in imported.tool_calls] == [
         ("add", {"a": 1}, False),
         ("sub", None, True),
     ]
 
 
-def test_what_an_interrupted_log_lacks_is_said(tmp_path: Path) -> None:
+def test_what_an_interrupted_log_lacks_is_reported(tmp_path: Path) -> None:
     log = inspect_log(status="cancelled")
     log["eval"]["dataset"]["samples"] = 10
     (run,) = read_runs(write_json(tmp_path / "log.json", log))
     assert run.shortfall == "Status in Inspect: cancelled. The log has 3 of 10 samples."
 
 
-@pytest.mark.parametrize(
-    ("log", "told"),
-    [
+def test_an_error_is_reported_with_its_place(tmp_path: Path) -> None:
+    for log, message in (
         (inspect_log(samples=[]), "samples: none found"),
         (inspect_log(samples={}), "samples: expected a list, found an object"),
         (inspect_log(eval={"task": "sums"}), "eval.model: expected a value, found nothing"),
@@ -183,31 +183,26 @@ def test_what_an_interrupted_log_lacks_is_said(tmp_path: Path) -> None:
         (inspect_log(inspect_sample(1, completed_at="yesterday")), "completed_at: expected a time"),
         ([], "neither a log of Inspect"),
         ({}, "neither a log of Inspect"),
-    ],
-)
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, log: Any, told: str) -> None:
-    with pytest.raises(ImportProblem) as problem:
-        read_runs(write_json(tmp_path / "log.json", log))
-    assert str(problem.value).startswith("log.json: ")
-    assert told in str(problem.value)
+    ):
+        with pytest.raises(ImportProblem) as problem:
+            read_runs(write_json(tmp_path / "log.json", log))
+        assert str(problem.value).startswith("log.json: "), log
+        assert message in str(problem.value), log
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
+def test_invalid_json_is_reported_with_its_place(tmp_path: Path) -> None:
+    for content, message in (
         (b'{"eval": {\n', "line 2, column 1: invalid JSON"),
         (b'{"eval": "\xff"}', "invalid UTF-8 at byte 10"),
         (b"[" * 200_000, "JSON that cannot be read"),
         (b'{"eval": ' + b"1" * 5_000 + b"}", "JSON that cannot be read"),
         (b"PK\x03\x04 and no more", "invalid JSON"),
         (b"", "invalid JSON"),
-    ],
-)
-def test_what_is_no_json_is_told_with_its_place(tmp_path: Path, content: bytes, told: str) -> None:
-    path = tmp_path / "log.json"
-    path.write_bytes(content)
-    with pytest.raises(ImportProblem, match=told):
-        read_runs(path)
+    ):
+        path = tmp_path / "log.json"
+        path.write_bytes(content)
+        with pytest.raises(ImportProblem, match=message):
+            read_runs(path)
 
 
 @COMPRESSIONS
@@ -221,7 +216,7 @@ def test_every_compression_of_archives_is_read(tmp_path: Path, compression: int)
 def test_a_bomb_is_not_unpacked(tmp_path: Path, compression: int) -> None:
     path = write_archive(tmp_path / "log.eval", inspect_log())
     with zipfile.ZipFile(path, "a", compression) as file:
-        file.writestr("samples/0_epoch_1.json", b"[" + b" " * 200_000_000 + b"]")
+        file.writestr("samples/0_epoch_1.json", b"[" + b" " * 40_000_000 + b"]")
     tracemalloc.start()
     try:
         with pytest.raises(ImportProblem, match=r"samples/0_epoch_1.json: exceeds the limit"):
@@ -232,7 +227,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, compression: int) -> None:
 
 
 @COMPRESSIONS
-def test_a_damaged_member_is_told(tmp_path: Path, compression: int) -> None:
+def test_a_damaged_member_is_reported(tmp_path: Path, compression: int) -> None:
     path = write_archive(tmp_path / "log.eval", inspect_log(), compression=compression)
     content = bytearray(path.read_bytes())
     content[60:70] = b"\xff" * 10
@@ -250,7 +245,7 @@ def test_a_member_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
         read_runs(path)
 
 
-def test_an_archive_of_something_else_is_told(tmp_path: Path) -> None:
+def test_another_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("readme.txt", "hello")

@@ -1,4 +1,4 @@
-"""What result files of promptfoo say, as it comes out in the common form."""
+"""Results of promptfoo in the common form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_column_becomes_a_run(tmp_path: Path) -> None:
     assert (run.model, run.name, run.facts["promptfoo evaluation"]) == ("openai:gpt-4o", "Sums", "eval-1")
     assert list(run.metrics) == [PASS, "promptfoo:score", "promptfoo:contains"]
     assert [(task.id, task.input, task.expected_output) for task in run.tasks][1] == ("test-2", "What is 1 + 1?", "2")
-    assert [one.scores[PASS].value for one in run.results] == [1.0, 0.0, 1.0]
+    assert [each.scores[PASS].value for each in run.results] == [1.0, 0.0, 1.0]
     first = run.results[0]
     assert (first.answer, first.duration_ms, first.tokens_in, first.tokens_out) == ("It is 0.", 321.0, 20, 10)
     assert first.cost_usd == 0.001
@@ -61,12 +61,12 @@ def test_every_provider_and_prompt_is_a_run_of_its_own(tmp_path: Path) -> None:
     assert len({run.part for run in runs}) == 4
 
 
-def test_a_request_that_failed_is_an_error_and_no_zero(tmp_path: Path) -> None:
+def test_a_failed_request_is_an_error_and_not_a_zero(tmp_path: Path) -> None:
     failed = promptfoo_row(
         0, passed=False, failureReason=2, error="504 from upstream", gradingResult=None, response={"error": "504"}
     )
-    found = only(tmp_path, failed, promptfoo_row(1)).results[0]
-    assert (found.error, found.scores) == ("504 from upstream", {})
+    imported = only(tmp_path, failed, promptfoo_row(1)).results[0]
+    assert (imported.error, imported.scores) == ("504 from upstream", {})
 
 
 def test_an_older_row_without_a_reason_of_failure_is_an_error_too(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_older_row_without_a_reason_of_failure_is_an_error_too(tmp_path: Path
     assert only(tmp_path, row).results[0].error == "no key"
 
 
-def test_a_grader_that_failed_is_no_verdict(tmp_path: Path) -> None:
+def test_a_failed_grader_gives_no_verdict(tmp_path: Path) -> None:
     parts = [
         {"pass": True, "score": 1, "reason": "", "assertion": {"type": "contains"}},
         {
@@ -98,13 +98,13 @@ def test_a_grader_that_failed_is_no_verdict(tmp_path: Path) -> None:
     assert scores[PASS].status is ScoreStatus.JUDGE_ERROR
 
 
-def test_a_test_without_assertions_says_nothing(tmp_path: Path) -> None:
+def test_a_test_without_assertions_has_no_score(tmp_path: Path) -> None:
     row = promptfoo_row(0, testCase={"vars": {}}, gradingResult={"pass": True, "score": 1, "reason": "No assertions"})
     score = only(tmp_path, row).results[0].scores[PASS]
     assert (score.status, score.value) == (ScoreStatus.NOT_APPLICABLE, None)
 
 
-def test_assertions_of_one_kind_are_told_apart(tmp_path: Path) -> None:
+def test_assertions_of_one_type_are_numbered(tmp_path: Path) -> None:
     parts = [{"pass": True, "score": 1, "reason": "", "assertion": {"type": "contains"}} for _ in range(2)]
     parts.append({"pass": True, "score": 0.5, "reason": "", "assertion": {"type": "javascript", "metric": "Tone"}})
     row = promptfoo_row(0, gradingResult={"pass": True, "score": 1, "reason": "", "componentResults": parts})
@@ -113,18 +113,17 @@ def test_assertions_of_one_kind_are_told_apart(tmp_path: Path) -> None:
 
 def test_the_same_test_again_is_a_repeat(tmp_path: Path) -> None:
     run = only(tmp_path, promptfoo_row(0), promptfoo_row(0, testIdx=1), promptfoo_row(5))
-    assert [(one.task_id, one.repeat) for one in run.results] == [("test-1", 1), ("test-1", 2), ("test-6", 1)]
+    assert [(each.task_id, each.repeat) for each in run.results] == [("test-1", 1), ("test-1", 2), ("test-6", 1)]
 
 
-def test_unknown_costs_and_tokens_are_no_zeros(tmp_path: Path) -> None:
-    found = only(tmp_path, promptfoo_row(0, cost=0, response={"output": {"sum": 0}})).results[0]
-    assert (found.cost_usd, found.tokens_in, found.tokens_out) == (None, None, None)
-    assert found.answer == '{"sum": 0}'
+def test_unknown_costs_and_tokens_are_not_zeros(tmp_path: Path) -> None:
+    imported = only(tmp_path, promptfoo_row(0, cost=0, response={"output": {"sum": 0}})).results[0]
+    assert (imported.cost_usd, imported.tokens_in, imported.tokens_out) == (None, None, None)
+    assert imported.answer == '{"sum": 0}'
 
 
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
+def test_an_error_is_reported_with_its_place(tmp_path: Path) -> None:
+    for row, message in (
         (promptfoo_row(0, provider=None), "results.results[0].provider: expected a value, found nothing"),
         (promptfoo_row(0, prompt=None, vars=None), "results.results[0]: neither prompt.raw nor vars"),
         (promptfoo_row(0, success="yes"), "results.results[0].success: expected true or false"),
@@ -134,9 +133,7 @@ def test_unknown_costs_and_tokens_are_no_zeros(tmp_path: Path) -> None:
             "results.results[0].testIdx: expected a whole number up to 2,147,483,647, found a huge number",
         ),
         (promptfoo_row(0, gradingResult=[]), "results.results[0].gradingResult: expected an object, found a list"),
-    ],
-)
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, row: dict[str, Any], told: str) -> None:
-    with pytest.raises(ImportProblem) as problem:
-        read(tmp_path, row)
-    assert told in str(problem.value)
+    ):
+        with pytest.raises(ImportProblem) as problem:
+            read(tmp_path, row)
+        assert message in str(problem.value), row

@@ -1,4 +1,4 @@
-"""Tables as people publish them become datasets, and every mistake is told with its line."""
+"""Published tables become datasets, and every error is reported with its line."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ def report(path: Path, content: str | bytes, name: str = "table.jsonl", **option
 
 
 def dataset(path: Path, *rows: dict[str, Any], **options: Any) -> DatasetSpec:
-    found = report(path, "\n".join(map(json.dumps, rows)), **options)
-    assert not found.problems
-    assert found.spec is not None
-    return found.spec
+    table = report(path, "\n".join(map(json.dumps, rows)), **options)
+    assert not table.problems
+    assert table.spec is not None
+    return table.spec
 
 
-@pytest.mark.parametrize(
-    ("row", "asked", "expected"),
-    [
+def test_columns_are_known_by_the_names_that_datasets_use(tmp_path: Path) -> None:
+    for row, asked, expected in (
         ({"question": "2 + 2?", "answer": "4"}, "2 + 2?", "4"),
         ({"prompt": "2 + 2?", "completion": 4}, "2 + 2?", "4"),
         ({"instruction": "Add.", "input": "2 and 2", "output": "4"}, "Add.\n\n2 and 2", "4"),
@@ -42,18 +41,13 @@ def dataset(path: Path, *rows: dict[str, Any], **options: Any) -> DatasetSpec:
         ({"question": "True?", "label": True}, "True?", "true"),
         ({"question": "Where?", "answers": {"text": ["here", "there"], "answer_start": [0, 9]}}, "Where?", "here"),
         ({"problem": "2 + 2?"}, "2 + 2?", ""),
-    ],
-)
-def test_columns_are_known_by_the_names_that_datasets_use(
-    tmp_path: Path, row: dict[str, Any], asked: str, expected: str
-) -> None:
-    (task,) = dataset(tmp_path, row).tasks
-    assert (task.id, task.input, task.expected_output) == ("row-1", asked, expected)
+    ):
+        (task,) = dataset(tmp_path, row).tasks
+        assert (task.id, task.input, task.expected_output) == ("row-1", asked, expected), row
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_multiple_choice_is_asked_with_letters(tmp_path: Path) -> None:
+    for row in (
         {"question": "Which?", "choices": ["red", "blue", "green"], "answer": 1},
         {
             "question": "Which?",
@@ -64,32 +58,29 @@ def test_columns_are_known_by_the_names_that_datasets_use(
         {"question": "Which?", "A": "red", "B": "blue", "C": "green", "answer": "B"},
         {"question": "Which?", "option_a": "red", "option_b": "blue", "option_c": "green", "answer": 1},
         {"question": "Which?", "choices": '["red", "blue", "green"]', "answer": "B"},
-    ],
-)
-def test_multiple_choice_is_asked_with_letters(tmp_path: Path, row: dict[str, Any]) -> None:
-    (task,) = dataset(tmp_path, row).tasks
-    assert task.input == "Which?\n\nA. red\nB. blue\nC. green\n\nAnswer with the letter of one option."
-    assert (task.expected_output, task.choices) == ("B", ("red", "blue", "green"))
+    ):
+        (task,) = dataset(tmp_path, row).tasks
+        assert task.input == "Which?\n\nA. red\nB. blue\nC. green\n\nAnswer with the letter of one option.", row
+        assert (task.expected_output, task.choices) == ("B", ("red", "blue", "green")), row
 
 
-def test_named_columns_come_before_guesses(tmp_path: Path) -> None:
+def test_named_columns_override_guesses(tmp_path: Path) -> None:
     row = {"key": "k1", "question": "not this", "text": "Ask this", "gold": "7", "passages": ["One.", "Two."], "nr": 3}
     (task,) = dataset(tmp_path, row, given={"input": "text", "expected": "gold", "id": "nr"}).tasks
     assert (task.id, task.input, task.expected_output, task.context) == ("3", "Ask this", "7", ("One.", "Two."))
 
 
-def test_of_a_long_answer_only_the_end_is_taken(tmp_path: Path) -> None:
+def test_the_answer_can_be_the_end_of_a_cell(tmp_path: Path) -> None:
     (task,) = dataset(tmp_path, {"question": "?", "answer": "2 + 2 = 4\n#### 4"}, answer_after="####").tasks
     assert task.expected_output == "4"
 
 
-def test_the_first_rows_are_enough(tmp_path: Path) -> None:
+def test_a_limit_imports_only_the_first_rows(tmp_path: Path) -> None:
     assert len(dataset(tmp_path, *({"question": str(n)} for n in range(5)), limit=2).tasks) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
+def test_every_kind_of_file_gives_the_same(tmp_path: Path) -> None:
+    for name, content in (
         ("table.csv", '\ufeffquestion,answer\n"One,\ntwo?",x\n\nThree?,y\n'),
         ("table.csv", 'question;answer\r\n"One,\ntwo?";x\r\nThree?;y\r\n'),
         ("table.tsv", 'question\tanswer\n"One,\ntwo?"\tx\nThree?\ty\n'),
@@ -101,12 +92,13 @@ def test_the_first_rows_are_enough(tmp_path: Path) -> None:
             ),
         ),
         ("table.ndjson", '{"question": "One,\\ntwo?", "answer": "x"}\n\n{"question": "Three?", "answer": "y"}\n'),
-    ],
-)
-def test_every_kind_of_file_gives_the_same(tmp_path: Path, name: str, content: str) -> None:
-    found = report(tmp_path, content, name)
-    assert found.spec is not None
-    assert [(task.input, task.expected_output) for task in found.spec.tasks] == [("One,\ntwo?", "x"), ("Three?", "y")]
+    ):
+        table = report(tmp_path, content, name)
+        assert table.spec is not None, name
+        assert [(task.input, task.expected_output) for task in table.spec.tasks] == [
+            ("One,\ntwo?", "x"),
+            ("Three?", "y"),
+        ], name
 
 
 def test_parquet_is_read_like_the_others(tmp_path: Path) -> None:
@@ -117,20 +109,20 @@ def test_parquet_is_read_like_the_others(tmp_path: Path) -> None:
     ]
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "table.parquet")
-    found = report(tmp_path, (tmp_path / "table.parquet").read_bytes(), "table.parquet")
-    assert found.spec is not None
-    assert [task.expected_output for task in found.spec.tasks] == ["B", "A"]
+    table = report(tmp_path, (tmp_path / "table.parquet").read_bytes(), "table.parquet")
+    assert table.spec is not None
+    assert [task.expected_output for task in table.spec.tasks] == ["B", "A"]
     with pytest.raises(ImportProblem, match="invalid Parquet file"):
         report(tmp_path, b"PAR1 and no more", "broken.parquet")
 
 
-def test_without_pyarrow_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_file, "has_parquet", lambda: False)
     with pytest.raises(ImportProblem, match=r"requirements-parquet\.txt"):
         report(tmp_path, b"", "table.parquet")
 
 
-def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_error_is_reported_with_its_line(tmp_path: Path) -> None:
     content = "\n".join(
         (
             '{"id": "a", "question": "One?", "answer": "1"}',
@@ -147,16 +139,15 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     ]
 
 
-def test_rows_are_held_to_what_yaml_files_are(tmp_path: Path) -> None:
+def test_rows_pass_the_same_checks_as_yaml_files(tmp_path: Path) -> None:
     rows = ({"id": "a", "question": "One?"}, {"id": "a", "question": "Two?"}, {"id": "b", "question": "  "})
     problems = report(tmp_path, "\n".join(map(json.dumps, rows))).problems
     assert [(problem.line, problem.path) for problem in problems] == [(2, "id"), (3, "input")]
     assert "first at line 1" in problems[0].message
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
+def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    for name, content, told in (
         ("table.csv", "", "line 1: expected the names of the columns"),
         ("table.csv", "question,question\n", 'line 1: the column "question" occurs twice'),
         ("table.csv", b"question\n\xff\n", "invalid UTF-8"),
@@ -166,20 +157,18 @@ def test_rows_are_held_to_what_yaml_files_are(tmp_path: Path) -> None:
         ("table.jsonl", '{"a": 1}', "no column is recognized as the input: name one"),
         ("table.json", "{}", "the file: expected a list, found nothing"),
         ("table.txt", "", "unknown extension"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_told(tmp_path: Path, name: str, content: str | bytes, told: str) -> None:
-    with pytest.raises(ImportProblem) as problem:
-        report(tmp_path, content, name)
-    assert told in str(problem.value)
+    ):
+        with pytest.raises(ImportProblem) as problem:
+            report(tmp_path, content, name)
+        assert told in str(problem.value), name
 
 
-def test_a_column_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_missing_column_is_reported_with_the_existing_ones() -> None:
     with pytest.raises(ImportProblem, match=r'column "x" for input does not exist. Columns: "question", "answer"'):
         guessed_columns(["question", "answer"], {"input": "x"})
 
 
-def test_too_many_cells_and_a_wrong_choice_are_mistakes_of_their_rows(tmp_path: Path) -> None:
+def test_too_many_cells_and_an_invalid_choice_are_errors_of_their_rows(tmp_path: Path) -> None:
     content = "question,A,B,answer\nWhich?,x,y,A\nWhich?,x,y,C\nWhich?,x,y,A,more\n"
     assert [(problem.line, problem.message[:30]) for problem in report(tmp_path, content, "table.csv").problems] == [
         (3, 'column "answer": "C" is not on'),
@@ -196,22 +185,22 @@ NAMES = st.sampled_from(["question", "input", "instruction", "answer", "choices"
 
 
 @given(st.lists(st.dictionaries(NAMES, CELLS, max_size=5), max_size=4), st.sampled_from(["", "####"]))
-def test_any_rows_give_a_dataset_that_is_read_again_or_mistakes(rows: list[dict[str, Any]], after: str) -> None:
+def test_any_rows_give_a_dataset_or_problems(rows: list[dict[str, Any]], after: str) -> None:
     numbered = [Row(number, row) for number, row in enumerate(rows, 1)]
     try:
-        found = dataset_of_rows(numbered, "t", name="T", description="D", given={}, answer_after=after)
+        table = dataset_of_rows(numbered, "t", name="T", description="D", given={}, answer_after=after)
     except ImportProblem:
         return
-    if found.spec is None:
-        assert found.problems
+    if table.spec is None:
+        assert table.problems
         return
-    parsed = parse_dataset(dump_dataset(found.spec).encode(), "t.yaml")
-    assert parsed.spec == found.spec
-    assert len(found.spec.tasks) == len(rows)
+    parsed = parse_dataset(dump_dataset(table.spec).encode(), "t.yaml")
+    assert parsed.spec == table.spec
+    assert len(table.spec.tasks) == len(rows)
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode), st.sampled_from(["csv", "jsonl", "json", "tsv"]))
-def test_any_bytes_are_read_or_told(tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str) -> None:
+def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str) -> None:
     path = tmp_path_factory.mktemp("bytes") / f"table.{ending}"
     path.write_bytes(b"question,answer\n" + content if ending == "csv" else content)
     try:
