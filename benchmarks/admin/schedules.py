@@ -18,10 +18,10 @@ from benchmarks.admin.forms import ProblemForm
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.labels import run_status
+from benchmarks.presentation.numbers import percent
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services.schedules import control
-from benchmarks.statistics.sentences import percent
 
 FOLDED = (Group.CANVAS, Group.PROMPT)
 """Groups of parameters that the form shows folded."""

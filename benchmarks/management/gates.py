@@ -8,10 +8,10 @@ from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
+from benchmarks.presentation.numbers import percent
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.statistics import Compared, compared_runs
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.statistics.sentences import percent
 
 OK, MISSED, REFUSED, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes."""
@@ -114,7 +114,7 @@ def _shared_metrics(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def regression_gates(comparisons: Sequence[Compared]) -> list[Gate]:
-    return [Gate(f"no regression in {one.metric}", not one.is_drop, one.sentence) for one in comparisons]
+    return [Gate(f"no regression in {one.metric}", not one.is_drop, one.change_sentence) for one in comparisons]
 
 
 def exit_code(ending: Gate, others: Sequence[Gate]) -> int:

@@ -9,8 +9,8 @@ from benchmarks.engine.summary.verification import Verification
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
+from benchmarks.presentation.numbers import percent, plural, points
 from benchmarks.services.runs.estimate import RunPlan
-from benchmarks.statistics.sentences import count, percent, points
 
 UNKNOWN = "unknown"
 UNSCORED = (
@@ -138,9 +138,9 @@ def plan_text(plan: RunPlan) -> str:
 def verification_text(run: Run, found: Verification, code_now: str) -> str:
     """What verifying a run has found, with the first differences."""
     same = found.checked - found.differing
-    lines = [f"Run {run.pk}: {same} of {count(found.checked, 'prompt')} are what was sent."]
+    lines = [f"Run {run.pk}: {same} of {plural(found.checked, 'prompt')} are what was sent."]
     if found.unasked:
-        lines.append(f"{count(found.unasked, 'result')} of it never sent anything.")
+        lines.append(f"{plural(found.unasked, 'result')} of it never sent anything.")
     for one in found.first_differences:
         repeat = f", repeat {one.repeat}" if run.repeats > 1 else ""
         lines.append(f"  {one.task_id} (place {one.position}{repeat}): {one.where}")

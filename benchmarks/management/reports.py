@@ -83,7 +83,7 @@ def comparison_json(one: Compared) -> dict[str, Any]:
         "changed": found.n_changed,
         "better": found.n_better,
         "regression": one.is_drop,
-        "sentence": one.sentence,
+        "sentence": one.change_sentence,
     }
 
 
@@ -124,7 +124,7 @@ def markdown(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
         lines += ["", "| demand | met | |", "|---|---|---|"]
         lines += [f"| {gate.name} | {'yes' if gate.met else '**no**'} | {_one_line(gate.words)} |" for gate in gates]
     if comparisons:
-        lines += ["", *(f"- {one.metric}: {_one_line(one.sentence)}" for one in comparisons)]
+        lines += ["", *(f"- {one.metric}: {_one_line(one.change_sentence)}" for one in comparisons)]
     return "\n".join(lines) + "\n"
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from benchmarks.management.printing import table
 from benchmarks.models import Run
+from benchmarks.presentation.numbers import p_words, percent, points
 from benchmarks.queries.statistics import Compared
-from benchmarks.statistics.sentences import p_words, percent, points, threshold_sentence
+from benchmarks.statistics.sentences import threshold_sentence
 
 NOTHING = "–"
 COMPARED_HEAD = ("run", "against", "metric", "tasks", "difference", "95 % interval", "effect size", "p", "p adjusted")
@@ -91,9 +92,9 @@ def _adaptive(found: Found) -> str:
 
 
 def _sentences(one: Compared) -> Iterator[str]:
-    yield f"{one.metric}: {one.sentence}."
+    yield f"{one.metric}: {one.sentence}"
     if one.missing_sentence:
-        yield f"  {one.missing_sentence}."
+        yield f"  {one.missing_sentence}"
 
 
 def _compared(one: Compared) -> tuple[str, ...]:

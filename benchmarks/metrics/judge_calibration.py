@@ -143,7 +143,6 @@ def agreement(judged: Sequence[JudgedAnswer], metric: Metric) -> Agreement:
         kappa=cohen_kappa(
             [answer.correct for answer, _ in verdicts.pairs],
             [value >= metric.passes_at for _, value in verdicts.pairs],
-            categories=(False, True),
             clusters=verdicts.canvases,
         ),
         accuracy=verdicts.accuracy(),

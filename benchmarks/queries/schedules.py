@@ -75,7 +75,7 @@ def _notice(turn: ScheduledRun, earlier: Run, compared: Compared, level: float) 
         high=numbers.high,
         p_adjusted=p_adjusted,
         n_shared=numbers.n_shared,
-        sentence=compared.sentence,
+        sentence=compared.change_sentence,
     )
 
 

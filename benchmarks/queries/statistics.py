@@ -18,8 +18,7 @@ from django.db.models import FilteredRelation, Q
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import TERMINAL, Result, Run
 from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
-from benchmarks.statistics.families import holm
-from benchmarks.statistics.paired import Comparison, TaskScores, compare
+from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
 from benchmarks.statistics.sentences import comparison_sentence, contamination_sentence, missing_sentence
 
 KEPT_SECONDS = 24 * 3600
@@ -59,8 +58,21 @@ class Compared:
 
     @property
     def sentence(self) -> str:
+        return self._sentence(newer_first=False)
+
+    @property
+    def change_sentence(self) -> str:
+        """The same with ``b`` as the newer run, which is the subject although it may be worse."""
+        return self._sentence(newer_first=True)
+
+    def _sentence(self, *, newer_first: bool) -> str:
         return comparison_sentence(
-            self.comparison, self.name_a, self.name_b, p_adjusted=self.p_adjusted, family_size=self.family_size
+            self.comparison,
+            self.name_a,
+            self.name_b,
+            p_adjusted=self.p_adjusted,
+            family_size=self.family_size,
+            newer_first=newer_first,
         )
 
     @property
@@ -168,7 +180,8 @@ class ContaminationCheck:
     @property
     def sentence(self) -> str:
         if self.found is None:
-            return f"Run {self.fresh.pk} asks the same about fresh canvases; it is {self.fresh.get_status_display()}"
+            status = self.fresh.get_status_display()
+            return f"Run {self.fresh.pk} repeats the questions on fresh canvases. Status: {status}."
         return contamination_sentence(self.found)
 
 

@@ -1,51 +1,34 @@
-"""Cohen's κ: how far two raters, such as a judge and a person, agree beyond what their habits alone would bring about.
+"""Cohen's κ: the agreement of two raters, such as a judge and a person, beyond what chance would produce.
 
-Sources: Cohen (1960), Educ. Psychol. Meas. 20:37; Cohen (1968), Psychol. Bull. 70:213, for weights; Fleiss, Cohen &
-Everitt (1969), Psychol. Bull. 72:323, for the standard error; Yang & Zhou (2014), Stat. Med. 33:2612, for clusters.
+Sources: Cohen (1960), Educ. Psychol. Meas. 20:37; Fleiss, Cohen & Everitt (1969), Psychol. Bull. 72:323, for the
+standard error; Yang & Zhou (2014), Stat. Med. 33:2612, for clusters.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from benchmarks.statistics.distributions import two_sided_t, two_sided_z
 from benchmarks.statistics.intervals import FEW, score_bounds
-from benchmarks.statistics.spread import spread_of
-
-
-class Weighting(StrEnum):
-    """How much of an agreement two neighbouring verdicts are. Ordered categories are needed for all but ``NONE``."""
-
-    NONE = "none"
-    LINEAR = "linear"
-    QUADRATIC = "quadratic"
-
-
-_CREDIT: dict[Weighting, Callable[[float], float]] = {
-    Weighting.NONE: lambda distance: float(distance == 0),
-    Weighting.LINEAR: lambda distance: 1 - distance,
-    Weighting.QUADRATIC: lambda distance: 1 - distance**2,
-}
+from benchmarks.statistics.spread import spread_of, two_sided_t, two_sided_z
 
 
 @dataclass(frozen=True, slots=True)
 class Kappa:
-    """κ with bounds in [-1, 1]; ``None`` where it is not defined, and the note says why."""
+    """κ with bounds in [-1, 1]; ``None`` if it is undefined, and then the note says why."""
 
     kappa: float | None
     low: float | None
     high: float | None
     n: int
     agreement: float | None
-    """The observed share of agreement (weighted, if weights were asked for)."""
+    """The observed share of agreement."""
     expected_agreement: float | None
-    """The share that two raters with these habits would reach without looking."""
+    """The share that two raters with the same frequencies of verdicts would reach by chance."""
     n_clusters: int | None = None
-    """How many clusters the items fall into; ``None`` where they were taken as independent."""
+    """How many clusters the items fall into; ``None`` if they are treated as independent."""
     note: str = ""
 
 
@@ -53,97 +36,52 @@ def cohen_kappa(
     first: Sequence[Hashable],
     second: Sequence[Hashable],
     *,
-    categories: Sequence[Hashable] | None = None,
-    weighting: Weighting = Weighting.NONE,
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> Kappa:
-    """Agreement of two raters' verdicts on the same items, given in the same order.
+    """Agreement of two raters' verdicts on the same items, in the same order.
 
-    ``categories`` lists the possible verdicts in their order; needed with weights, where unseen ones count as steps.
-    ``clusters`` names, item by item, what each shares with others, such as its canvas; κ is the same, its bounds are
-    not. Raises ``ValueError`` for sequences of different length and for weights without categories.
+    ``clusters`` names, item by item, what each shares with others, such as its canvas. Clusters change the bounds of κ,
+    not κ itself. Raises ``ValueError`` for sequences of different length.
     """
     if len({len(first), len(second), len(first if clusters is None else clusters)}) > 1:
-        given = "" if clusters is None else f" in {len(clusters)} clusters"
-        raise ValueError(f"{len(first)} verdicts against {len(second)}{given}: give as many of each, item by item")
-    if categories is None:
-        if weighting is not Weighting.NONE:
-            raise ValueError(f"{weighting} weights need the categories in their order")
-        categories = list(dict.fromkeys([*first, *second]))
+        names = "" if clusters is None else f" and {len(clusters)} cluster names"
+        raise ValueError(f"{len(first)} and {len(second)} verdicts{names}: give one of each for every item")
     n = len(first)
     if n == 0:
         return Kappa(None, None, None, 0, None, None, note="no item was rated by both")
-    places = {category: place for place, category in enumerate(categories)}
-    items = [(places[one], places[other]) for one, other in zip(first, second, strict=True)]
-    return _kappa(items, len(categories), weighting, clusters, confidence)
-
-
-Cell = tuple[int, int]
-"""The places of two verdicts among the categories."""
-
-
-def _kappa(
-    items: Sequence[Cell], size: int, weighting: Weighting, clusters: Sequence[Hashable] | None, confidence: float
-) -> Kappa:
-    n = len(items)
-    cells = {cell: number / n for cell, number in Counter(items).items()}
-    rows, columns = [0.0] * size, [0.0] * size
-    for (row, column), share in cells.items():
-        rows[row] += share
-        columns[column] += share
-
-    def credit(row: int, column: int) -> float:
-        return _CREDIT[weighting](abs(row - column) / max(1, size - 1))
-
-    observed = math.fsum(share * credit(*cell) for cell, share in cells.items())
-    expected = math.fsum(
-        rows[row] * columns[column] * credit(row, column) for row in range(size) for column in range(size)
-    )
+    items = list(zip(first, second, strict=True))
+    rows = {verdict: count / n for verdict, count in Counter(first).items()}
+    columns = {verdict: count / n for verdict, count in Counter(second).items()}
+    observed = sum(one == other for one, other in items) / n
+    expected = math.fsum(share * columns.get(verdict, 0.0) for verdict, share in rows.items())
     if 1 - expected < 1e-12:
-        note = "both raters gave one and the same verdict throughout, so agreement beyond chance is not defined"
+        note = "undefined, because both raters always gave the same verdict"
         return Kappa(None, None, None, n, observed, expected, note=note)
     kappa = (observed - expected) / (1 - expected)
-    row_credit = [math.fsum(columns[at] * credit(row, at) for at in range(size)) for row in range(size)]
-    column_credit = [math.fsum(rows[at] * credit(at, column) for at in range(size)) for column in range(size)]
 
-    def influence(cell: Cell) -> float:
-        """What an item in the cell adds to κ, to first order, times n; the mean over all items is 0."""
-        row, column = cell
-        own = credit(row, column) - (row_credit[row] + column_credit[column]) * (1 - kappa)
-        return (own - kappa + expected * (1 - kappa)) / (1 - expected)
+    def influence(row: Hashable, column: Hashable) -> float:
+        """What an item adds to κ, to first order, times n; the mean over all items is 0."""
+        chance = columns.get(row, 0.0) + rows.get(column, 0.0)
+        return ((row == column) - chance * (1 - kappa) - kappa + expected * (1 - kappa)) / (1 - expected)
 
-    influences = {cell: influence(cell) for cell in cells}
+    influences = [influence(*item) for item in items]
     if clusters is None:
-        variance = math.fsum(share * influences[cell] ** 2 for cell, share in cells.items()) / n
-        error = _Error(n, variance, two_sided_z(confidence), "item")
+        units, unit = n, "item"
+        variance = math.fsum(value**2 for value in influences) / n**2
+        quantile = two_sided_z(confidence)
     else:
-        spread = spread_of([influences[cell] for cell in items], clusters)
+        spread = spread_of(influences, clusters)
+        units, unit, variance = spread.n_clusters, "cluster", spread.variance_of_mean
         quantile = two_sided_t(confidence, spread.degrees) if spread.degrees else math.inf
-        error = _Error(spread.n_clusters, spread.variance_of_mean, quantile, "cluster")
-    low, high, note = _bounds(kappa, error, (observed, expected), confidence)
-    n_clusters = None if clusters is None else error.units
-    return Kappa(kappa, low, high, n, observed, expected, n_clusters, note)
-
-
-@dataclass(frozen=True, slots=True)
-class _Error:
-    """How far κ may be off: its variance, by how many independent units, and the quantile that goes with it."""
-
-    units: int
-    variance: float
-    quantile: float
-    unit: str
-
-
-def _bounds(kappa: float, error: _Error, agreement: tuple[float, float], confidence: float) -> tuple[float, float, str]:
-    """κ plus and minus its standard error; where the raters never differ, Wilson's bounds for the agreement instead."""
-    few = f"only {error.units} {error.unit}{'s' * (error.units != 1)}" if error.units < FEW else ""
-    if error.units > 1 and error.variance > 1e-15:
-        half = error.quantile * math.sqrt(error.variance)
-        return max(-1.0, kappa - half), min(1.0, kappa + half), few
-    observed, expected = agreement
-    z = two_sided_z(confidence)
-    low, high = ((bound - expected) / (1 - expected) for bound in score_bounds(observed, z * z / error.units))
-    unspread = "no spread to estimate an error from: bounds from the observed agreement"
-    return max(-1.0, low), min(1.0, high), f"{few}; {unspread}" if few else unspread
+    notes = [f"small sample: {units} {unit}{'s' * (units != 1)}"] if units < FEW else []
+    if units > 1 and variance > 1e-15:
+        half = quantile * math.sqrt(variance)
+        low, high = kappa - half, kappa + half
+    else:
+        # Raters that never differ leave no spread: Wilson's bounds of the agreement stand in for it.
+        notes.append("no spread to estimate an error from: bounds from the observed agreement")
+        z = two_sided_z(confidence)
+        low, high = ((bound - expected) / (1 - expected) for bound in score_bounds(observed, z * z / units))
+    n_clusters = None if clusters is None else units
+    return Kappa(kappa, max(-1.0, low), min(1.0, high), n, observed, expected, n_clusters, "; ".join(notes))

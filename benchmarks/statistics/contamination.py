@@ -1,9 +1,9 @@
-"""Whether a model knows a published set: its score there against its score on a fresh set of the same difficulties.
+"""Whether a model knows a published set: its score there compared with its score on a fresh set of the same difficulty.
 
-The two sets are different tasks, so nothing is paired. Within every stratum (a number of shapes, a task class) the two
-means are subtracted, and the differences are averaged over the strata, so that an uneven mix cannot pass for knowledge.
-Sources: Newcombe (1998), Stat. Med. 17:873, method 10, for the difference of two score intervals; Zou & Donner (2008),
-Stat. Med. 27:1693, for carrying the rule over to sums of any intervals.
+The two sets contain different tasks, so nothing is paired. Within every stratum (a number of shapes, a task class) the
+two means are subtracted, and the differences are averaged over the strata, so that an uneven mix cannot look like
+knowledge. Sources: Newcombe (1998), Stat. Med. 17:873, method 10, for the difference of two score intervals; Zou &
+Donner (2008), Stat. Med. 27:1693, for the extension to sums of any intervals.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Pairs = Sequence[tuple[Callable[[float], Interval], Callable[[float], Interval]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Scores in [0, 1] of one stratum of one set, with their canvases where several share one."""
+    """Scores in [0, 1] of one stratum of one set, with their canvases if several scores share one."""
 
     values: Sequence[float]
     clusters: Sequence[Hashable] | None = None
@@ -34,54 +34,46 @@ class Contamination:
 
     published: Mapping[str, Interval]
     fresh: Mapping[str, Interval]
-    difference: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
-    """Two-sided; the confidence at which the interval just reaches zero, subtracted from one."""
     n_published: int
     n_fresh: int
     left_out: tuple[str, ...]
     """Strata without scores in one of the two sets."""
-    verdict: str
     confidence: float
+    difference: float | None = None
+    """``None``, like all that follows, if no stratum has scores in both sets."""
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    """Two-sided: one minus the confidence at which the interval just reaches zero."""
 
 
 def published_against_fresh(strata: Mapping[str, tuple[Sample, Sample]], *, confidence: float = 0.95) -> Contamination:
-    """Compare a (published, fresh) pair of samples for every stratum, all strata counting alike."""
+    """Compare a (published, fresh) pair of samples for every stratum; all strata have the same weight."""
     used = {
-        name: (
-            interval_by_confidence(published.values, published.clusters),
-            interval_by_confidence(fresh.values, fresh.clusters),
-        )
-        for name, (published, fresh) in strata.items()
-        if published.values and fresh.values
+        name: tuple(interval_by_confidence(sample.values, sample.clusters) for sample in samples)
+        for name, samples in strata.items()
+        if all(sample.values for sample in samples)
     }
-    left_out = tuple(name for name in strata if name not in used)
+    pairs = [(published, fresh) for published, fresh in used.values()]
     of_published = {name: published(confidence) for name, (published, _) in used.items()}
     of_fresh = {name: fresh(confidence) for name, (_, fresh) in used.items()}
-    counts = (sum(one.n for one in of_published.values()), sum(one.n for one in of_fresh.values()))
-    if not used:
-        verdict = "nothing to compare: no stratum has scores in both sets"
-        return Contamination(of_published, of_fresh, None, None, None, None, *counts, left_out, verdict, confidence)
-    pairs = list(used.values())
-    difference, low, high = _difference(pairs, confidence)
+    difference, low, high = _difference(pairs, confidence) if pairs else (None, None, None)
     return Contamination(
         of_published,
         of_fresh,
-        difference,
-        low,
-        high,
-        _p_value(pairs, difference),
-        *counts,
-        left_out,
-        _verdict(low, high),
-        confidence,
+        n_published=sum(interval.n for interval in of_published.values()),
+        n_fresh=sum(interval.n for interval in of_fresh.values()),
+        left_out=tuple(name for name in strata if name not in used),
+        confidence=confidence,
+        difference=difference,
+        low=low,
+        high=high,
+        p_value=None if difference is None else _p_value(pairs, difference),
     )
 
 
 def _difference(pairs: _Pairs, confidence: float) -> tuple[float, float, float]:
-    """The average difference with its bounds: distances to the bounds add up in squares, each on its own side."""
+    """The average difference with its bounds: the squared distances to the bounds add up, separately on each side."""
     difference = below = above = 0.0
     for published, fresh in pairs:
         first, first_low, first_high = _bounds(published(confidence))
@@ -100,7 +92,7 @@ def _bounds(interval: Interval) -> tuple[float, float, float]:
 
 
 def _p_value(pairs: _Pairs, difference: float) -> float:
-    """The smallest α whose interval excludes zero, by bisection: wider confidence, wider interval."""
+    """The smallest α whose interval excludes zero, by bisection: a higher confidence gives a wider interval."""
     if difference == 0:
         return 1.0
 
@@ -115,11 +107,3 @@ def _p_value(pairs: _Pairs, difference: float) -> float:
         middle = (small + large) / 2
         small, large = (small, middle) if excludes_zero(middle) else (middle, large)
     return large
-
-
-def _verdict(low: float, high: float) -> str:
-    if low > 0:
-        return "the published set is easier for this model than a fresh one: it may have been trained on it"
-    if high < 0:
-        return "the fresh set is easier for this model than the published one: no sign of contamination"
-    return "no difference between the published and the fresh set can be told"

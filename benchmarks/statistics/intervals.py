@@ -1,16 +1,17 @@
-"""Confidence intervals for the mean of scores in [0, 1].
+"""Confidence intervals for the mean of scores in [0, 1], and of measurements such as latencies.
 
-One construction serves every kind of score. The interval holds the means m that the data do not contradict,
+One construction serves every kind of score. The interval contains the means m that the data do not contradict,
 
     (mean - m)² <= c · m · (1 - m),
 
-which is Wilson's score interval where c = z² / n, as it is for independent 0/1 scores. Scores that share a canvas or
-a task move together, which raises c by the design effect; graded scores vary less than 0/1 scores of the same mean,
-which lowers it. The interval never leaves [0, 1], and near its ends it is as lopsided as it ought to be.
+which is Wilson's score interval for c = z² / n, as for independent 0/1 scores. Scores that share a canvas or a task
+vary together, which raises c by the design effect; graded scores vary less than 0/1 scores of the same mean, which
+lowers it. The interval never leaves [0, 1], and is asymmetric near its ends. A measurement has no upper bound, so it
+gets a t interval with the same variance.
 
 Sources: Wilson (1927), JASA 22:209; Dean & Pagano (2015), J. Surv. Stat. Methodol. 3:484, and Franco, Little, Louis &
-Slud (2019), J. Surv. Stat. Methodol. 7:334, for Wilson's interval with a design effect. The variances are those of
-:mod:`benchmarks.statistics.spread`. Coverage by simulation: ``benchmarks/statistics/benches``.
+Slud (2019), J. Surv. Stat. Methodol. 7:334, for Wilson's interval with a design effect; Student (1908), Biometrika 6:1.
+The variances are those of :mod:`benchmarks.statistics.spread`. Simulated coverage: ``tests/benches/statistics``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.statistics.distributions import two_sided_z
 from benchmarks.statistics.spread import (
     ClusterCount,
     ClusteredSpread,
@@ -29,37 +29,71 @@ from benchmarks.statistics.spread import (
     counted,
     independent_spread,
     score_factor,
+    two_sided_t,
+    two_sided_z,
 )
 
 FEW = 30
-"""Below so many results, or so many clusters, an interval comes with a warning in words."""
-
+"""With fewer results, or fewer clusters, the note of an interval says that the sample is small."""
 
 Clusters = Iterable[ClusterCount] | ClusteredSpread
-"""How many clusters there are of each size and sum, in any order, passed over once; or clusters gathered already."""
+"""How many clusters there are of each size and sum, in any order, iterated once; or clusters already accumulated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with its confidence bounds. With no values there is no mean and there are no bounds: all three are
-    ``None``.
-    """
+    """A mean with its confidence bounds. Without values, mean and bounds are ``None``."""
 
     mean: float | None
     low: float | None
     high: float | None
     n: int
     n_clusters: int | None
-    """How many clusters the values fall into; ``None`` where they were taken as independent."""
+    """How many clusters the values fall into; ``None`` if they are treated as independent."""
     method: str
     note: str = ""
-    """What a reader must know before leaning on the bounds, in words; empty where there is nothing to add."""
+    """What limits the interval, in words; empty if nothing does."""
     confidence: float = 0.95
 
     @property
     def half_width(self) -> float | None:
-        """Half the distance between the bounds, which is what a stopping rule or a sort by certainty asks for."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+
+def no_interval(note: str = "no scored results", confidence: float = 0.95, n_clusters: int | None = None) -> Interval:
+    """The interval of no values."""
+    return Interval(None, None, None, 0, n_clusters, "none", note, confidence)
+
+
+@dataclass(slots=True)
+class Moments:
+    """The number of values and the sums of their powers, which suffice for an interval."""
+
+    n: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    cubes: float = 0.0
+    fourths: float = 0.0
+    graded: int = 0
+    """How many values are neither 0 nor 1. Cubes and fourth powers matter only if there are any."""
+
+    @classmethod
+    def of(cls, values: Iterable[tuple[float, int]]) -> Moments:
+        """The moments of (value, how many times) pairs."""
+        pairs = list(values)
+        n = sum(count for _, count in pairs)
+        graded = sum(count for value, count in pairs if value not in (0, 1))
+        sums = [math.fsum(count * value**power for value, count in pairs) for power in (1, 2, 3, 4)]
+        return cls(n, sums[0], sums[1], sums[2], sums[3], graded)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.n
+
+    def fourth_central_moment(self) -> float:
+        mean = self.mean
+        moment = self.fourths / self.n - 4 * mean * self.cubes / self.n + 6 * mean**2 * self.squares / self.n
+        return max(0.0, moment - 3 * mean**4)
 
 
 def mean_interval(
@@ -67,8 +101,8 @@ def mean_interval(
 ) -> Interval:
     """The mean of scores in [0, 1] with its confidence interval.
 
-    ``clusters`` names, value by value, what each shares with others (its canvas; its task where tasks are repeated).
-    Raises ``ValueError`` for a value outside [0, 1] or when the two sequences differ in length.
+    ``clusters`` names, value by value, what each shares with others (its canvas; its task if tasks are repeated).
+    Raises ``ValueError`` for a value outside [0, 1] or if the two sequences differ in length.
     """
     return interval_by_confidence(values, clusters)(confidence)
 
@@ -76,66 +110,61 @@ def mean_interval(
 def interval_by_confidence(
     values: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Callable[[float], Interval]:
-    """:func:`mean_interval` as a function of the confidence, for those who ask many times: the values are read once."""
+    """:func:`mean_interval` as a function of the confidence, which reads the values only once."""
     for place, value in enumerate(values):
         if not 0 <= value <= 1:
             raise ValueError(f"value {place} is {value!r}: a score is a number in [0, 1]; leave unscored results out")
     if clusters is not None and len(clusters) != len(values):
         raise ValueError(f"{len(values)} values with {len(clusters)} cluster names: give one name for every value")
-    total, squares, cubes, fourths = (math.fsum(value**power for value in values) for power in (1, 2, 3, 4))
-    binary = all(value in (0, 1) for value in values)
+    moments = Moments.of((value, 1) for value in values)
     sums = None if clusters is None else counted(cluster_sums(values, clusters))
-
-    def interval(confidence: float) -> Interval:
-        return interval_from_moments(
-            len(values),
-            total,
-            squares,
-            binary=binary,
-            clusters=sums,
-            total_of_cubes=cubes,
-            total_of_fourths=fourths,
-            confidence=confidence,
-        )
-
-    return interval
+    return lambda confidence: interval_from_moments(moments, sums, confidence=confidence)
 
 
-def interval_from_moments(
-    n: int,
-    total: float,
-    total_of_squares: float,
-    *,
-    binary: bool,
-    clusters: Clusters | None = None,
-    total_of_cubes: float | None = None,
-    total_of_fourths: float | None = None,
-    confidence: float = 0.95,
-) -> Interval:
-    """The interval of :func:`mean_interval` from sums alone, so that a long run need not be read again.
-
-    The sums of cubes and fourth powers are used for graded scores without clusters, where they tell how far the
-    variance itself can be trusted; without them the degrees of freedom are n - 1.
-    """
+def interval_from_moments(moments: Moments, clusters: Clusters | None = None, *, confidence: float = 0.95) -> Interval:
+    """The interval of :func:`mean_interval` from sums alone, so that a long run need not be read again."""
+    n = moments.n
     if n == 0:
-        no_clusters = None if clusters is None else 0
-        return Interval(None, None, None, 0, no_clusters, "none", "no scored results", confidence)
-    mean = min(1.0, max(0.0, total / n))
-    variance = max(0.0, total_of_squares / n - mean * mean)
-    method = "wilson" if binary else "score"
-    grouped = None if clusters is None else grouped_spread(clusters, n, mean, variance)
-    n_clusters = None if grouped is None else grouped.n_clusters
-    if grouped is None or n_clusters == n:
-        fourth = _central_fourth_moment(n, mean, total_of_squares, total_of_cubes, total_of_fourths)
-        spread = independent_spread(n, mean, variance, fourth)
-    else:
-        spread, method = grouped, f"{method}-clustered"
-    wilson = method == "wilson"
-    factor = two_sided_z(confidence) ** 2 / n if wilson else score_factor(spread, mean * (1 - mean), confidence)
+        return no_interval(confidence=confidence, n_clusters=None if clusters is None else 0)
+    # Sums of floats can leave [0, 1] by rounding, and the variance can fall below 0.
+    mean = min(1.0, max(0.0, moments.mean))
+    variance = max(0.0, moments.squares / n - mean * mean)
+    spread = None if clusters is None else _grouped_spread(clusters, n, mean, variance)
+    n_clusters = None if spread is None else spread.n_clusters
+    is_clustered = spread is not None and n_clusters != n
+    if spread is None or not is_clustered:
+        spread = independent_spread(n, mean, variance, moments.fourth_central_moment())
+    is_wilson = not moments.graded and not is_clustered
+    factor = two_sided_z(confidence) ** 2 / n if is_wilson else score_factor(spread, mean * (1 - mean), confidence)
     low, high = score_bounds(mean, factor)
-    shared_clusters = n_clusters if method.endswith("clustered") else None
-    note = scarcity_note(n, shared_clusters, all_equal=spread.is_flat and not wilson)
+    method = ("score" if moments.graded else "wilson") + ("-clustered" if is_clustered else "")
+    all_equal = spread.is_flat and not is_wilson
+    note = sample_note(n, n_clusters if is_clustered else None, all_equal=all_equal)
     return Interval(mean, low, high, n, n_clusters, method, note, confidence)
+
+
+def measurement_interval(
+    moments: Moments, clusters: Clusters | None = None, *, lowest: float = 0.0, confidence: float = 0.95
+) -> Interval:
+    """The mean of measurements ± t · its standard error; never below ``lowest``.
+
+    A single measurement, or a single cluster of them, has a mean without bounds, because its spread is unknown.
+    """
+    n = moments.n
+    if n == 0:
+        return no_interval("no measurements", confidence)
+    mean = moments.mean
+    variance = max(0.0, moments.squares / n - mean * mean)
+    spread = independent_spread(n, mean, variance, None)
+    n_clusters = None
+    if clusters is not None and (grouped := _grouped_spread(clusters, n, mean, variance)).n_clusters < n:
+        spread, n_clusters = grouped, grouped.n_clusters
+    note = sample_note(n, n_clusters)
+    if spread.degrees <= 0:
+        return Interval(mean, None, None, n, n_clusters, "mean", note, confidence)
+    half = two_sided_t(confidence, spread.degrees) * math.sqrt(spread.variance_of_mean)
+    method = "t" if n_clusters is None else "t-clustered"
+    return Interval(mean, max(lowest, mean - half), mean + half, n, n_clusters, method, note, confidence)
 
 
 def score_bounds(mean: float, factor: float) -> tuple[float, float]:
@@ -143,32 +172,22 @@ def score_bounds(mean: float, factor: float) -> tuple[float, float]:
     middle = mean + factor / 2
     half = math.sqrt(factor * mean * (1 - mean) + factor * factor / 4)
     low, high = (middle - half) / (1 + factor), (middle + half) / (1 + factor)
+    # At the ends the solution is exact; computed, it would be a rounding error away.
     return (0.0 if mean == 0 else max(0.0, low)), (1.0 if mean == 1 else min(1.0, high))
 
 
-def grouped_spread(clusters: Clusters, n: int, mean: float, variance: float) -> Spread:
-    """The spread of values in clusters, gathered before or told now."""
+def _grouped_spread(clusters: Clusters, n: int, mean: float, variance: float) -> Spread:
     if isinstance(clusters, ClusteredSpread):
         return clusters.spread(variance)
     return clustered_spread(n, mean, variance, clusters)
 
 
-def _central_fourth_moment(
-    n: int, mean: float, squares: float, cubes: float | None, fourths: float | None
-) -> float | None:
-    if cubes is None or fourths is None:
-        return None
-    moment = fourths / n - 4 * mean * cubes / n + 6 * mean**2 * squares / n - 3 * mean**4
-    return max(0.0, moment)
-
-
-def scarcity_note(n: int, n_clusters: int | None, *, all_equal: bool) -> str:
-    """What limits an interval, in words. ``n_clusters`` is given where values share clusters."""
-    notes = []
-    if n < FEW:
-        notes.append(f"only {n} result{'s' * (n != 1)}")
+def sample_note(n: int, n_clusters: int | None = None, *, all_equal: bool = False) -> str:
+    """What limits an interval, in words. ``n_clusters`` is given if values share clusters."""
+    small = [f"{n} result{'s' * (n != 1)}"] if n < FEW else []
     if n_clusters is not None and n_clusters < FEW:
-        notes.append(f"only {n_clusters} independent group{'s' * (n_clusters != 1)} of results")
+        small.append(f"{n_clusters} independent group{'s' * (n_clusters != 1)}")
+    notes = [f"small sample: {', '.join(small)}"] if small else []
     if all_equal and n > 1:
-        notes.append("all scores are equal, so the interval assumes the widest spread possible")
+        notes.append("all scores are equal, so the interval assumes the largest possible spread")
     return "; ".join(notes)

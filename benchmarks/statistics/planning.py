@@ -1,4 +1,4 @@
-"""How many tasks a comparison needs, what a given number can show, and what asking them takes.
+"""How many tasks a comparison needs, which difference a given number can detect, and what the requests take.
 
 Source: Connor (1987), Biometrics 43:207, for two runs on the same 0/1 tasks,
 
@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
 
-from benchmarks.statistics.distributions import normal_quantile, two_sided_z
+from benchmarks.statistics.spread import normal_quantile, two_sided_z
 
 _BISECTIONS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PairedDesign:
-    """What is assumed about two runs that are to be compared."""
+    """The assumptions about two runs to be compared."""
 
     discordance: float = 0.3
-    """The share of tasks on which a single try of A and one of B differ; a pilot's ``n_changed / n_shared`` tells it.
-    """
+    """The share of tasks on which single repeats of A and B differ; a pilot's ``n_changed / n_shared`` estimates it."""
     noise_share: float = 0.0
-    """The share of the differences' variance that comes from asking again, not from the task: repeats average it out.
-    """
+    """The share of the differences' variance between repeats of a task, which more repeats average out."""
     repeats: int = 1
     tasks_per_cluster: float = 1.0
     cluster_correlation: float = 0.0
@@ -45,11 +43,11 @@ class PairedDesign:
         if self.repeats < 1 or self.tasks_per_cluster < 1:
             raise ValueError("repeats and tasks_per_cluster are at least 1")
         if not 0.5 <= self.power < 1:
-            raise ValueError(f"power {self.power!r}: give a chance from 0.5 to below 1, such as 0.8")
+            raise ValueError(f"power {self.power!r}: give a number from 0.5 to below 1, such as 0.8")
 
     @property
     def variance_factor(self) -> float:
-        """By what clusters and repeats multiply the variance of independent single tries."""
+        """The factor of clusters and repeats on the variance of independent single repeats."""
         repeated = 1 - self.noise_share + self.noise_share / self.repeats
         return repeated * (1 + (self.tasks_per_cluster - 1) * self.cluster_correlation)
 
@@ -61,15 +59,8 @@ class SampleSize:
     repeats: int
 
 
-def discordance_of(rate_a: float, rate_b: float, correlation: float = 0.0) -> float:
-    """The discordance of two runs with these shares right, whose answers correlate from task to task."""
-    together = correlation * math.sqrt(rate_a * (1 - rate_a) * rate_b * (1 - rate_b))
-    both = min(rate_a, rate_b, max(0.0, rate_a + rate_b - 1, rate_a * rate_b + together))
-    return rate_a + rate_b - 2 * both
-
-
 def tasks_needed(difference: float, design: PairedDesign | None = None) -> SampleSize:
-    """The tasks, in whole clusters, at which a true ``difference`` (0.05 for 5 points) is seen with the wanted power.
+    """The tasks, in whole clusters, that detect a true ``difference`` (0.05 for 5 points) with the power of the design.
 
     Raises ``ValueError`` for a difference that is not above 0 or exceeds the discordance, which bounds it.
     """
@@ -77,16 +68,15 @@ def tasks_needed(difference: float, design: PairedDesign | None = None) -> Sampl
     if not 0 < difference <= design.discordance:
         raise ValueError(
             f"difference {difference!r}: give one above 0 and at most the discordance of {design.discordance}, "
-            "for a run cannot gain more tasks than change"
+            "because a run cannot gain more tasks than change"
         )
     clusters = math.ceil(_exact_need(difference, design) / design.tasks_per_cluster)
     return SampleSize(math.ceil(clusters * design.tasks_per_cluster), clusters, design.repeats)
 
 
 def detectable_difference(n_tasks: int, design: PairedDesign | None = None) -> float | None:
-    """The smallest difference that ``n_tasks`` show with the wanted power; ``None`` where they can show none.
-
-    The inverse of :func:`tasks_needed`: none is left where even all changed tasks going one way would not be enough.
+    """The smallest difference that ``n_tasks`` detect with the power of the design; ``None`` if they detect none, even
+    if all changed tasks change in one direction. The inverse of :func:`tasks_needed`.
     """
     design = design or PairedDesign()
     if n_tasks < 1 or _exact_need(design.discordance, design) > n_tasks:
@@ -105,7 +95,7 @@ def _exact_need(difference: float, design: PairedDesign) -> float:
     changed = design.discordance
     chance_part = two_sided_z(design.confidence) * math.sqrt(changed)
     power_part = normal_quantile(design.power) * math.sqrt(max(0.0, changed - difference**2))
-    # The exact test moves in steps of whole tasks, for which it needs about 1/δ tasks more than the formula says.
+    # The p-values of the exact test are discrete, so it needs about 1/δ more tasks than the formula says.
     return ((chance_part + power_part) / difference) ** 2 * design.variance_factor + 1 / difference
 
 
@@ -126,7 +116,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What holds requests up. ``None`` where a limit is not set."""
+    """What limits the speed of requests; ``None`` if a limit is not set."""
 
     concurrency: int
     seconds_per_request: Range
@@ -136,7 +126,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What asking takes. ``cost`` is ``None`` where a price is unknown, which is not the same as free."""
+    """What the requests take. ``cost`` is ``None`` if a price is unknown, which is not the same as free."""
 
     requests: int
     tokens_in: Range
@@ -144,7 +134,7 @@ class Workload:
     cost: Range | None
     seconds: Range
     bottleneck: str
-    """What the usual duration is set by: ``concurrency``, ``requests per minute`` or ``tokens per minute``."""
+    """What determines the usual duration: ``concurrency``, ``requests per minute`` or ``tokens per minute``."""
 
 
 def workload(
@@ -156,46 +146,42 @@ def workload(
     price_in: float | None = None,
     price_out: float | None = None,
 ) -> Workload:
-    """The sum of ``requests`` alike. Tokens are for one request, prices in currency for a million tokens."""
+    """The sum of ``requests`` equal requests. Tokens are per request, prices per million tokens."""
     all_in, all_out = tokens_in.times(requests), tokens_out.times(requests)
     cost = None
     if price_in is not None and price_out is not None:
         cost = all_in.times(price_in / 1e6).plus(all_out.times(price_out / 1e6))
-    demands = {"concurrency": limits.seconds_per_request.times(math.ceil(requests / limits.concurrency))}
+    durations = {"concurrency": limits.seconds_per_request.times(math.ceil(requests / limits.concurrency))}
     if limits.requests_per_minute is not None:
-        demands["requests per minute"] = Range(1, 1, 1).times(60 * requests / limits.requests_per_minute)
+        durations["requests per minute"] = Range(1, 1, 1).times(60 * requests / limits.requests_per_minute)
     if limits.tokens_per_minute is not None:
-        demands["tokens per minute"] = all_in.plus(all_out).times(60 / limits.tokens_per_minute)
-    seconds = Range(
-        max(demand.low for demand in demands.values()),
-        max(demand.usual for demand in demands.values()),
-        max(demand.high for demand in demands.values()),
-    )
-    bottleneck = max(demands, key=lambda name: demands[name].usual)
-    return Workload(requests, all_in, all_out, cost, seconds, bottleneck)
+        durations["tokens per minute"] = all_in.plus(all_out).times(60 / limits.tokens_per_minute)
+    lows, usuals, highs = zip(*(astuple(duration) for duration in durations.values()), strict=True)
+    bottleneck = max(durations, key=lambda name: durations[name].usual)
+    return Workload(requests, all_in, all_out, cost, Range(max(lows), max(usuals), max(highs)), bottleneck)
 
 
 def together(workloads: Sequence[Workload]) -> Workload:
-    """Several workloads at once, such as a model's and its judge's: the fastest side by side, the slowest in turn.
+    """Several concurrent workloads, such as a model's and its judge's. Durations: low if they overlap fully, high if
+    they run one after the other.
 
-    The cost is unknown as soon as one of them is. Raises ``ValueError`` for none at all.
+    The cost is unknown if one of them is. Raises ``ValueError`` without any workload.
     """
     if not workloads:
         raise ValueError("no workload to add up: give at least one")
     total = workloads[0]
     for other in workloads[1:]:
-        slower = max(total, other, key=lambda one: one.seconds.usual)
-        total = replace(
-            total,
-            requests=total.requests + other.requests,
-            tokens_in=total.tokens_in.plus(other.tokens_in),
-            tokens_out=total.tokens_out.plus(other.tokens_out),
-            cost=None if total.cost is None or other.cost is None else total.cost.plus(other.cost),
-            seconds=Range(
+        slower = max(total, other, key=lambda workload: workload.seconds.usual)
+        total = Workload(
+            total.requests + other.requests,
+            total.tokens_in.plus(other.tokens_in),
+            total.tokens_out.plus(other.tokens_out),
+            None if total.cost is None or other.cost is None else total.cost.plus(other.cost),
+            Range(
                 max(total.seconds.low, other.seconds.low),
                 slower.seconds.usual,
                 total.seconds.high + other.seconds.high,
             ),
-            bottleneck=slower.bottleneck,
+            slower.bottleneck,
         )
     return total

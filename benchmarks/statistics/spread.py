@@ -1,4 +1,4 @@
-"""How far a mean may be off: the variance of a mean of values that may come in clusters, and how far to trust it.
+"""The variance of a mean whose values may come in clusters, how far to trust it, and the quantiles that go with it.
 
 Sources: Bell & McCaffrey (2002), Surv. Methodol. 28:169, for the cluster-robust variance CR2 and its degrees of
 freedom; Satterthwaite (1946), Biometrics Bull. 2:110, for degrees of freedom from the variance's own spread; Kish
@@ -11,19 +11,40 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-
-from benchmarks.statistics.distributions import two_sided_t, two_sided_z
+from statistics import NormalDist
 
 ClusterCount = tuple[int, float, int]
-"""Size and sum of a cluster, and how many clusters have both. There may be several entries of the same size and sum."""
+"""Size and sum of a cluster, and how many clusters have both. Several entries may have the same size and sum."""
 
 _NO_SPREAD = 1e-12
-"""A variance below this is rounding, not spread: scores closer together than a millionth are the same score."""
+"""A smaller variance is rounding, not spread: scores closer together than a millionth are equal."""
+
+
+def normal_quantile(probability: float) -> float:
+    return NormalDist().inv_cdf(probability)
+
+
+def two_sided_z(confidence: float) -> float:
+    """The normal quantile that leaves ``1 - confidence`` outside, half on each side."""
+    return normal_quantile(_upper_point(confidence))
+
+
+def two_sided_t(confidence: float, degrees: float) -> float:
+    """The same quantile of Student's t. ``degrees`` may be a fraction, as Satterthwaite's are."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, _upper_point(confidence)))
+
+
+def _upper_point(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence {confidence!r}: give a number between 0 and 1, such as 0.95")
+    return (1 + confidence) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A mean, the variance of its values and the variance of itself."""
+    """A mean, the variance of its values and the variance of the mean itself."""
 
     n: int
     n_clusters: int
@@ -32,18 +53,18 @@ class Spread:
     """Of the single values, with divisor n."""
     variance_of_mean: float
     degrees: float
-    """Degrees of freedom of ``variance_of_mean``; 0 where a single cluster leaves it unknown."""
+    """Degrees of freedom of ``variance_of_mean``; 0 if a single cluster leaves it unknown."""
     concentration: float
-    """The sum of the squared shares of the clusters: 1/n for independent values, 1 where all share one cluster."""
+    """The sum of the squared shares of the clusters: 1/n for independent values, 1 for a single cluster."""
 
     @property
     def is_flat(self) -> bool:
-        """Whether all values are equal, which says nothing of how much they could have varied."""
+        """Whether all values are equal, which does not say how much they could have varied."""
         return self.population_variance <= _NO_SPREAD
 
 
 def spread_of(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Spread:
-    """The spread of one or more values, independent or, where ``clusters`` names one for each value, in clusters."""
+    """The spread of one or more values: independent, or in the clusters that ``clusters`` names value by value."""
     n = len(values)
     mean = math.fsum(values) / n
     deviations = [value - mean for value in values]
@@ -51,7 +72,7 @@ def spread_of(values: Sequence[float], clusters: Sequence[Hashable] | None = Non
     sums = None if clusters is None else cluster_sums(values, clusters)
     if sums is None or len(sums) == n:
         return independent_spread(n, mean, variance, math.fsum(deviation**4 for deviation in deviations) / n)
-    return clustered_spread(n, mean, variance, counted(sums))
+    return clustered_spread(n, mean, variance, ((size, total, 1) for size, total in sums))
 
 
 def cluster_sums(values: Sequence[float], clusters: Sequence[Hashable]) -> list[tuple[int, float]]:
@@ -74,33 +95,33 @@ def independent_spread(n: int, mean: float, variance: float, fourth_moment: floa
         return Spread(n, n, mean, variance, 0.0, 0.0, 1.0)
     degrees = float(n - 1)
     if fourth_moment is not None and variance > _NO_SPREAD:
-        degrees = trusted_degrees(degrees, fourth_moment / (n * variance * variance), n)
+        degrees = _trusted_degrees(degrees, fourth_moment / (n * variance * variance), n)
     return Spread(n, n, mean, variance, variance / (n - 1), degrees, 1 / n)
 
 
 class ClusteredSpread:
-    """Gathers clusters one by one for the spread of ``n`` values whose mean is known; keeps none of them.
+    """Accumulates clusters one by one for the spread of ``n`` values with a known ``mean``, and stores none of them.
 
-    CR2 and its degrees of freedom have a closed form for a mean, which is a regression on a constant.
+    For a mean, which is a regression on a constant, CR2 and its degrees of freedom have a closed form.
     """
 
     def __init__(self, n: int, mean: float) -> None:
         self.n = n
         self.mean = mean
-        self.seen = 0
+        self.n_values = 0
         self.n_clusters = 0
         self.concentration = self.leverage = self.squared_leverage = 0.0
         self.variance_of_mean = self.fourths = 0.0
 
     def add(self, size: int, subtotal: float, count: int = 1) -> None:
-        """Take in ``count`` clusters of this size and sum; an empty one is none."""
+        """Add ``count`` clusters of this size and sum; an empty one does not count."""
         if not size:
             return
         share = size / self.n
-        self.seen += size * count
+        self.n_values += size * count
         self.n_clusters += count
         self.concentration += count * share**2
-        if share < 1:
+        if share < 1:  # A cluster with all values has leverage 1: it determines the mean and leaves no residual.
             square = ((subtotal - size * self.mean) / self.n) ** 2 / (1 - share)
             self.variance_of_mean += count * square
             self.fourths += count * square**2
@@ -108,42 +129,42 @@ class ClusteredSpread:
             self.squared_leverage += count * (share**2 / (1 - share)) ** 2
 
     def spread(self, variance: float) -> Spread:
-        """The spread, given the variance of the single values. Raises ``ValueError`` where values are missing."""
-        if self.seen != self.n:
-            raise ValueError(f"the clusters hold {self.seen} values, not {self.n}: count each value once")
+        """The spread, given the variance of the single values. Raises ``ValueError`` unless all ``n`` were added."""
+        if self.n_values != self.n:
+            raise ValueError(f"the clusters contain {self.n_values} values, not {self.n}: count each value once")
         if self.n_clusters == 1:
             return Spread(self.n, 1, self.mean, variance, 0.0, 0.0, 1.0)
         degrees = 1 / (self.concentration + self.leverage**2 - self.squared_leverage)
         if self.variance_of_mean > 0:
-            degrees = trusted_degrees(degrees, self.fourths / self.variance_of_mean**2, self.n_clusters)
+            degrees = _trusted_degrees(degrees, self.fourths / self.variance_of_mean**2, self.n_clusters)
         return Spread(self.n, self.n_clusters, self.mean, variance, self.variance_of_mean, degrees, self.concentration)
 
 
 def clustered_spread(n: int, mean: float, variance: float, clusters: Iterable[ClusterCount]) -> Spread:
-    """The spread of clustered values, from how many clusters there are of each size and sum; passed over once."""
-    gathered = ClusteredSpread(n, mean)
+    """The spread of clustered values. ``clusters`` is iterated once."""
+    accumulated = ClusteredSpread(n, mean)
     for size, subtotal, count in clusters:
-        gathered.add(size, subtotal, count)
-    return gathered.spread(variance)
+        accumulated.add(size, subtotal, count)
+    return accumulated.spread(variance)
 
 
-def trusted_degrees(degrees: float, fourth_share: float, n_clusters: int) -> float:
-    """Fewer degrees of freedom where a few clusters make up most of the variance.
+def _trusted_degrees(degrees: float, fourth_share: float, n_clusters: int) -> float:
+    """Fewer degrees of freedom if a few clusters make up most of the variance.
 
     ``fourth_share`` is Σe⁴ / (Σe²)² over the clusters' deviations e, which is their kurtosis over their number. The
     variance estimate then has relative variance ``fourth_share - 1 / n_clusters``, and a scaled χ² with that spread has
-    2 over it degrees. Ordinary data keep theirs; one failed canvas among thirty right ones leaves two, as it should.
+    2 divided by it degrees. Ordinary data keep theirs; one failed canvas among thirty correct ones leaves two.
     """
     relative_variance = fourth_share - 1 / n_clusters
     return degrees if relative_variance * degrees <= 2 else max(1.0, 2 / relative_variance)
 
 
 def score_factor(spread: Spread, reference_variance: float, confidence: float) -> float:
-    """The c of a score interval, ``(estimate - m)² <= c · v(m)``, whose v at the estimate is ``reference_variance``.
+    """The c of a score interval ``(estimate - m)² <= c · v(m)``, with ``reference_variance`` as v at the estimate.
 
-    ``reference_variance`` is the variance that a single value would have at most, given the mean. Above, no values
-    vary more than such extreme ones that rise and fall with their whole cluster: that bound needs no estimate and so
-    a normal quantile. Below, clusters are not taken to make a mean surer than independent values would.
+    ``reference_variance`` is the largest variance of a single value given the mean. Values that reach it and vary with
+    their whole cluster bound c from above; that bound needs no estimate and so a normal quantile. From below, clusters
+    never make a mean more certain than independent values would.
     """
     z_squared = two_sided_z(confidence) ** 2
     widest = z_squared * spread.concentration

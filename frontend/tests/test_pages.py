@@ -269,7 +269,7 @@ def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     good = make_scored_run(dataset, [1.0] * 40, model="a/good")
     bad = make_scored_run(dataset, [0.0] * 30 + [1.0] * 10, model="a/bad")
     html = page(client, f"/compare/?runs={good.pk},{bad.pk}&show=a_better")
-    assert "a/good is better by 75.0 points" in html
+    assert "a/good is better than a/bad by 75.0 points" in html
     assert html.count(f"/runs/{bad.pk}/results/") == 30
     assert "task-31" not in html.split("Task by task")[1].split("Choose runs")[0]
 

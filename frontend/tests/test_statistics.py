@@ -133,7 +133,7 @@ def test_a_contamination_check_is_started_and_shown_on_the_page(canvases: Datase
     assert "Check for contamination" in words(client, f"/runs/{run.pk}/")
     client.post(f"/runs/{run.pk}/do/check/")
     fresh = run.fresh_runs.get()
-    assert f"Run {fresh.pk} asks the same about fresh canvases" in words(client, f"/runs/{run.pk}/")
+    assert f"Run {fresh.pk} repeats the questions on fresh canvases" in words(client, f"/runs/{run.pk}/")
     while work_on_run_once(fresh.pk):
         pass
     stored = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]

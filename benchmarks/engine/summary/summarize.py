@@ -1,51 +1,229 @@
 """A run's numbers, computed from its rows: per metric, by difficulty, task class and number of shapes.
 
-Written while a run goes (now and then) and when it ends, and read by every page; no page ever aggregates over results.
-Means come from scored results only. What was not scored is counted beside them, by its reason. What is dear to compute
-(corrected for chance, thresholds, reliability) is computed at the end only.
+The summary is written from time to time while a run is in progress and when it ends. Means come from scored results
+only; the others are counted beside them, by reason. Expensive parts (scores above guessing, thresholds, reliability)
+are computed at the end only.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from benchmarks.engine.summary.adaptive import adaptive_numbers, made_honest
+from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models.functions import MD5
+
+from benchmarks.engine.summary.adaptive import adaptive_numbers, use_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers
-from benchmarks.engine.summary.chance import chance_numbers, guess_rates
-from benchmarks.engine.summary.distributions import error_kinds, histogram, latency, outcomes
-from benchmarks.engine.summary.means import added, breakdown_of, means_of, metric_numbers, summed_cells
-from benchmarks.engine.summary.reliability import reliability_numbers
-from benchmarks.engine.summary.thresholds import threshold_numbers
-from benchmarks.models import Run, RunStatus
+from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
+from benchmarks.engine.summary.means import (
+    FETCHED,
+    SURFACE,
+    WHOLE,
+    Facets,
+    Level,
+    Means,
+    Sums,
+    added,
+    has_clusters,
+    interval_of,
+    means_of,
+    range_of,
+    stored,
+    summed_cells,
+)
+from benchmarks.metrics.base import Metric
+from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
+from benchmarks.statistics.intervals import Interval
+from benchmarks.statistics.reliability import Tally, judge_spread_of_sums, reliability_of_tallies
+
+FACETS = ("difficulty", "group", "n_shapes")
+BINS = 10
 
 
 def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The run's ``summary`` and ``breakdown`` as its pages read them; of a live run without what is dear."""
+    """The run's ``summary`` and ``breakdown`` as pages and API read them; for a live run without expensive parts."""
     cells = summed_cells(run)
     means = means_of(run, cells)
-    highest = {
-        metric: sums.highest
-        for metric, sums in added(cells.items(), lambda cell: cell.metric).items()
-        if metric in run.metrics and sums.highest is not None
-    }
+    sums = added(cells, lambda cell: cell.metric)
     summary: dict[str, Any] = {
-        "metrics": metric_numbers(run, cells, means),
-        "outcomes": outcomes(run),
-        "error_kinds": error_kinds(run) if run.errors else {},
-        "latency_ms": latency(run),
-        "histograms": {metric: histogram(run, metric, value) for metric, value in highest.items()},
+        "metrics": {metric: _metric_numbers(run, metric, sums.get(metric, Sums()), means) for metric in run.metrics},
+        "outcomes": _outcomes(run),
+        "error_kinds": _error_kinds(run) if run.errors else {},
+        "latency_ms": _latency(run),
+        "histograms": {
+            metric: _histogram(run, metric, of_metric.highest)
+            for metric, of_metric in sums.items()
+            if metric in run.metrics and of_metric.highest is not None
+        },
     }
     if not live:
         guesses = guess_rates(run)
         summary |= {
             "chance": chance_numbers(run, cells, means, guesses),
             "thresholds": threshold_numbers(run, cells, guesses),
-            "reliability": reliability_numbers(run),
+            "reliability": _reliability(run),
         }
         if run.is_calibration and run.status == RunStatus.RUNNING:  # not of a run that was canceled or has failed
             summary["agreement"] = agreement_numbers(run)
-    breakdown = breakdown_of(run, means)
+    breakdown = _breakdown(run, means)
     if run.target_half_width is not None:
         summary["adaptive"] = adaptive_numbers(run)
-        made_honest(run, summary["adaptive"], summary, breakdown)
+        use_sequential_intervals(run, summary["adaptive"], summary, breakdown)
     return summary, breakdown
+
+
+def _metric_numbers(run: Run, metric: str, sums: Sums, means: Means) -> dict[str, Any]:
+    """The metric's mean, how many results have none, by reason, and how many in the mean were cut off or refused."""
+    mean = means.get((metric, WHOLE, ())) or interval_of(metric, sums, () if has_clusters(run) else None)
+    return {
+        **stored(mean),
+        "n_not_applicable": sums.unscored[Score.Status.NOT_APPLICABLE],
+        "n_unparsable": sums.unscored[Score.Status.UNPARSABLE],
+        "n_judge_error": sums.unscored[Score.Status.JUDGE_ERROR],
+        "n_metric_error": sums.unscored[Score.Status.METRIC_ERROR],
+        "n_missing": max(run.total - sums.n - sums.unscored.total(), 0),
+        "n_truncated": sums.truncated,
+        "n_refused": sums.refused,
+    }
+
+
+def _outcomes(run: Run) -> dict[str, int]:
+    counts = run.results.exclude(outcome="").order_by().values_list("outcome").annotate(n=Count("id"))
+    return dict(counts)
+
+
+def _error_kinds(run: Run) -> dict[str, int]:
+    """How many results ended in an error of each kind; a canceled result is not an error."""
+    failed = run.results.filter(state=ResultState.ERROR).exclude(outcome=Outcome.CANCELLED).order_by()
+    return dict(failed.values_list("error_kind").annotate(n=Count("id")))
+
+
+def _latency(run: Run) -> dict[str, float]:
+    """Of answers that were requested from the endpoint; the time of a cached response means nothing."""
+    timed = Result.objects.filter(
+        run=run, state__in=(ResultState.DONE, ResultState.ANSWERED), cached=False, duration_ms__isnull=False
+    ).order_by()
+    numbers = timed.aggregate(n=Count("pk"), mean=Avg("duration_ms"), max=Max("duration_ms"))
+    if not numbers["n"]:
+        return {}
+    return {
+        "mean": numbers["mean"],
+        "p50": _quantile(timed, numbers["n"], 0.5),
+        "p95": _quantile(timed, numbers["n"], 0.95),
+        "max": numbers["max"],
+    }
+
+
+def _quantile(timed: QuerySet[Result], n: int, share: float) -> float:
+    """Linear interpolation between the closest ranks (type 7 of Hyndman and Fan)."""
+    place = (n - 1) * share
+    below = int(place)
+    ranked = timed.order_by("duration_ms").values_list("duration_ms", flat=True)[below : below + 2]
+    times = [time for time in ranked if time is not None]
+    return times[0] + (times[-1] - times[0]) * (place - below)
+
+
+def _histogram(run: Run, metric: str, highest: float) -> dict[str, Sequence[float]]:
+    """Edges of equal bins and the counts in them; a value on an edge counts above it, the highest below."""
+    low, high = range_of(metric)
+    width = ((highest if high is None else high) - low) / BINS or 1.0
+    edges = [low + width * edge for edge in range(BINS + 1)]
+    # The outer bins are open, so that a value outside its metric's range is not lost.
+    above = [Q(value__gte=edge) if place else Q() for place, edge in enumerate(edges[:-1])]
+    below = [Q(value__lt=edge) if place < BINS else Q() for place, edge in enumerate(edges[1:], 1)]
+    counts = run.scores.filter(metric=metric, value__isnull=False).aggregate(
+        **{f"bin_{place}": Count("pk", filter=above[place] & below[place]) for place in range(BINS)}
+    )
+    return {"edges": edges, "counts": [counts[f"bin_{place}"] for place in range(BINS)]}
+
+
+def _breakdown(run: Run, means: Means) -> dict[str, Any]:
+    """By each facet of the run: level → metric → its mean; and the surface over shapes and task classes."""
+    breakdown: dict[str, Any] = {}
+    for facet in FACETS:
+        levels: dict[str, dict[str, Any]] = {}
+        for metric, (level,), mean in _ordered(run, means, (facet,)):
+            levels.setdefault(str(level), {})[metric] = stored(mean)
+        if levels:
+            breakdown[facet] = levels
+    breakdown["surface"] = [
+        {"n_shapes": n_shapes, "group": group, "metric": metric, **stored(mean)}
+        for metric, (n_shapes, group), mean in _ordered(run, means, SURFACE)
+    ]
+    return breakdown
+
+
+def _ordered(run: Run, means: Means, facets: Facets) -> list[tuple[str, Level, Interval]]:
+    """By level, easy before hard and few shapes before many, then by the run's metrics."""
+    ranks = {name: place for place, name in enumerate(("easy", "medium", "hard", *run.metrics))}
+
+    def order(row: tuple[str, Level, Interval]) -> tuple[Any, ...]:
+        metric, level, _ = row
+        return (*((ranks.get(name, 0), name) for name in level), ranks[metric])
+
+    return sorted(((metric, level, mean) for (metric, of, level), mean in means.items() if of == facets), key=order)
+
+
+def _reliability(run: Run) -> dict[str, dict[str, Any]]:
+    """Metric → its reliability, for metrics that decide outcomes; empty for runs without repeats.
+
+    A repeat is correct if its score reaches ``passes_at`` of the metric. ``judge`` is the spread of the judge's scores
+    for identical answers to one task; it is missing if there are none.
+    """
+    if run.repeats < 2:
+        return {}
+    numbers: dict[str, dict[str, Any]] = {}
+    for name in run.metrics:
+        metric = metric_named(name)
+        if metric is None or metric.range != (0.0, 1.0) or not metric.decides_outcome:
+            continue
+        found = reliability_of_tallies(_tallies(run, metric))
+        numbers[name] = {
+            "pass_at": {str(k): stored(interval) for k, interval in found.pass_at.items()},
+            "pass_hat": {str(k): stored(interval) for k, interval in found.pass_hat.items()},
+            "flipped": stored(found.flipped),
+            "agreement": stored(found.agreement),
+            "alpha": found.alpha,
+            "n_tasks": found.n_tasks,
+            "n_repeated": found.n_repeated,
+        }
+        if metric.judged and (spread := judge_spread_of_sums(_judged_again(run, metric))).n_answers:
+            numbers[name]["judge"] = asdict(spread)
+    return numbers
+
+
+def _tallies(run: Run, metric: Metric) -> Iterator[tuple[Tally, int]]:
+    """The tally of each canvas; outside canvas sets each task is a cluster of its own."""
+    tasks = (
+        run.scores.filter(metric=metric.name, value__isnull=False)
+        .order_by("result__cluster")
+        .values_list("result__cluster", "result__task")
+        .annotate(n=Count("pk"), right=Count("pk", filter=Q(value__gte=metric.passes_at)))
+    )
+    rows = tasks.iterator(chunk_size=FETCHED)
+    if not run.has_canvases:
+        yield from (({counts: 1}, number) for counts, number in Counter(row[2:] for row in rows).items())
+        return
+    for _, of_canvas in groupby(rows, key=itemgetter(0)):
+        yield Counter(row[2:] for row in of_canvas), 1
+
+
+def _judged_again(run: Run, metric: Metric) -> Iterator[tuple[int, float, float, float]]:
+    """Number, sum, sum of squares and range of the scores of every answer that the judge scored more than once."""
+    answers = (
+        run.scores.filter(metric=metric.name, value__isnull=False, judge__isnull=False)
+        .order_by()
+        .values_list("result__task", MD5("result__transcript__actual_output"))
+        .annotate(
+            n=Count("pk"), total=Sum("value"), squares=Sum(F("value") * F("value")), width=Max("value") - Min("value")
+        )
+        .filter(n__gt=1)
+    )
+    for *_, n, total, squares, width in answers.iterator(chunk_size=FETCHED):
+        yield n, total, squares, width

@@ -61,7 +61,7 @@ def test_a_run_adds_canvases_until_every_interval_meets_the_target(dataset: Data
     assert run.status == RunStatus.COMPLETED
     numbers = run.summary["adaptive"]
     assert numbers["reached"]
-    assert numbers["reason"] == "every interval is within the target"
+    assert numbers["reason"] == "every interval meets the target"
     assert all((stratum["high"] - stratum["low"]) / 2 <= 0.15 for stratum in numbers["strata"])
     assert numbers["canvases"] < 2_000
     assert run.done == run.total == run.results.count() == 2 * numbers["canvases"]
@@ -80,7 +80,7 @@ def test_the_maximum_ends_a_run_that_does_not_meet_its_target(dataset: Dataset) 
     assert run.status == RunStatus.COMPLETED
     assert numbers["canvases"] == 120 == sum(stratum["asked"] for stratum in numbers["strata"])
     assert not numbers["reached"]
-    assert "the cap of 120 canvases is reached" in numbers["reason"]
+    assert "the maximum of 120 canvases is reached" in numbers["reason"]
 
 
 def test_the_numbers_are_those_of_the_rule_over_the_canvases(dataset: Dataset) -> None:

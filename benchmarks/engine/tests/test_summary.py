@@ -14,15 +14,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from scipy import stats
 
-from benchmarks.engine.summary.chance import guess_rates
+from benchmarks.engine.summary.guessing import guess_rates
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score, Task, Transcript
-from benchmarks.statistics.chance import Group, chance_corrected
+from benchmarks.statistics.chance import corrected_interval
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
-from benchmarks.statistics.reliability import judge_spread, reliability
+from benchmarks.statistics.reliability import judge_spread
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset, make_task
+from tests.support.statistics import Group, average_above_guessing, reliability
 
 pytestmark = pytest.mark.django_db
 NUMBERS = ("mean", "low", "high", "n")
@@ -31,7 +32,7 @@ NUMBERS = ("mean", "low", "high", "n")
 def scored_run(
     dataset: Dataset, metrics: Iterable[str], repeats: int = 1, seed: int = 1, shapes_are_hard: bool = False
 ) -> Run:
-    """An ended run with made-up scores, one in nine missing: 0, ½ or 1, and any number for measurements."""
+    """An ended run with random scores, one in nine missing: 0, ½ or 1, and any number for measurements."""
     rng = random.Random(seed)
     version = dataset.current_version
     run = Run.objects.create(
@@ -44,38 +45,39 @@ def scored_run(
         representation="full" if dataset.kind == Dataset.Kind.CANVAS else "",
         task_classes=sorted(version.facets.get("group", {})),
     )
-    for task in version.tasks.all():
-        for repeat in range(1, repeats + 1):
-            _make_result(run, task, repeat, rng, shapes_are_hard)
-    run.total = run.done = run.results.count()
+    results = Result.objects.bulk_create(
+        Result(
+            run=run,
+            task=task,
+            repeat=repeat,
+            position=task.position * 10 + repeat,
+            state=ResultState.DONE,
+            outcome="answered",
+            difficulty=task.difficulty,
+            group=task.group,
+            n_shapes=task.n_shapes,
+            cluster=task.cluster or str(task.pk),
+            duration_ms=rng.lognormvariate(5, 1),
+        )
+        for task in version.tasks.all()
+        for repeat in range(1, repeats + 1)
+    )
+    Score.objects.bulk_create(
+        _score(result, metric, rng, shapes_are_hard) for result in results for metric in run.metrics
+    )
+    run.total = run.done = len(results)
     run.save()
     return run
 
 
-def _make_result(run: Run, task: Task, repeat: int, rng: random.Random, shapes_are_hard: bool) -> None:
-    result = Result.objects.create(
-        run=run,
-        task=task,
-        repeat=repeat,
-        position=task.position * 10 + repeat,
-        state=ResultState.DONE,
-        outcome="answered",
-        difficulty=task.difficulty,
-        group=task.group,
-        n_shapes=task.n_shapes,
-        cluster=task.cluster or str(task.pk),
-        duration_ms=rng.lognormvariate(5, 1),
-    )
-    for metric in run.metrics:
-        if rng.random() < 1 / 9:
-            Score.objects.create(result=result, run=run, metric=metric, status=Score.Status.UNPARSABLE)
-            continue
-        right = rng.random() < (1 / (1 + 2.0 ** (task.n_shapes - 6)) if shapes_are_hard else 0.6)
-        value = result.duration_ms if metric == "latency" else float(right) if rng.random() < 0.8 else 0.5
-        judge = {"raw": ""} if metric == "correctness" else None
-        Score.objects.create(
-            result=result, run=run, metric=metric, status=Score.Status.SCORED, value=value, judge=judge
-        )
+def _score(result: Result, metric: str, rng: random.Random, shapes_are_hard: bool) -> Score:
+    score = Score(result=result, run=result.run, metric=metric, status=Score.Status.UNPARSABLE)
+    if rng.random() >= 1 / 9:
+        right = rng.random() < (1 / (1 + 2.0 ** ((result.n_shapes or 0) - 6)) if shapes_are_hard else 0.6)
+        score.status = Score.Status.SCORED
+        score.value = result.duration_ms if metric == "latency" else float(right) if rng.random() < 0.8 else 0.5
+        score.judge = {"raw": ""} if metric == "correctness" else None
+    return score
 
 
 def values_of(run: Run, metric: str, **only: Any) -> tuple[list[float], list[str]]:
@@ -95,35 +97,35 @@ def canvases() -> Dataset:
     return make_canvas_set("3-12", 40).dataset
 
 
-@pytest.mark.parametrize("repeats", [1, 3])
-def test_means_of_a_canvas_run_follow_its_canvases(canvases: Dataset, repeats: int) -> None:
-    run = scored_run(canvases, ["task_score"], repeats)
-    summary, breakdown = summarize(run)
-    assert_same(summary["metrics"]["task_score"], mean_interval(*values_of(run, "task_score")))
-    for group, levels in breakdown["group"].items():
-        assert_same(levels["task_score"], mean_interval(*values_of(run, "task_score", result__group=group)))
-    for n_shapes, levels in breakdown["n_shapes"].items():
-        assert_same(levels["task_score"], mean_interval(*values_of(run, "task_score", result__n_shapes=n_shapes)))
-    for cell in breakdown["surface"]:
-        where = {"result__group": cell["group"], "result__n_shapes": cell["n_shapes"]}
-        assert_same(cell, mean_interval(*values_of(run, "task_score", **where)))
-    assert list(breakdown["n_shapes"]) == [str(n) for n in range(3, 13)]
-    assert len(breakdown["surface"]) == len({(c["group"], c["n_shapes"]) for c in breakdown["surface"]})
+def test_means_of_a_canvas_run_are_clustered_by_canvas(canvases: Dataset) -> None:
+    for repeats in (1, 3):
+        run = scored_run(canvases, ["task_score"], repeats)
+        summary, breakdown = summarize(run)
+        assert_same(summary["metrics"]["task_score"], mean_interval(*values_of(run, "task_score")))
+        for group, levels in breakdown["group"].items():
+            assert_same(levels["task_score"], mean_interval(*values_of(run, "task_score", result__group=group)))
+        for n_shapes, levels in breakdown["n_shapes"].items():
+            assert_same(levels["task_score"], mean_interval(*values_of(run, "task_score", result__n_shapes=n_shapes)))
+        for cell in breakdown["surface"]:
+            where = {"result__group": cell["group"], "result__n_shapes": cell["n_shapes"]}
+            assert_same(cell, mean_interval(*values_of(run, "task_score", **where)))
+        assert list(breakdown["n_shapes"]) == [str(n) for n in range(3, 13)]
+        assert len(breakdown["surface"]) == len({(c["group"], c["n_shapes"]) for c in breakdown["surface"]})
 
 
-@pytest.mark.parametrize("repeats", [1, 3])
-def test_means_of_a_yaml_run_are_clustered_by_task_only_where_it_repeats(repeats: int) -> None:
-    tasks = [make_task(n, difficulty=("easy", "medium", "hard")[n % 3]) for n in range(1, 50)]
-    run = scored_run(make_dataset(tasks), ["exact_match", "rouge_l"], repeats)
-    summary, breakdown = summarize(run)
-    for metric in run.metrics:
-        values, tasks_of = values_of(run, metric)
-        assert_same(summary["metrics"][metric], mean_interval(values, tasks_of if repeats > 1 else None))
-        missing = Score.objects.filter(run=run, metric=metric, value=None).count()
-        assert summary["metrics"][metric]["n_unparsable"] == missing > 0
-    assert list(breakdown["difficulty"]) == ["easy", "medium", "hard"]
-    assert "group" not in breakdown
-    assert breakdown["surface"] == []
+def test_means_of_a_yaml_run_are_clustered_by_task_only_if_it_repeats() -> None:
+    dataset = make_dataset([make_task(n, difficulty=("easy", "medium", "hard")[n % 3]) for n in range(1, 50)])
+    for repeats in (1, 3):
+        run = scored_run(dataset, ["exact_match", "rouge_l"], repeats)
+        summary, breakdown = summarize(run)
+        for metric in run.metrics:
+            values, tasks_of = values_of(run, metric)
+            assert_same(summary["metrics"][metric], mean_interval(values, tasks_of if repeats > 1 else None))
+            missing = Score.objects.filter(run=run, metric=metric, value=None).count()
+            assert summary["metrics"][metric]["n_unparsable"] == missing > 0
+        assert list(breakdown["difficulty"]) == ["easy", "medium", "hard"]
+        assert "group" not in breakdown
+        assert breakdown["surface"] == []
 
 
 def test_a_measurement_has_a_t_interval_and_its_quantiles() -> None:
@@ -143,7 +145,7 @@ def test_a_measurement_has_a_t_interval_and_its_quantiles() -> None:
     assert summary["histograms"]["latency"]["edges"] == pytest.approx(list(edges))
 
 
-def test_scores_are_corrected_for_what_guessing_their_class_earns(canvases: Dataset) -> None:
+def test_scores_are_corrected_for_the_guess_rate_of_their_class(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
     found = summarize(run)[0]["chance"]["task_score"]
     guesses = guess_rates(run)
@@ -155,11 +157,12 @@ def test_scores_are_corrected_for_what_guessing_their_class_earns(canvases: Data
         for name in guesses
         for values, clusters in [values_of(run, "task_score", result__group=name)]
     }
-    expected = chance_corrected(groups)
-    for group in found["groups"]:
-        assert_same(group["raw"], expected.raw[group["group"]])
-        assert_same(group["corrected"], expected.corrected[group["group"]])
-    assert_same(found["average"], expected.average)
+    for stored in found["groups"]:
+        group = groups[stored["group"]]
+        raw = mean_interval(group.values, group.clusters)
+        assert_same(stored["raw"], raw)
+        assert_same(stored["corrected"], corrected_interval(raw, group.guess_rate))
+    assert_same(found["average"], average_above_guessing(groups))
     assert len(found["groups"]) == len(groups)
     assert found["left_out"] == []
 
@@ -188,7 +191,7 @@ def test_multiple_choice_is_corrected_for_the_number_of_its_choices() -> None:
     assert group["corrected"]["mean"] == pytest.approx((group["raw"]["mean"] - guess) / (1 - guess))
 
 
-def test_a_run_whose_tasks_cannot_be_guessed_has_nothing_to_correct() -> None:
+def test_a_run_without_guess_rates_has_nothing_to_correct() -> None:
     summary, _ = summarize(scored_run(make_dataset(5), ["exact_match"]))
     assert (summary["chance"], summary["thresholds"], summary["reliability"]) == ({}, [], {})
 
@@ -212,16 +215,14 @@ def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None
     assert together["guess"] == pytest.approx(np.mean(list(guess_rates(run).values())))
 
 
-def test_tries_that_always_agree_count_once_for_the_threshold() -> None:
+def test_repeats_that_always_agree_count_once_for_the_threshold() -> None:
     dataset = make_canvas_set("2-12", 44).dataset
     once, thrice = (scored_run(dataset, ["task_score"], repeats, shapes_are_hard=True) for repeats in (1, 3))
-    of_first = {score.result.task_id: score for score in thrice.scores.filter(result__repeat=1)}
-    for score in thrice.scores.filter(result__repeat__gt=1):
-        first = of_first[score.result.task_id]
-        Score.objects.filter(pk=score.pk).update(value=first.value, status=first.status)
-    for score in once.scores.all():
-        first = of_first[score.result.task_id]
-        Score.objects.filter(pk=score.pk).update(value=first.value, status=first.status)
+    first = {score.result.task_id: score for score in once.scores.select_related("result")}
+    scores = list(thrice.scores.select_related("result"))
+    for score in scores:
+        score.value, score.status = first[score.result.task_id].value, first[score.result.task_id].status
+    Score.objects.bulk_update(scores, ["value", "status"])
     single, repeated = (
         {(one["measure"], one["group"]): one for one in summarize(run)[0]["thresholds"]} for run in (once, thrice)
     )
@@ -232,16 +233,16 @@ def test_tries_that_always_agree_count_once_for_the_threshold() -> None:
 
 
 @pytest.mark.parametrize("kind", ["yaml", "canvas"])
-def test_reliability_is_that_of_the_tries_by_task(kind: str) -> None:
+def test_reliability_is_that_of_the_repeats_by_task(kind: str) -> None:
     dataset = make_dataset(30) if kind == "yaml" else make_canvas_set("4-6", 9).dataset
     metric = "exact_match" if kind == "yaml" else "task_score"
     run = scored_run(dataset, [metric], repeats=4)
-    tries: dict[int, list[bool]] = defaultdict(list)
+    repeats: dict[int, list[bool]] = defaultdict(list)
     clusters = {}
     for score in run.scores.filter(value__isnull=False).select_related("result"):
-        tries[score.result.task_id].append(score.value == 1)
+        repeats[score.result.task_id].append(score.value == 1)
         clusters[score.result.task_id] = score.result.cluster
-    expected = reliability(tries, clusters=clusters if kind == "canvas" else None)
+    expected = reliability(repeats, clusters if kind == "canvas" else None)
     found = summarize(run)[0]["reliability"][metric]
     for k in (1, 2, 4):
         assert_same(found["pass_at"][str(k)], expected.pass_at[k])
@@ -252,14 +253,14 @@ def test_reliability_is_that_of_the_tries_by_task(kind: str) -> None:
     assert (found["n_tasks"], found["n_repeated"]) == (expected.n_tasks, expected.n_repeated)
 
 
-def test_the_judges_spread_is_that_over_answers_that_came_back_alike() -> None:
+def test_the_judge_spread_is_that_over_identical_answers() -> None:
     run = scored_run(make_dataset(8), ["correctness"], repeats=3)
     scores: dict[tuple[int, str], list[float]] = defaultdict(list)
     for result in run.results.all():
-        said = "the same" if result.repeat < 3 else "another"
-        Transcript.objects.create(result=result, actual_output=said)
+        answer = "the same" if result.repeat < 3 else "another"
+        Transcript.objects.create(result=result, actual_output=answer)
         for score in result.scores.filter(value__isnull=False):
-            scores[result.task_id, said].append(score.value)
+            scores[result.task_id, answer].append(score.value)
     expected = judge_spread(scores)
     found = summarize(run)[0]["reliability"]["correctness"]["judge"]
     assert expected.n_answers > 3
@@ -267,7 +268,7 @@ def test_the_judges_spread_is_that_over_answers_that_came_back_alike() -> None:
     assert (found["widest"], found["n_answers"]) == (expected.widest, expected.n_answers)
 
 
-def test_a_live_summary_leaves_out_what_is_dear(canvases: Dataset) -> None:
+def test_a_live_summary_leaves_out_expensive_parts(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
     live, final = summarize(run, live=True)[0], summarize(run)[0]
     assert set(final) - set(live) == {"chance", "thresholds", "reliability"}

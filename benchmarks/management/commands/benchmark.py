@@ -177,11 +177,11 @@ class Command(ActionCommand):
         if told := statistics_text.statistics_text(run):
             self.stdout.write(f"\n{told}\n")
         if run.representation and (check := contamination_check(run)):
-            self.stdout.write(f"{check.sentence}.")
+            self.stdout.write(check.sentence)
         by_demands = {gate.words for gate in demands}
         for one in comparisons:
-            if one.sentence not in by_demands:
-                self.stdout.write(f"{one.metric}: {one.sentence}")
+            if one.change_sentence not in by_demands:
+                self.stdout.write(f"{one.metric}: {one.change_sentence}")
         for gate in demands:
             style = self.style.SUCCESS if gate.met else self.style.ERROR
             self.stdout.write(style(f"{'met' if gate.met else 'MISSED'}: {gate.name} ({gate.words})"))

@@ -18,9 +18,9 @@ from benchmarks.management import following
 from benchmarks.management.commands import benchmark
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus, Task
+from benchmarks.presentation.numbers import percent, points
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.runs.start import RunRequest
-from benchmarks.statistics.sentences import percent, points
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import canvas_run, make_canvas_set
@@ -191,13 +191,13 @@ def test_a_regression_for_real_exits_with_1_and_noise_does_not(endpoint: Endpoin
     code, output = run("run", *SUMS, "--compare-to", good.pk, "--fail-on-regression")
     assert Run.objects.latest("pk").results.filter(outcome="wrong").count() == 10
     assert code == 1
-    assert f"run {good.pk} is better by" in output
+    assert f" points below run {good.pk} (" in output
     told = json.loads(run("show", Run.objects.latest("pk").pk, "--compare-to", good.pk, "--json")[1])
     assert [(one["regression"], one["changed"], one["shared_tasks"]) for one in told["comparisons"]] == [(True, 10, 30)]
     endpoint(adds)
     code, output = run("run", *SUMS, "--compare-to", good.pk, "--fail-on-regression")
     assert code == 0
-    assert "no difference can be told" in output
+    assert "No significant difference between run" in output
 
 
 def test_an_improvement_is_no_regression(endpoint: Endpoint) -> None:
@@ -207,7 +207,7 @@ def test_an_improvement_is_no_regression(endpoint: Endpoint) -> None:
     endpoint(always_right)
     code, output = run("run", *SUMS, "--compare-to", bad.pk, "--fail-on-regression")
     assert code == 0
-    assert "is better by 100.0 points" in output
+    assert f"is 100.0 points above run {bad.pk} (" in output
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_the_markdown_summary_is_appended_and_has_table_and_demands(endpoint: En
     run("run", *SUMS, "--markdown", path, "--fail-under", "exact_match=0.9")
     text = path.read_text()
     assert text.startswith("# Before\n")
-    assert "| exact_match | 75.0 % |" in text
+    assert "| exact_match | 75.0% |" in text
     assert "| exact_match at least 90.0 % | **no** |" in text
 
 
@@ -420,7 +420,7 @@ def test_a_run_is_checked_for_contamination_and_shown_with_the_difference() -> N
     assert code == 0
     assert f"Run {fresh.pk} is queued" in output
     work_on_run_once(fresh.pk)
-    assert f"{contamination_check(published).sentence}." in run("show", published.pk)[1]
+    assert contamination_check(published).sentence in run("show", published.pk)[1]
     assert run("check-contamination", published.pk) == (
         2,
         f"Run {fresh.pk} already checks this run. To check again, delete run {fresh.pk}.",
@@ -450,9 +450,9 @@ def test_runs_are_compared_in_words_and_numbers(endpoint: Endpoint) -> None:
     other = make_scored_run(dataset, [1.0] * 12, model="c/right")
     code, output = run("compare", right.pk, wrong.pk, other.pk)
     assert code == 0
-    assert "exact_match: a/right is better by 90.9 points" in output
-    assert "exact_match: no difference can be told" in output
-    assert "1 more common task without a score" in output
+    assert "exact_match: a/right is better than b/wrong by 90.9 points" in output
+    assert "exact_match: No significant difference between" in output
+    assert "1 more shared task has no score" in output
     found = json.loads(run("compare", right.pk, wrong.pk, other.pk, "--json")[1])
     assert [(one["a"], one["b"], one["family_size"]) for one in found] == [
         (right.pk, wrong.pk, 3),

@@ -59,13 +59,13 @@ def test_a_model_that_learnt_a_set_by_heart_is_found_out(
     run = canvas_run(published, "loop/model", tasks=["existence"])
     assert run.summary["metrics"]["task_score"]["mean"] == 1.0
     fresh = check_contamination(run)
-    assert contamination_check(run).sentence.startswith(f"Run {fresh.pk} asks the same about fresh canvases")
+    assert contamination_check(run).sentence.startswith(f"Run {fresh.pk} repeats the questions on fresh canvases")
     ended(fresh)
     check = contamination_check(run)
     assert check == contamination_check(fresh)
     assert (check.found.n_published, check.found.n_fresh) == (90, 90)
     assert check.found.low > 0.2
-    assert "it may have been trained on it" in check.sentence
+    assert "It may have been trained on the published set." in check.sentence
     told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
     assert told["difference"] == check.found.difference
     assert (told["low"], told["high"], told["p_value"]) == (check.found.low, check.found.high, check.found.p_value)
@@ -78,7 +78,7 @@ def test_a_model_that_knows_nothing_of_a_set_is_not_accused(published: CanvasSet
     fresh = ended(run.fresh_runs.get())
     found = contamination_check(fresh).found
     assert found.low <= 0 <= found.high
-    assert "no difference" in contamination_check(fresh).sentence
+    assert "No significant difference" in contamination_check(fresh).sentence
 
 
 def test_the_difference_is_taken_by_number_of_shapes_with_canvases_as_clusters(published: CanvasSet) -> None:

@@ -214,5 +214,5 @@ def test_a_pruned_run_can_still_be_verified(old_run: Run) -> None:
     found = verify_prompts(old_run)
     assert (found.differing, found.first_differences[0].where) == (
         3,
-        "where cannot be told: the text that was sent is no longer kept",
+        "unknown place: the text that was sent is no longer stored",
     )

@@ -29,7 +29,7 @@ def worked(run: Run) -> Run:
     return run
 
 
-def test_the_prompts_of_an_untouched_run_hold(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_prompts_of_an_unchanged_run_hold(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "BATCH", 3)
     endpoint()
     task = make_task(9, context=["One", "Two"])
@@ -52,7 +52,7 @@ def test_the_hash_of_a_run_is_that_of_its_prompts_in_order(endpoint: Endpoint) -
     assert shorter.prompt_hash != run.prompt_hash
 
 
-def test_a_task_that_was_changed_behind_the_runs_back_is_found_with_the_place(endpoint: Endpoint) -> None:
+def test_a_changed_task_is_found_with_the_place_of_the_change(endpoint: Endpoint) -> None:
     endpoint()
     run = worked(make_run(make_dataset(5)))
     Task.objects.filter(version=run.dataset_version, task_id="task-3").update(input="What is 3 + 4?")
@@ -66,14 +66,14 @@ def test_a_task_that_was_changed_behind_the_runs_back_is_found_with_the_place(en
     assert difference.stored != difference.rebuilt
 
 
-def test_only_the_first_differences_are_told_and_all_are_counted(endpoint: Endpoint) -> None:
+def test_only_the_first_differences_are_described_and_all_are_counted(endpoint: Endpoint) -> None:
     endpoint()
     run = worked(make_run(make_dataset(12)))
     Run.objects.filter(pk=run.pk).update(parameters={"system_prompt": "Lie."})
     found = verify_run(Run.objects.get(pk=run.pk))
     assert found.differing == 12
     assert [difference.position for difference in found.first_differences] == list(range(1, 11))
-    assert "was the user's and is the system's now" in found.first_differences[0].where
+    assert "the role of message 1 changed from user to system" in found.first_differences[0].where
 
 
 def test_tools_that_changed_are_found(endpoint: Endpoint) -> None:
@@ -86,7 +86,7 @@ def test_tools_that_changed_are_found(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("representation", ["full", "image"])
-def test_prompts_of_canvases_are_verified_whatever_they_are_shown_as(
+def test_prompts_of_canvases_are_verified_in_every_representation(
     endpoint: Endpoint, settings: Any, representation: str
 ) -> None:
     endpoint()
@@ -103,7 +103,7 @@ def test_prompts_of_canvases_are_verified_whatever_they_are_shown_as(
     assert "Is there nothing?" in found.first_differences[0].where
 
 
-def test_a_prompt_that_cannot_be_built_any_more_is_a_difference(endpoint: Endpoint) -> None:
+def test_a_prompt_that_can_no_longer_be_built_is_a_difference(endpoint: Endpoint) -> None:
     endpoint()
     canvas_set = generate_canvas_set({"shapes": "3", "count": 2, "seed": 5})
     run = worked(make_run(canvas_set.dataset, metrics=["task_score"], tasks=["existence"]))
@@ -111,7 +111,7 @@ def test_a_prompt_that_cannot_be_built_any_more_is_a_difference(endpoint: Endpoi
     found = verify_run(run)
     assert found.differing == 2
     assert found.first_differences[0].rebuilt is None
-    assert "cannot be built any more" in found.first_differences[0].where
+    assert "can no longer be built" in found.first_differences[0].where
 
 
 def test_a_run_that_asked_nothing_has_nothing_to_verify(endpoint: Endpoint) -> None:

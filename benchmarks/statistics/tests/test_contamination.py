@@ -10,22 +10,22 @@ def sample(right, n):
     return Sample([1] * right + [0] * (n - right))
 
 
-def test_newcombes_own_example_is_met():
+def test_newcombes_own_example():
     """Newcombe (1998), Stat. Med. 17:873, example a: 56/70 less 48/80 is 0.0524 to 0.3339 by method 10."""
     found = published_against_fresh({"all": (sample(56, 70), sample(48, 80))})
     assert (round(found.low, 4), round(found.high, 4)) == (0.0524, 0.3339)
 
 
-@pytest.mark.parametrize(("first", "second"), [((30, 60), (20, 60)), ((5, 40), (0, 35)), ((99, 100), (80, 90))])
-def test_one_stratum_gets_the_newcombe_interval_of_statsmodels(first, second):
-    found = published_against_fresh({"all": (sample(*first), sample(*second))})
-    expected = confint_proportions_2indep(*first, *second, method="newcomb", compare="diff")
-    assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
+def test_one_stratum_gets_the_newcombe_interval_of_statsmodels():
+    for first, second in (((30, 60), (20, 60)), ((5, 40), (0, 35)), ((99, 100), (80, 90))):
+        found = published_against_fresh({"all": (sample(*first), sample(*second))})
+        expected = confint_proportions_2indep(*first, *second, method="newcomb", compare="diff")
+        assert (found.low, found.high) == pytest.approx(expected, abs=1e-9), (first, second)
 
 
 @given(st.integers(0, 50), st.integers(0, 50))
 @settings(max_examples=60, deadline=None)
-def test_the_p_value_is_the_one_whose_interval_just_reaches_zero(right_published, right_fresh):
+def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(right_published, right_fresh):
     strata = {"all": (sample(right_published, 50), sample(right_fresh, 50))}
     p_value = published_against_fresh(strata).p_value
     if 1e-8 < p_value < 0.999:
@@ -35,7 +35,7 @@ def test_the_p_value_is_the_one_whose_interval_just_reaches_zero(right_published
         assert outside.low > 0 or outside.high < 0
 
 
-def test_strata_count_alike_so_that_an_uneven_mix_is_no_contamination():
+def test_strata_have_the_same_weight_so_an_uneven_mix_is_not_contamination():
     strata = {
         "easy": (sample(90, 100), sample(18, 20)),
         "hard": (sample(4, 20), sample(20, 100)),
@@ -43,23 +43,23 @@ def test_strata_count_alike_so_that_an_uneven_mix_is_no_contamination():
     found = published_against_fresh(strata)
     assert found.difference == pytest.approx(0)
     assert found.p_value == 1.0
-    assert found.verdict == "no difference between the published and the fresh set can be told"
+    assert found.low < 0 < found.high
     assert (found.n_published, found.n_fresh) == (120, 120)
 
 
-def test_a_clear_lead_on_the_published_set_is_called_by_its_name():
+def test_a_clear_lead_on_the_published_set_is_above_zero():
     found = published_against_fresh({n: (sample(90, 100), sample(60, 100)) for n in "abc"})
     assert found.difference == pytest.approx(0.3)
     assert found.p_value < 0.001
-    assert "may have been trained on it" in found.verdict
+    assert found.low > 0
 
 
-def test_a_lead_on_the_fresh_set_is_no_contamination():
+def test_a_lead_on_the_fresh_set_is_below_zero():
     found = published_against_fresh({"a": (sample(30, 100), sample(70, 100))})
-    assert "no sign of contamination" in found.verdict
+    assert found.high < 0
 
 
-def test_shared_canvases_make_the_difference_less_sure():
+def test_shared_canvases_make_the_difference_less_certain():
     values = [1] * 60 + [0] * 40
     canvases = [place // 10 for place in range(100)]
     plain = published_against_fresh({"a": (Sample(values), sample(40, 100))})
@@ -74,7 +74,6 @@ def test_a_stratum_of_one_set_only_is_named_and_left_out():
     assert found.n_published == 10
 
 
-def test_nothing_to_compare_is_said():
+def test_samples_without_common_strata_have_no_difference():
     found = published_against_fresh({"one": (sample(5, 10), Sample([]))})
     assert (found.difference, found.p_value) == (None, None)
-    assert found.verdict.startswith("nothing to compare")

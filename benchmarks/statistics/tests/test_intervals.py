@@ -8,23 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from benchmarks.statistics.distributions import two_sided_t, two_sided_z
-from benchmarks.statistics.intervals import interval_from_moments, mean_interval
-from benchmarks.statistics.spread import cluster_sums, counted
+from benchmarks.statistics.intervals import Moments, interval_from_moments, mean_interval
+from benchmarks.statistics.spread import cluster_sums, counted, two_sided_t, two_sided_z
 
 scores = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=1, max_size=60)
 
 
-@pytest.mark.parametrize(("right", "n"), [(0, 10), (1, 10), (8, 10), (10, 10), (52, 100), (999, 1000), (1, 1)])
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_zeros_and_ones_get_the_wilson_interval_of_statsmodels(right, n, confidence):
-    interval = mean_interval([1] * right + [0] * (n - right), confidence=confidence)
-    low, high = proportion_confint(right, n, alpha=1 - confidence, method="wilson")
-    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-9)
-    assert interval.method == "wilson"
+def test_zeros_and_ones_get_the_wilson_interval_of_statsmodels():
+    for right, n in ((0, 10), (1, 10), (8, 10), (10, 10), (52, 100), (999, 1000), (1, 1)):
+        for confidence in (0.8, 0.95, 0.99):
+            interval = mean_interval([1] * right + [0] * (n - right), confidence=confidence)
+            expected = proportion_confint(right, n, alpha=1 - confidence, method="wilson")
+            assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-9), (right, n, confidence)
+            assert interval.method == "wilson"
 
 
-def test_the_wilson_interval_of_newcombes_first_example_is_met():
+def test_the_wilson_interval_of_newcombes_first_example():
     """Newcombe (1998), Stat. Med. 17:857, table I: 81 of 263 gives 0.2553 to 0.3662 by the score method."""
     interval = mean_interval([1] * 81 + [0] * 182)
     assert (round(interval.low, 4), round(interval.high, 4)) == (0.2553, 0.3662)
@@ -46,7 +45,7 @@ def test_many_graded_scores_get_the_usual_t_interval():
     assert (interval.low, interval.high) == pytest.approx((interval.mean - half, interval.mean + half), abs=1e-5)
 
 
-def test_the_clustered_variance_is_the_one_that_statsmodels_gives_for_equal_clusters():
+def test_the_variance_of_equal_clusters_is_that_of_statsmodels():
     rng = np.random.default_rng(11)
     clusters = np.repeat(np.arange(40), 6)
     values = (rng.random(240) < np.repeat(rng.beta(2, 2, 40), 6)).astype(float)
@@ -58,7 +57,7 @@ def test_the_clustered_variance_is_the_one_that_statsmodels_gives_for_equal_clus
 
 
 def test_the_clustered_variance_and_its_degrees_are_the_matrix_formulas_of_bell_and_mccaffrey():
-    """With clusters that all weigh alike in the variance, so that none of them costs further degrees of freedom."""
+    """With clusters of equal weight in the variance, so that none of them costs further degrees of freedom."""
     sizes = [1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 3, 5, 6, 4, 4, 5, 6, 7, 2]
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     n = len(clusters)
@@ -79,7 +78,7 @@ def test_the_clustered_variance_and_its_degrees_are_the_matrix_formulas_of_bell_
     assert (interval.mean - interval.low) ** 2 == pytest.approx(factor * interval.low * (1 - interval.low), rel=1e-6)
 
 
-def test_answers_that_rise_and_fall_with_their_canvas_count_as_one_answer_a_canvas():
+def test_answers_that_vary_with_their_canvas_count_as_one_answer_per_canvas():
     right_canvases = [1] * 30 + [0] * 20
     together = mean_interval(
         [value for value in right_canvases for _ in range(6)], [c for c in range(50) for _ in "abcdef"]
@@ -104,26 +103,24 @@ def test_no_values_have_no_mean_and_no_bounds():
     assert interval.note == "no scored results"
 
 
-@pytest.mark.parametrize(("value", "n"), [(0.0, 5), (1.0, 5), (0.7, 40), (0.1, 3)])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_equal_scores_never_give_a_width_of_nothing_and_the_note_says_why(value, n, grouped):
-    interval = mean_interval([value] * n, [place // 2 for place in range(n)] if grouped else None)
-    assert interval.high - interval.low > 0.05
-    assert interval.method == "wilson" or "all scores are equal" in interval.note
+def test_equal_scores_never_have_an_interval_of_width_zero_and_the_note_says_why():
+    for value, n in ((0.0, 5), (1.0, 5), (0.7, 40), (0.1, 3)):
+        for clusters in (None, [place // 2 for place in range(n)]):
+            interval = mean_interval([value] * n, clusters)
+            assert interval.high - interval.low > 0.05, (value, n, clusters)
+            assert interval.method == "wilson" or "all scores are equal" in interval.note, (value, n, clusters)
 
 
-@pytest.mark.parametrize(
-    ("values", "clusters", "words"),
-    [
-        ([1], None, "only 1 result"),
-        ([1, 0, 1], None, "only 3 results"),
-        ([1, 0] * 40, [place // 10 for place in range(80)], "only 8 independent groups of results"),
-        ([0.5, 1.0] * 40, [0] * 80, "only 1 independent group of results"),
+def test_the_note_says_which_sample_is_small():
+    for values, clusters, note in (
+        ([1], None, "small sample: 1 result"),
+        ([1, 0, 1], None, "small sample: 3 results"),
+        ([1, 0] * 40, [place // 10 for place in range(80)], "small sample: 8 independent groups"),
+        ([0.5, 1.0] * 40, [0] * 80, "small sample: 1 independent group"),
+        ([1, 0] * 5, [place // 5 for place in range(10)], "small sample: 10 results, 2 independent groups"),
         ([1, 0] * 40, None, ""),
-    ],
-)
-def test_the_note_says_what_is_scarce(values, clusters, words):
-    assert mean_interval(values, clusters).note == words
+    ):
+        assert mean_interval(values, clusters).note == note
 
 
 def test_clusters_of_one_value_each_change_nothing_but_the_count():
@@ -132,41 +129,36 @@ def test_clusters_of_one_value_each_change_nothing_but_the_count():
     assert (clustered.low, clustered.high, clustered.method) == (plain.low, plain.high, plain.method)
 
 
-@pytest.mark.parametrize("value", [-0.01, 1.01, math.nan, math.inf])
-def test_a_score_outside_its_range_is_refused(value):
-    with pytest.raises(ValueError, match="value 1 is"):
-        mean_interval([0.5, value])
+def test_a_score_outside_its_range_is_rejected():
+    for value in (-0.01, 1.01, math.nan, math.inf):
+        with pytest.raises(ValueError, match="value 1 is"):
+            mean_interval([0.5, value])
 
 
-def test_names_for_half_the_values_are_refused():
+def test_too_few_cluster_names_are_rejected():
     with pytest.raises(ValueError, match="2 values with 1 cluster names"):
         mean_interval([0, 1], ["a"])
 
 
-def test_cluster_sums_that_miss_a_value_are_refused():
-    with pytest.raises(ValueError, match="the clusters hold 2 values, not 3"):
-        interval_from_moments(3, 1.0, 1.0, binary=True, clusters=[(2, 1.0, 1)])
+def test_cluster_sums_without_all_values_are_rejected():
+    with pytest.raises(ValueError, match="the clusters contain 2 values, not 3"):
+        interval_from_moments(Moments(3, 1.0, 1.0), [(2, 1.0, 1)])
 
 
-@pytest.mark.parametrize("confidence", [0, 1, 95])
-def test_a_confidence_that_is_no_probability_is_refused(confidence):
-    with pytest.raises(ValueError, match="confidence"):
-        mean_interval([0, 1], confidence=confidence)
+def test_an_impossible_confidence_is_rejected():
+    for confidence in (0, 1, 95):
+        with pytest.raises(ValueError, match="confidence"):
+            mean_interval([0, 1], confidence=confidence)
 
 
 @given(scores, st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_the_sums_of_a_run_give_the_interval_of_its_values(values, grouped):
     clusters = [place % 7 for place in range(len(values))] if grouped else None
-    from_sums = interval_from_moments(
-        len(values),
-        sum(values),
-        sum(value**2 for value in values),
-        binary=set(values) <= {0, 1},
-        clusters=reversed(counted(cluster_sums(values, clusters))) if clusters else None,
-        total_of_cubes=sum(value**3 for value in values),
-        total_of_fourths=sum(value**4 for value in values),
-    )
+    moments = Moments(len(values), *(sum(value**power for value in values) for power in (1, 2, 3, 4)))
+    moments.graded = sum(value not in (0, 1) for value in values)
+    sums = reversed(counted(cluster_sums(values, clusters))) if clusters else None
+    from_sums = interval_from_moments(moments, sums)
     from_values = mean_interval(values, clusters)
     assert (from_sums.low, from_sums.high) == pytest.approx((from_values.low, from_values.high), abs=1e-6)
 
@@ -210,5 +202,5 @@ def test_a_wider_confidence_gives_a_wider_interval():
     assert mean_interval(values, confidence=0.99).half_width > mean_interval(values, confidence=0.9).half_width
 
 
-def test_the_normal_quantile_is_the_familiar_one():
+def test_the_normal_quantile_of_95_percent():
     assert two_sided_z(0.95) == pytest.approx(1.959963984540054, abs=1e-12)

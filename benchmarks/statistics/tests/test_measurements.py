@@ -9,15 +9,16 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from benchmarks.statistics.measurements import measurement_interval
+from benchmarks.statistics.intervals import Moments, measurement_interval
 from benchmarks.statistics.spread import cluster_sums, counted
 
-LATENCIES = [random.Random(3).lognormvariate(5, 0.6) for _ in range(60)]
+RANDOM = random.Random(3)
+LATENCIES = [RANDOM.lognormvariate(5, 0.6) for _ in range(60)]
 
 
 def _of(values, clusters=None):
     sums = None if clusters is None else counted(cluster_sums(values, clusters))
-    return measurement_interval(len(values), sum(values), sum(value**2 for value in values), clusters=sums)
+    return measurement_interval(Moments.of((value, 1) for value in values), sums)
 
 
 def test_independent_measurements_have_students_interval():
@@ -27,17 +28,17 @@ def test_independent_measurements_have_students_interval():
     assert (found.method, found.n_clusters) == ("t", None)
 
 
-def test_measurements_in_equal_clusters_have_the_interval_of_the_clusters_means():
+def test_measurements_in_equal_clusters_have_the_interval_of_the_cluster_means():
     clusters = [place // 6 for place in range(60)]
     means = np.reshape(LATENCIES, (10, 6)).mean(axis=1)
     low, high = stats.t.interval(0.95, 9, means.mean(), stats.sem(means))
     found = _of(LATENCIES, clusters)
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
     assert (found.method, found.n_clusters) == ("t-clustered", 10)
-    assert found.note == "only 10 independent groups of results"
+    assert found.note == "small sample: 10 independent groups"
 
 
-def test_uneven_clusters_are_as_sure_as_cluster_robust_regression_says():
+def test_uneven_clusters_are_no_more_certain_than_in_cluster_robust_regression():
     clusters = [place % 17 % 5 + 5 * (place % 3) for place in range(60)]
     found = _of(LATENCIES, clusters)
     fitted = sm.OLS(LATENCIES, np.ones(60)).fit(
@@ -50,16 +51,15 @@ def test_each_measurement_in_a_cluster_of_its_own_is_independent():
     assert _of(LATENCIES, range(60)) == _of(LATENCIES)
 
 
-def test_a_duration_is_never_told_to_be_below_zero():
+def test_the_lower_bound_of_a_duration_is_not_below_zero():
     assert _of([0.0, 0.0, 0.0, 900.0]).low == 0.0
 
 
-@pytest.mark.parametrize(("values", "clusters"), [([7.0], None), ([7.0, 8.0], ["a", "a"])])
-def test_what_was_measured_once_has_no_bounds(values, clusters):
-    found = _of(values, clusters)
-    assert found.mean == sum(values) / len(values)
-    assert (found.low, found.high) == (None, None)
+def test_a_single_measurement_or_cluster_has_no_bounds():
+    for values, clusters in (([7.0], None), ([7.0, 8.0], ["a", "a"])):
+        found = _of(values, clusters)
+        assert (found.mean, found.low, found.high) == (sum(values) / len(values), None, None)
 
 
-def test_nothing_measured_has_no_mean():
-    assert measurement_interval(0, 0.0, 0.0).mean is None
+def test_no_measurements_have_no_mean():
+    assert measurement_interval(Moments()).mean is None

@@ -12,7 +12,6 @@ from benchmarks.statistics.planning import (
     PairedDesign,
     Range,
     detectable_difference,
-    discordance_of,
     tasks_needed,
     together,
     workload,
@@ -85,14 +84,6 @@ def test_a_handful_of_tasks_can_show_nothing():
 @settings(max_examples=40)
 def test_more_tasks_show_smaller_differences(n):
     assert detectable_difference(n + 50) < detectable_difference(n)
-
-
-@pytest.mark.parametrize(
-    ("rates", "expected"),
-    [((0.5, 0.5, 0.0), 0.5), ((0.5, 0.5, 1.0), 0.0), ((0.9, 0.6, 1.0), 0.3), ((0.8, 0.7, 0.0), 0.8 * 0.3 + 0.2 * 0.7)],
-)
-def test_discordance_follows_from_the_rates_and_their_correlation(rates, expected):
-    assert discordance_of(*rates) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("difference", [0, -0.1, 0.31])

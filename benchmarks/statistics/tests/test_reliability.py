@@ -1,5 +1,4 @@
 import math
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -9,48 +8,41 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from benchmarks.statistics.intervals import mean_interval
-from benchmarks.statistics.reliability import (
-    judge_spread,
-    judge_spread_of_sums,
-    krippendorff_alpha,
-    pass_at_k,
-    pass_hat_k,
-    reliability,
-    reliability_of_tallies,
-)
+from benchmarks.statistics.reliability import judge_spread, judge_spread_of_sums, pass_at_k, pass_hat_k
+from tests.support.statistics import alpha, reliability
 
 
 @given(st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
-def test_passing_is_what_drawing_every_set_of_k_tries_gives(case):
+def test_pass_at_k_and_pass_hat_k_match_enumeration(case):
     n, right, k = case
     draws = list(combinations([1] * right + [0] * (n - right), k))
     assert pass_at_k(n, right, k) == pytest.approx(np.mean([any(draw) for draw in draws]))
     assert pass_hat_k(n, right, k) == pytest.approx(np.mean([all(draw) for draw in draws]))
 
 
-def test_passing_of_many_tries_is_the_product_of_the_paper():
+def test_pass_at_k_of_many_repeats_is_the_product_of_the_paper():
     """Chen et al. (2021), figure 3: 1 - Π (1 - k / i) over i from n - c + 1 to n."""
     expected = 1 - math.prod(1 - 10 / i for i in range(200 - 13 + 1, 201))
     assert pass_at_k(200, 13, 10) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(("n", "right", "k"), [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4)])
-def test_impossible_counts_are_refused(n, right, k):
-    with pytest.raises(ValueError, match=r"give a number|k is at least"):
-        pass_at_k(n, right, k)
+def test_impossible_counts_are_rejected():
+    for counts in ((3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4)):
+        with pytest.raises(ValueError, match=r"give a number|k is at least"):
+            pass_at_k(*counts)
 
 
-def test_more_tries_help_one_pass_and_hurt_all_passes():
+def test_pass_at_k_rises_and_pass_hat_k_falls_with_k():
     chances = [(pass_at_k(8, 5, k), pass_hat_k(8, 5, k)) for k in range(1, 9)]
     assert chances == sorted(chances, key=lambda pair: pair[0])
     assert [all_pass for _, all_pass in chances] == sorted((p for _, p in chances), reverse=True)
 
 
-TRIES = {"steady": [True] * 4, "hopeless": [False] * 4, "flips": [True, False, True, True], "once": [True]}
+REPEATS = {"steady": [True] * 4, "hopeless": [False] * 4, "flips": [True, False, True, True], "once": [True]}
 
 
-def test_a_run_with_repeats_is_summed_up_over_tasks():
-    found = reliability(TRIES, ks=(1, 2, 4, 8))
+def test_a_run_with_repeats_is_summarized_over_tasks():
+    found = reliability(REPEATS)
     assert (found.n_tasks, found.n_repeated) == (4, 3)
     assert found.pass_at[1] == mean_interval([1, 0, 0.75, 1])
     assert found.pass_at[2] == mean_interval([1, 0, 1])
@@ -61,12 +53,12 @@ def test_a_run_with_repeats_is_summed_up_over_tasks():
 
 
 def test_tasks_that_share_a_canvas_are_clusters():
-    tries = {task: [task % 2 == 0, task % 3 == 0] for task in range(30)}
-    found = reliability(tries, clusters={task: task // 5 for task in tries})
+    repeats = {task: [task % 2 == 0, task % 3 == 0] for task in range(30)}
+    found = reliability(repeats, {task: task // 5 for task in repeats})
     assert found.flipped.n_clusters == 6
 
 
-def test_a_run_without_repeats_has_no_flips_to_tell():
+def test_a_run_without_repeats_has_no_flips():
     found = reliability({1: [True], 2: [False]})
     assert (found.flipped.mean, found.agreement.mean, found.alpha) == (None, None, None)
     assert found.pass_at[1].mean == 0.5
@@ -83,22 +75,22 @@ KRIPPENDORFF = [
 ]  # fmt: skip
 
 
-def test_krippendorffs_own_example_is_met():
+def test_krippendorffs_own_example():
     """Krippendorff (2011), example C/D: twelve units, four observers, missing data, interval α = 0.849."""
-    assert krippendorff_alpha(KRIPPENDORFF) == pytest.approx(0.849, abs=0.0005)
+    assert alpha(KRIPPENDORFF) == pytest.approx(0.849, abs=0.0005)
 
 
-def test_alpha_of_complete_zeros_and_ones_is_fleiss_kappa_corrected_for_their_number():
+def test_alpha_of_complete_zeros_and_ones_is_corrected_fleiss_kappa():
     ratings = np.random.default_rng(2).integers(0, 2, (25, 4))
     ratings[:10] = ratings[:10, :1]
     table = np.stack([(ratings == 0).sum(axis=1), (ratings == 1).sum(axis=1)], axis=1)
     kappa = fleiss_kappa(table)
-    assert krippendorff_alpha(ratings.tolist()) == pytest.approx(kappa + (1 - kappa) / 100, abs=1e-12)
+    assert alpha(ratings.tolist()) == pytest.approx(kappa + (1 - kappa) / 100, abs=1e-12)
 
 
-@pytest.mark.parametrize("units", [[], [[1]], [[1, 1], [1, 1]]])
-def test_alpha_is_not_defined_where_nothing_differs(units):
-    assert krippendorff_alpha(units) is None
+def test_alpha_is_undefined_if_nothing_differs():
+    for units in ([], [[1]], [[1, 1], [1, 1]]):
+        assert alpha(units) is None, units
 
 
 def test_a_judges_spread_is_the_pooled_deviation_within_answers():
@@ -110,29 +102,21 @@ def test_a_judges_spread_is_the_pooled_deviation_within_answers():
     assert found.n_answers == 2
 
 
-def test_a_judge_who_was_asked_once_has_no_spread():
+def test_answers_judged_once_have_no_spread():
     assert judge_spread({"a": [1.0]}) == judge_spread({})
     assert judge_spread({}).deviation is None
 
 
-def test_tallies_of_many_canvases_tell_what_their_tries_tell():
-    tries = {task: [bool((task * try_ + task // 3) % 3) for try_ in range(1 + task % 4)] for task in range(60)}
-    by_canvas = {task: task // 4 for task in tries}
-    tallies: dict[int, Counter] = {}
-    for task, found in tries.items():
-        tallies.setdefault(by_canvas[task], Counter())[len(found), sum(found)] += 1
-    expected = reliability(tries, clusters=by_canvas)
-    found = reliability_of_tallies((tally, 1) for tally in tallies.values())
-    assert (found.pass_at, found.pass_hat) == (expected.pass_at, expected.pass_hat)
-    assert (found.flipped, found.agreement) == (expected.flipped, expected.agreement)
-    assert found.alpha == pytest.approx(expected.alpha)
-    assert expected.alpha == pytest.approx(krippendorff_alpha([[float(x) for x in found] for found in tries.values()]))
-    values = [sum(found) / len(found) for found in tries.values()]
-    from_values = mean_interval(values, list(by_canvas.values()))
-    assert (expected.pass_at[1].low, expected.pass_at[1].high) == pytest.approx((from_values.low, from_values.high))
+def test_many_canvases_have_the_interval_of_their_values():
+    repeats = {task: [bool((task * number + task // 3) % 3) for number in range(1 + task % 4)] for task in range(60)}
+    by_canvas = {task: task // 4 for task in repeats}
+    found = reliability(repeats, by_canvas)
+    expected = mean_interval([sum(of_task) / len(of_task) for of_task in repeats.values()], list(by_canvas.values()))
+    assert (found.pass_at[1].low, found.pass_at[1].high) == pytest.approx((expected.low, expected.high))
+    assert found.alpha == pytest.approx(alpha([[float(value) for value in of_task] for of_task in repeats.values()]))
 
 
-def test_sums_of_a_judges_scores_tell_what_the_scores_tell():
+def test_sums_of_judge_scores_give_the_spread_of_the_scores():
     scores = {"a": [0.2, 0.4, 0.3], "b": [0.9, 0.9], "c": [0.5]}
     sums = [(len(v), sum(v), sum(x * x for x in v), max(v) - min(v)) for v in scores.values()]
     found, expected = judge_spread_of_sums(sums), judge_spread(scores)

@@ -74,8 +74,8 @@ def test_no_units_have_no_bounds():
     assert confidence_sequence([]).mean is None
 
 
-def test_a_mean_out_of_range_is_refused():
-    with pytest.raises(ValueError, match="leave units without any score out"):
+def test_a_mean_out_of_range_is_rejected():
+    with pytest.raises(ValueError, match="leave out units without a score"):
         confidence_sequence([0.5, math.nan])
 
 
@@ -85,7 +85,7 @@ def test_strata_without_canvases_come_first():
     assert decision.overall.mean is None
 
 
-def test_the_next_canvases_go_where_the_interval_is_widest():
+def test_the_next_canvases_go_to_the_widest_interval():
     rng = np.random.default_rng(6)
     strata = {"easy": [1.0] * 60, "middling": rng.integers(0, 2, 60).tolist(), "hard": [0.0] * 60}
     decision = decide(strata, AdaptiveRule(0.01, cap=100, batch=25))
@@ -101,13 +101,13 @@ def test_a_batch_never_passes_the_cap():
 
 def test_a_run_within_its_target_is_finished():
     decision = decide({"a": [1.0] * 200, "b": [0.0] * 200}, AdaptiveRule(0.05, cap=500))
-    assert (decision.add, decision.reason) == ({}, "every interval is within the target")
+    assert (decision.add, decision.reason) == ({}, "every interval meets the target")
 
 
-def test_a_run_at_its_cap_is_finished_and_says_that_it_missed_the_target():
+def test_a_run_at_its_cap_is_finished_and_the_reason_says_that_it_missed_the_target():
     decision = decide({"a": [1.0, 0.0] * 50}, AdaptiveRule(0.01, cap=100))
     assert decision.add == {}
-    assert "cap is reached" in decision.reason
+    assert "the maximum of 100 canvases is reached" in decision.reason
 
 
 def test_the_overall_interval_is_the_average_of_strata_that_hold_together():
@@ -119,12 +119,12 @@ def test_the_overall_interval_is_the_average_of_strata_that_hold_together():
     assert decision.overall.high == pytest.approx(sum(one.high for one in alone) / 2)
 
 
-@pytest.mark.parametrize("wrong", [{"target_half_width": 0.0}, {"target_half_width": 0.6}, {"cap": 0}, {"batch": 0}])
-def test_an_impossible_rule_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"give a share|at least 1"):
-        AdaptiveRule(**{"target_half_width": 0.05, "cap": 100, **wrong})
+def test_an_impossible_rule_is_rejected():
+    for wrong in ({"target_half_width": 0.0}, {"target_half_width": 0.6}, {"cap": 0}, {"batch": 0}):
+        with pytest.raises(ValueError, match=r"give a share|at least 1"):
+            AdaptiveRule(**{"target_half_width": 0.05, "cap": 100, **wrong})
 
 
-def test_a_run_without_strata_is_refused():
+def test_a_run_without_strata_is_rejected():
     with pytest.raises(ValueError, match="at least one"):
         decide({}, AdaptiveRule(0.05, cap=10))

@@ -1,4 +1,4 @@
-"""Simulate the statistics and print what was found as Markdown: ``python -m benchmarks.statistics.benches``.
+"""Simulate the statistics and print what was found as Markdown: ``python -m tests.benches.statistics``.
 
 All draws come from one seed, so that the tables of ``docs/statistics.md`` can be got again. The functions under trial
 are those that the pages call; nothing is reimplemented for speed.

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from benchmarks.statistics.chance import Group, chance_corrected
-from benchmarks.statistics.intervals import Interval, interval_from_moments, mean_interval
+from benchmarks.statistics.intervals import Interval, Moments, interval_from_moments, mean_interval
 from benchmarks.statistics.spread import counted
 from tests.benches.statistics.report import band_summary, coverage, table
+from tests.support.statistics import Group, average_above_guessing
 
 REPEATS = 2_500
 RATES = (0.5, 0.8, 0.95)
@@ -41,7 +41,7 @@ def independent_zeros_and_ones() -> Iterator[str]:
     sizes, rates = (10, 30, 100, 300, 1000), (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
     cells = {}
     for n in sizes:
-        intervals = [interval_from_moments(n, right, right, binary=True) for right in range(n + 1)]
+        intervals = [interval_from_moments(Moments(n, right, right)) for right in range(n + 1)]
         for rate in rates:
             chances = binom.pmf(np.arange(n + 1), n, rate)
             cells[n, rate] = float(
@@ -73,7 +73,7 @@ def clustered_zeros_and_ones(random: np.random.Generator) -> Iterator[str]:
 
 def _from_sums(sums: list[int], questions: int) -> Interval:
     n, total = questions * len(sums), sum(sums)
-    return interval_from_moments(n, total, total, binary=True, clusters=[(questions, right, 1) for right in sums])
+    return interval_from_moments(Moments(n, total, total), [(questions, right, 1) for right in sums])
 
 
 def uneven_clusters(random: np.random.Generator) -> Iterator[str]:
@@ -88,7 +88,7 @@ def uneven_clusters(random: np.random.Generator) -> Iterator[str]:
                 right = random.binomial(sizes, canvas_rates(random, sizes.shape, rate, correlation))
                 found = (
                     interval_from_moments(
-                        sum(size), sum(sums), sum(sums), binary=True, clusters=counted(zip(size, sums, strict=True))
+                        Moments(sum(size), sum(sums), sum(sums)), counted(zip(size, sums, strict=True))
                     )
                     for size, sums in zip(sizes.tolist(), right.tolist(), strict=True)
                 )
@@ -136,9 +136,9 @@ def averaged_groups(random: np.random.Generator) -> Iterator[str]:
                 name: random.binomial(1, np.repeat(rates, 3, axis=2)).reshape(len(rates), -1) for name in guesses
             }
             found = (
-                chance_corrected(
+                average_above_guessing(
                     {name: Group(answers[name][at].tolist(), guess, names) for name, guess in guesses.items()}
-                ).average
+                )
                 for at in range(len(rates))
             )
             row.append(_share(holds(one, truth) for one in found))

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.statistics.contamination import Sample, published_against_fresh
-from benchmarks.statistics.families import compare_many
 from benchmarks.statistics.paired import Comparison, compare
 from tests.benches.statistics.coverage import canvas_rates
 from tests.benches.statistics.report import coverage, share, table
+from tests.support.statistics import family
 
 ALIKE = 2_000
 APART = 500
@@ -31,17 +31,17 @@ def _scores(
 
 
 def _two_runs(
-    random: np.random.Generator, canvases: int, *, clustered: bool, graded: bool, lease: float
+    random: np.random.Generator, canvases: int, *, clustered: bool, graded: bool, lift: float
 ) -> tuple[dict[int, float], dict[int, float], dict[int, int] | None]:
-    """Two runs on the same tasks, of all difficulties; B is better by ``shift`` on each.
+    """Two runs on the same tasks, of all difficulties; B is better by ``lift`` on each.
 
     Where ``clustered``, a run has good and bad canvases of its own: the differences on one canvas then correlate.
     """
     base = random.uniform(0.25, 0.65, (canvases, QUESTIONS))
     runs = []
-    for lift in (0.0, lease):
+    for gain in (0.0, lift):
         moods = random.uniform(-0.2, 0.2, (canvases, 1)) if clustered else 0.0
-        runs.append(_scores(random, base + lift + moods, graded=graded))
+        runs.append(_scores(random, base + gain + moods, graded=graded))
     clusters = {task: task // QUESTIONS for task in runs[0]} if clustered else None
     return runs[0], runs[1], clusters
 
@@ -52,11 +52,11 @@ def two_runs(random: np.random.Generator) -> Iterator[str]:
         for clustered in (False, True):
             for canvases in (10, 30, 80):
                 alike = [
-                    compare(*_two_runs(random, canvases, clustered=clustered, graded=graded, lease=0.0))
+                    compare(*_two_runs(random, canvases, clustered=clustered, graded=graded, lift=0.0))
                     for _ in range(ALIKE)
                 ]
                 apart = [
-                    compare(*_two_runs(random, canvases, clustered=clustered, graded=graded, lease=SHIFT))
+                    compare(*_two_runs(random, canvases, clustered=clustered, graded=graded, lift=SHIFT))
                     for _ in range(APART)
                 ]
                 rows.append(
@@ -90,9 +90,9 @@ def six_runs(random: np.random.Generator) -> Iterator[str]:
                 f"run {number}": {metric: _scores(random, rates, graded=False) for metric in metrics}
                 for number in range(6)
             }
-            family = compare_many(runs)
-            with_holm += any(one.is_clear for one in family)
-            without += any(one.comparison.is_clear for one in family)
+            clear = [p_adjusted for comparison, p_adjusted in family(runs) if comparison.is_clear]
+            with_holm += any(p_adjusted <= 0.05 for p_adjusted in clear)
+            without += bool(clear)
         repeats = FAMILIES // len(metrics)
         rows.append([15 * len(metrics), repeats, share(with_holm / repeats), share(without / repeats)])
     yield table(["comparisons", "families", "any false alarm", "without Holm"], rows)

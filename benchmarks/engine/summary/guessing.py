@@ -1,0 +1,246 @@
+"""Scores above guessing, and thresholds: the difficulty at which a model is halfway between guessing and perfect.
+
+Guess rates are known by task class for canvas runs, and over the tasks with choices for multiple choice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Sum
+from django.db.models.fields.json import KeyTransform
+
+from benchmarks.engine.canvas_sets.audit import guess_score
+from benchmarks.engine.summary.means import (
+    FETCHED,
+    WHOLE,
+    Cell,
+    Means,
+    Sums,
+    added,
+    cluster_parts,
+    stored,
+)
+from benchmarks.models import Run, Task
+from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
+from benchmarks.statistics.intervals import Interval
+from benchmarks.statistics.psychometric import Level, fit_threshold
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+
+CANVAS_METRIC = "task_score"
+CHOICE_METRIC = "multiple_choice"
+SHAPES = "n_shapes"
+STEPS = ("tracking_steps", "inference_steps")
+"""Measures of a question's difficulty that its task class stores."""
+ALL_CLASSES = ""
+MAX_LAPSES = 0.06
+
+
+def guess_rates(run: Run) -> dict[str, float]:
+    """The expected score of a guess by task class, for the classes of a canvas run for which it is known.
+
+    It is the class's own if a random answer has a known score, otherwise that of always giving the most frequent
+    answer of the set.
+    """
+    if CANVAS_METRIC not in run.metrics:
+        return {}
+    canvas_set = run.dataset.canvas_set
+    audits = canvas_set.audit.get("tasks", {}) if canvas_set else {}
+    rates = {}
+    for name in run.task_classes:
+        task_class = REGISTERED_TASKS.get(name)
+        own_rate = None if task_class is None else task_class.guess_score or task_class.guess_rate
+        rates[name] = own_rate or audits.get(name, {}).get("majority_score") or _majority_score(run, name)
+    return {name: rate for name, rate in rates.items() if rate is not None and rate < 1}
+
+
+def _majority_score(run: Run, name: str) -> float | None:
+    """The score of always giving the most frequent answer, computed as the audit of the set will compute it."""
+    answers = Task.objects.filter(version=run.dataset_version_id, group=name).order_by()
+    counts = dict(answers.values_list("expected_output").annotate(n=Count("pk")))
+    if not counts:
+        return None
+    majority = min(counts, key=lambda answer: (-counts[answer], answer))
+    return guess_score(name, counts, [majority])
+
+
+def _choice_guess_rate(run: Run) -> float | None:
+    """The mean of 1 / choices over the scored results of the multiple-choice metric; ``None`` without any."""
+    scored = run.scores.filter(metric=CHOICE_METRIC, value__isnull=False)
+    choices = scored.values_list("result__task__choices", flat=True)
+    sizes = Counter(len(options) for options in choices.iterator(chunk_size=FETCHED) if options)
+    total = sizes.total()
+    return sum(count / size for size, count in sizes.items()) / total if total else None
+
+
+def chance_numbers(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]) -> dict[str, Any]:
+    """Metric → ``{"groups": [{"group", "guess", "raw", "corrected"}], "average", "left_out"}``; empty if no guess rate
+    is known. A group named "" is all tasks with choices.
+    """
+    numbers = {}
+    if guesses:
+        numbers[CANVAS_METRIC] = _by_task_class(run, cells, means, guesses)
+    if CHOICE_METRIC in run.metrics and (rate := _choice_guess_rate(run)) is not None and rate < 1:
+        raw = means[CHOICE_METRIC, WHOLE, ()]
+        corrected = corrected_interval(raw, rate)
+        numbers[CHOICE_METRIC] = _chance_entry({"": (rate, raw, corrected)}, corrected, [])
+    return numbers
+
+
+def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]) -> dict[str, Any]:
+    groups = {
+        name: (rate, raw, corrected_interval(raw, rate))
+        for name, rate in guesses.items()
+        if (raw := means.get((CANVAS_METRIC, ("group",), (name,)))) is not None and raw.mean is not None
+    }
+    left_out = [name for name in run.task_classes if name not in groups]
+    if len(groups) == 1:
+        average = next(iter(groups.values()))[2]
+    else:
+        sums = added(cells, lambda cell: cell.group if cell.metric == CANVAS_METRIC else None)
+        group_means = {name: GroupMean(sums[name].n, sums[name].mean, rate) for name, (rate, *_) in groups.items()}
+        average = corrected_average(group_means, _parts(run, group_means))
+    return _chance_entry(groups, average, left_out)
+
+
+def _parts(run: Run, groups: Mapping[str, GroupMean]) -> Iterator[list[Part]]:
+    for cluster in cluster_parts(run, CANVAS_METRIC):
+        parts = [(part.group, part.n, part.total, part.squares) for part in cluster if part.group in groups]
+        if parts:
+            yield parts
+
+
+def _chance_entry(
+    groups: Mapping[str, tuple[float, Interval, Interval]], average: Interval, left_out: list[str]
+) -> dict[str, Any]:
+    return {
+        "groups": [
+            {"group": name, "guess": rate, "raw": stored(raw), "corrected": stored(corrected)}
+            for name, (rate, raw, corrected) in groups.items()
+        ],
+        "average": stored(average),
+        "left_out": left_out,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Scores by one measure of difficulty: of one task class, or of all together under ``ALL_CLASSES``."""
+
+    measure: str
+    group: str
+    guess: float
+    levels: Sequence[Level]
+
+
+ByShapes = Mapping[tuple[str, int], Sums]
+"""Sums by task class and number of shapes."""
+
+
+def threshold_numbers(run: Run, cells: Mapping[Cell, Sums], guesses: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The fitted threshold of every series with at least two difficulties, the one over all task classes first."""
+    if not guesses:
+        return []
+    sums = added(cells, lambda cell: (cell.group, cell.n_shapes) if cell.metric == CANVAS_METRIC else None)
+    scored = {key: cell for key, cell in sums.items() if cell.n and key[0] in guesses and key[1] is not None}
+    if not scored:
+        return []
+    effects = _design_effects(run, scored)
+    series = [
+        *_over_all_classes(scored, guesses, effects[ALL_CLASSES]),
+        *_over_shapes(scored, guesses, effects),
+        *_over_steps(run, guesses, effects),
+    ]
+    return [_fitted(one) for one in series if len(one.levels) > 1]
+
+
+def _over_all_classes(scored: ByShapes, guesses: Mapping[str, float], effect: float) -> Iterator[Series]:
+    """The plain average over the task classes, at each number of shapes where all of them have scores.
+
+    Leaving out a class where it does not apply would change the mix of questions along the curve.
+    """
+    classes = sorted({group for group, _ in scored})
+    if len(classes) < 2:
+        return
+    levels = []
+    for n_shapes in sorted({n_shapes for _, n_shapes in scored}):
+        sums = [scored[name, n_shapes] for name in classes if (name, n_shapes) in scored]
+        if len(sums) < len(classes):
+            continue
+        n = sum(cell.n for cell in sums)
+        mean = sum(cell.mean for cell in sums) / len(sums)
+        # Variance of the plain average of unequal groups, relative to that of a mean of n values.
+        unevenness = n * sum(1 / cell.n for cell in sums) / len(sums) ** 2
+        levels.append(Level(n_shapes, min(mean * n, n), n, effect * unevenness))
+    guess = sum(guesses[name] for name in classes) / len(classes)
+    yield Series(SHAPES, ALL_CLASSES, guess, levels)
+
+
+def _over_shapes(scored: ByShapes, guesses: Mapping[str, float], effects: Mapping[str, float]) -> Iterator[Series]:
+    for name, guess in guesses.items():
+        levels = [
+            Level(n_shapes, scored[group, n_shapes].total, scored[group, n_shapes].n, effects.get(name, 1.0))
+            for group, n_shapes in sorted(scored)
+            if group == name
+        ]
+        yield Series(SHAPES, name, guess, levels)
+
+
+def _over_steps(run: Run, guesses: Mapping[str, float], effects: Mapping[str, float]) -> Iterator[Series]:
+    for measure in STEPS:
+        rows = (
+            run.scores.filter(metric=CANVAS_METRIC, value__isnull=False, result__group__in=list(guesses))
+            .order_by()
+            .values_list("result__group")
+            .annotate(
+                steps=KeyTransform(measure, "result__task__question__difficulty"), n=Count("pk"), total=Sum("value")
+            )
+        )
+        levels: dict[str, list[Level]] = defaultdict(list)
+        for group, steps, n, total in rows:
+            if steps is not None:
+                levels[group].append(Level(float(steps), total, n, effects.get(group, 1.0)))
+        for group, of_group in sorted(levels.items()):
+            yield Series(measure, group, guesses[group], sorted(of_group, key=lambda level: level.difficulty))
+
+
+def _design_effects(run: Run, scored: ByShapes) -> dict[str, float]:
+    """By task class, the factor of shared canvases and of repeats on the variance of a mean; at least 1.
+
+    It is the sum of the squared sums of each cluster's deviations over the sum of the squared deviations. Deviations
+    are taken from the mean of their own cell, so that difficulty does not look like dependence.
+    """
+    clustered: dict[str, float] = defaultdict(float)
+    for cluster in cluster_parts(run, CANVAS_METRIC):
+        whole = 0.0
+        for part in cluster:
+            if part.n_shapes is None or (cell := scored.get((part.group, part.n_shapes))) is None:
+                continue
+            deviation = part.total - part.n * cell.mean
+            clustered[part.group] += deviation**2
+            whole += deviation
+        clustered[ALL_CLASSES] += whole**2
+    independent: dict[str, float] = defaultdict(float)
+    for (group, _), sums in scored.items():
+        deviations = max(0.0, sums.squares - sums.total**2 / sums.n)
+        independent[group] += deviations
+        independent[ALL_CLASSES] += deviations
+    return {name: max(1.0, clustered[name] / total) if total > 0 else 1.0 for name, total in independent.items()}
+
+
+def _fitted(series: Series) -> dict[str, Any]:
+    # With a high guess rate, lapses of the usual size would already reach halfway down to guessing.
+    fit = fit_threshold(series.levels, series.guess, lapse_limit=min(MAX_LAPSES, (1 - series.guess) / 4))
+    return {
+        "measure": series.measure,
+        "group": series.group,
+        "guess": series.guess,
+        "status": fit.status.value,
+        **{name: getattr(fit, name) for name in ("threshold", "low", "high", "slope", "lapse", "n", "note")},
+        "levels": [
+            {"difficulty": level.difficulty, "mean": level.right / level.n, "n": level.n} for level in series.levels
+        ],
+    }
