@@ -1,4 +1,4 @@
-"""Results and what belongs to them: the long texts apart, so that lists stay narrow, and one score per metric."""
+"""Results, their long texts in a table of their own so that lists stay narrow, and one score per metric."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Outcome(models.TextChoices):
 
 
 class Result(models.Model):
-    """One task asked once in one run. ``difficulty`` to ``cluster`` repeat the task's, so that filters need no join.
+    """One task asked once in one run. ``difficulty`` to ``cluster`` copy the task's, so that filters need no join.
 
-    ``value`` repeats the score of the run's first metric for sorting. Durations are milliseconds.
+    ``value`` copies the score of the run's first metric for sorting. Durations are in milliseconds.
     """
 
-    # Without an index of its own: those below begin with the run, and every index costs each write of a result.
+    # Without an index of its own: those below start with the run, and every index slows each write of a result.
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="results", db_index=False)
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="results")
     repeat = models.PositiveSmallIntegerField(default=1)
@@ -87,16 +87,16 @@ class Result(models.Model):
 
 
 class Transcript(models.Model):
-    """What was sent and what came back, word for word (unstorable characters replaced and said so)."""
+    """What was sent and what came back, word for word; characters that cannot be stored are replaced and noted."""
 
     result = models.OneToOneField(Result, primary_key=True, on_delete=models.CASCADE, related_name="transcript")
     messages = models.JSONField(default=list, help_text="Everything sent and received, in OpenAI chat form")
-    picture = models.JSONField(null=True, blank=True, help_text="{canvas, sha256} of a picture that was sent")
+    picture = models.JSONField(null=True, blank=True, help_text="{canvas, sha256} of an image that was sent")
     actual_output = models.TextField(blank=True)
     reasoning = models.TextField(blank=True)
     tool_calls = models.JSONField(default=list)
     attempts = models.JSONField(default=list)
-    notes = models.JSONField(default=list, help_text="What had to be changed to store or count the reply")
+    notes = models.JSONField(default=list, help_text="What was changed to store or count the reply")
     prompt_hash = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ class Score(models.Model):
         JUDGE_ERROR = "judge_error", SCORE_STATUS["judge_error"]
         METRIC_ERROR = "metric_error", SCORE_STATUS["metric_error"]
 
-    # Neither has an index of its own: the unique constraint begins with the result, the index below with the run.
+    # Neither has an index of its own: the unique constraint starts with the result, the index below with the run.
     result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="scores", db_index=False)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="scores", db_index=False)
     metric = models.CharField(max_length=64)
@@ -139,7 +139,7 @@ class Score(models.Model):
 
 
 class CachedResponse(models.Model):
-    """A reply kept for runs that ask for the cache, under the hash of everything that was sent."""
+    """A response stored for runs that use the cache, under the hash of everything that was sent."""
 
     key = models.CharField(max_length=64, primary_key=True)
     reply = models.JSONField()

@@ -28,10 +28,10 @@ LIVE = frozenset({RunStatus.QUEUED, RunStatus.PREPARING, RunStatus.RUNNING})
 class Run(models.Model):
     """One execution of one dataset version against one model.
 
-    Counters (``total`` to ``judge_cost_usd``) move with the results, in the same transactions; ``summary`` and
-    ``breakdown`` are computed from the rows while the run goes and when it ends. A cost is ``None`` where the price is
-    unknown, and tokens where a reply came without their count, never 0.
-    ``parameters`` is what is sent with every request: temperature, max_tokens, seed, system_prompt….
+    Counters (``total`` to ``judge_cost_usd``) change with the results, in the same transactions; ``summary`` and
+    ``breakdown`` are computed from the rows while the run is live and when it ends. A cost is ``None`` if the price is
+    unknown, and tokens if a reply came without their count, never 0. ``parameters`` are sent with every request:
+    temperature, max_tokens, seed, system_prompt….
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
@@ -49,14 +49,14 @@ class Run(models.Model):
     task_classes = models.JSONField(default=list, blank=True)
     representation = models.CharField(max_length=20, blank=True)
     few_shot = models.BooleanField(default=False)
-    limit = models.PositiveIntegerField(null=True, blank=True, help_text="Only the first so many tasks")
+    limit = models.PositiveIntegerField(null=True, blank=True, help_text="Run only the first N tasks")
     target_half_width = models.FloatField(
-        null=True, blank=True, help_text="An adaptive run goes on until every interval is this narrow"
+        null=True, blank=True, help_text="An adaptive run adds canvases until every interval is this narrow"
     )
     max_canvases = models.PositiveIntegerField(
-        null=True, blank=True, help_text="The most an adaptive run may ask about"
+        null=True, blank=True, help_text="The most canvases that an adaptive run may use"
     )
-    adaptive = models.JSONField(default=dict, blank=True, help_text="Number of shapes → canvases asked about so far")
+    adaptive = models.JSONField(default=dict, blank=True, help_text="Number of shapes → canvases used so far")
 
     calibration = models.JSONField(
         null=True, blank=True, help_text="Only for judge calibrations: {questions, seed, phrasings} as requested"
@@ -80,11 +80,9 @@ class Run(models.Model):
     summarized_at = models.DateTimeField(null=True, blank=True)
 
     texts_pruned_at = models.DateTimeField(
-        null=True, blank=True, help_text="Since when the texts of its results are no longer kept"
+        null=True, blank=True, help_text="When the texts of its results were deleted"
     )
-    texts_left = models.BooleanField(
-        default=False, db_default=False, help_text="Pruning them has begun and is not over"
-    )
+    texts_left = models.BooleanField(default=False, help_text="Deleting them has started and not finished")
 
     code_version = models.CharField(max_length=60, blank=True)
     prompt_hash = models.CharField(max_length=64, blank=True)
@@ -96,17 +94,13 @@ class Run(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="fresh_runs",
-        help_text="The run on a published set that this one on a fresh set is held against",
+        help_text="The run on a published set that this one on a fresh set is compared with",
     )
     import_format = models.CharField(
-        max_length=20,
-        blank=True,
-        default="",
-        db_default="",
-        help_text="The tool that made the run, where it was taken over from a file",
+        max_length=20, blank=True, help_text="The tool that made the run, if it was imported from a file"
     )
     import_key = models.CharField(
-        max_length=64, null=True, blank=True, unique=True, help_text="SHA-256 of that file and of the part of it"
+        max_length=64, null=True, blank=True, unique=True, help_text="SHA-256 of the file and of the part of it"
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -131,7 +125,7 @@ class Run(models.Model):
 
     @property
     def texts_pruned(self) -> str:
-        """``pruned on`` the day the texts of its results went, empty while they are kept."""
+        """``pruned on`` with the day on which the texts of its results were deleted; empty while they are stored."""
         return f"pruned on {self.texts_pruned_at:%Y-%m-%d}" if self.texts_pruned_at else ""
 
     @property
@@ -150,15 +144,15 @@ class Run(models.Model):
 
     @property
     def is_imported(self) -> bool:
-        """Whether another tool made the run. Nothing of it can be asked again from here."""
+        """Whether another tool made the run, so that nothing of it can be sent again from here."""
         return bool(self.import_format)
 
     @property
     def import_tool(self) -> str:
-        """What made the run, as people write it; empty for a run made here."""
+        """The name of the tool that made the run; empty for a run made here."""
         return {"inspect": "Inspect"}.get(self.import_format, self.import_format)
 
     @property
     def model_label(self) -> str:
-        """The model as lists and sentences name it, with a mark where the run was not made here."""
+        """The model as lists and sentences name it, marked if the run was not made here."""
         return f"{self.model} (imported)" if self.is_imported else self.model
