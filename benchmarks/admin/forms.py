@@ -76,6 +76,11 @@ class EditForm(ProblemForm):
 
     base = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
+    def __init__(self, data: Any = None, files: Any = None, *, initial: Mapping[str, Any]) -> None:
+        super().__init__(data, files, initial=dict(initial))
+        for name, value in initial.items():
+            self.fields[name].initial = value  # A text field compares what was typed with it.
+
     def refusal_text(self, refusal: NotPossible) -> str:
         """If another edit was saved meanwhile, keep this one in the form, and let the next submit apply it on top."""
         if not isinstance(refusal, EditedMeanwhile):
@@ -140,8 +145,6 @@ class TaskForm(EditForm):
             initial |= {name: getattr(stored, name) for name in names}
             initial |= {"id": stored.task_id, "place": stored.position}
         super().__init__(data, files, initial=initial)
-        for name, value in initial.items():
-            self.fields[name].initial = value
         self.version = version
         self.task: TaskSpec | None = None
 
@@ -173,8 +176,6 @@ class DatasetForm(EditForm):
     def __init__(self, data: Any = None, files: Any = None, *, version: DatasetVersion) -> None:
         initial = {name: getattr(version, name) for name in HEAD}
         super().__init__(data, files, initial={"base": version.pk, **initial})
-        for name, value in initial.items():
-            self.fields[name].initial = value
 
     def values(self) -> dict[str, Any]:
         """The keys that have a value."""
@@ -227,8 +228,8 @@ class DatasetFileForm(ProblemForm):
         self.add_error("file", f"{plural(len(self.problems), 'error')}. Nothing was saved")
 
 
-class UploadForm(DatasetFileForm, EditForm):
-    """A YAML file."""
+class UploadForm(DatasetFileForm):
+    """A YAML file as a new dataset."""
 
     file = file_field(
         "YAML file",
@@ -237,7 +238,7 @@ class UploadForm(DatasetFileForm, EditForm):
     )
     slug = TextField(label="Identifier", help_text="Empty: the file name without its extension")
 
-    fieldsets: Any = ((None, {"fields": ("base", "file", "slug")}),)
+    fieldsets: Any = ((None, {"fields": ("file", "slug")}),)
     shows_source = True
 
     def clean(self) -> dict[str, Any]:
@@ -259,7 +260,7 @@ class UploadForm(DatasetFileForm, EditForm):
             self.refuse_file([(problem, _source_line(lines, problem.line)) for problem in parsed.problems])
 
 
-class NewVersionForm(UploadForm):
+class NewVersionForm(UploadForm, EditForm):
     """A YAML file that becomes the next version of a dataset."""
 
     slug = None  # type: ignore[assignment]  # removes the field, as Django documents

@@ -1,4 +1,4 @@
-// Lists row by row: rows are added and removed. Without this script there is one empty row to fill at each save.
+// Adds and removes the rows of lists. Without this script, a form has one empty row per save.
 "use strict";
 
 const prepare = (list) => {
