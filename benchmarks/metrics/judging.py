@@ -201,11 +201,11 @@ def scored_by_verdicts(value: float, noun: str, claim: str, entries: Sequence[st
         )
         more = f" and {len(rejected) - MAX_NAMED} more" if len(rejected) > MAX_NAMED else ""
         reason += f" Exceptions: {named}{more}."
-    kept = [
+    stored = [
         {"of": shortened(entry, 300), "verdict": str(verdict.verdict), "reason": shortened(verdict.reason or "", 500)}
         for entry, verdict in pairs[:MAX_KEPT_VERDICTS]
     ]
-    return scored(value, reason, verdicts=kept)
+    return scored(value, reason, verdicts=stored)
 
 
 def shown_answer(item: Item) -> str:

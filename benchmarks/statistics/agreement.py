@@ -53,7 +53,7 @@ def cohen_kappa(
     items = list(zip(first, second, strict=True))
     rows = {verdict: count / n for verdict, count in Counter(first).items()}
     columns = {verdict: count / n for verdict, count in Counter(second).items()}
-    observed = sum(one == other for one, other in items) / n
+    observed = sum(row == column for row, column in items) / n
     expected = math.fsum(share * columns.get(verdict, 0.0) for verdict, share in rows.items())
     if 1 - expected < 1e-12:
         note = "undefined, because both raters always gave the same verdict"

@@ -79,21 +79,21 @@ def missing_sentence(comparison: Comparison, a: str = "A", b: str = "B") -> str:
     )
 
 
-def contamination_sentence(found: Contamination) -> str:
+def contamination_sentence(check: Contamination) -> str:
     """The difference between the published and the fresh set with its interval, and its meaning."""
-    if found.difference is None or found.low is None or found.high is None or found.p_value is None:
+    if check.difference is None or check.low is None or check.high is None or check.p_value is None:
         return "Not comparable: no number of shapes has scores in both sets."
-    lower = found.difference < 0
-    low, high = (-found.high, -found.low) if lower else (found.low, found.high)
+    lower = check.difference < 0
+    low, high = (-check.high, -check.low) if lower else (check.low, check.high)
     evidence = (
-        f"{points(abs(found.difference))} points {'lower' if lower else 'higher'} on the published set{{}} "
-        f"({points(low)} to {points(high)}; {p_words(found.p_value)}; "
-        f"{number(found.n_published)} and {plural(found.n_fresh, 'result')})."
+        f"{points(abs(check.difference))} points {'lower' if lower else 'higher'} on the published set{{}} "
+        f"({points(low)} to {points(high)}; {p_words(check.p_value)}; "
+        f"{number(check.n_published)} and {plural(check.n_fresh, 'result')})."
     )
-    if found.low > 0:
+    if check.low > 0:
         scores = evidence.format(" than on the fresh set")
         return f"Possible contamination: the model scores {scores} It may have been trained on the published set."
-    if found.high < 0:
+    if check.high < 0:
         return f"No sign of contamination: the model scores {evidence.format(' than on the fresh set')}"
     return f"No significant difference between the published and the fresh set: {evidence.format('')}"
 

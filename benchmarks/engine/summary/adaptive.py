@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.db.models import Avg
@@ -118,7 +119,8 @@ def use_sequential_intervals(
     for interval in summary["metrics"].values():
         _mark(interval)
     for facet, levels in breakdown.items():
-        for interval in levels if facet == "surface" else (one for level in levels.values() for one in level.values()):
+        cells = [levels] if facet == "surface" else [level.values() for level in levels.values()]
+        for interval in chain.from_iterable(cells):
             _mark(interval)
     summary["metrics"][first] |= numbers["overall"]
     by_shapes = breakdown.get(STRATUM, {})

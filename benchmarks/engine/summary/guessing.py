@@ -149,12 +149,12 @@ def threshold_numbers(run: Run, cells: Mapping[Cell, Sums], guesses: Mapping[str
     if not scored:
         return []
     effects = _design_effects(run, scored)
-    series = [
+    all_series = [
         *_over_all_classes(scored, guesses, effects[ALL_CLASSES]),
         *_over_shapes(scored, guesses, effects),
         *_over_steps(run, guesses, effects),
     ]
-    return [_fitted(one) for one in series if len(one.levels) > 1]
+    return [_fitted(series) for series in all_series if len(series.levels) > 1]
 
 
 def _over_all_classes(scored: ByShapes, guesses: Mapping[str, float], effect: float) -> Iterator[Series]:

@@ -183,15 +183,15 @@ def _reliability(run: Run) -> dict[str, dict[str, Any]]:
         metric = metric_named(name)
         if metric is None or metric.range != (0.0, 1.0) or not metric.decides_outcome:
             continue
-        found = reliability_of_tallies(_tallies(run, metric))
+        reliability = reliability_of_tallies(_tallies(run, metric))
         numbers[name] = {
-            "pass_at": {str(k): stored(interval) for k, interval in found.pass_at.items()},
-            "pass_hat": {str(k): stored(interval) for k, interval in found.pass_hat.items()},
-            "flipped": stored(found.flipped),
-            "agreement": stored(found.agreement),
-            "alpha": found.alpha,
-            "n_tasks": found.n_tasks,
-            "n_repeated": found.n_repeated,
+            "pass_at": {str(k): stored(interval) for k, interval in reliability.pass_at.items()},
+            "pass_hat": {str(k): stored(interval) for k, interval in reliability.pass_hat.items()},
+            "flipped": stored(reliability.flipped),
+            "agreement": stored(reliability.agreement),
+            "alpha": reliability.alpha,
+            "n_tasks": reliability.n_tasks,
+            "n_repeated": reliability.n_repeated,
         }
         if metric.judged and (spread := judge_spread_of_sums(_judged_again(run, metric))).n_answers:
             numbers[name]["judge"] = asdict(spread)

@@ -1,7 +1,7 @@
-"""Simulate the statistics and print what was found as Markdown: ``python -m tests.benches.statistics``.
+"""Simulate the statistics and print the results as Markdown: ``python -m tests.benches.statistics``.
 
-All draws come from one seed, so that the tables of ``docs/statistics.md`` can be got again. The functions under trial
-are those that the pages call; nothing is reimplemented for speed.
+All draws come from one seed, so the tables of ``docs/statistics.md`` can be reproduced. The measured functions are
+those that the pages call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often the 95 % interval of a mean holds the true mean, by the functions that the pages use."""
+"""How often the 95% interval of a mean contains the true mean, by the functions that the pages use."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def holds(interval: Interval, truth: float) -> bool:
 
 
 def _share(hits: Iterable[bool]) -> float:
-    found = list(hits)
-    return sum(found) / len(found)
+    return float(np.mean(list(hits)))
 
 
 def canvas_rates(random: np.random.Generator, shape: tuple[int, ...], rate: float, correlation: float) -> Floats:
@@ -45,7 +44,7 @@ def independent_zeros_and_ones() -> Iterator[str]:
         for rate in rates:
             chances = binom.pmf(np.arange(n + 1), n, rate)
             cells[n, rate] = float(
-                sum(chance for chance, found in zip(chances, intervals, strict=True) if holds(found, rate))
+                sum(chance for chance, interval in zip(chances, intervals, strict=True) if holds(interval, rate))
             )
     yield table(
         ["n", *(f"rate {rate}" for rate in rates)], [[n, *(coverage(cells[n, r]) for r in rates)] for n in sizes]
@@ -86,13 +85,13 @@ def uneven_clusters(random: np.random.Generator) -> Iterator[str]:
             row = []
             for correlation in CORRELATIONS:
                 right = random.binomial(sizes, canvas_rates(random, sizes.shape, rate, correlation))
-                found = (
+                intervals = (
                     interval_from_moments(
                         Moments(sum(size), sum(sums), sum(sums)), counted(zip(size, sums, strict=True))
                     )
                     for size, sums in zip(sizes.tolist(), right.tolist(), strict=True)
                 )
-                row.append(_share(holds(one, rate) for one in found))
+                row.append(_share(holds(interval, rate) for interval in intervals))
             values += row
             rows.append([canvases, rate, *map(coverage, row)])
     yield table(["canvases of 1 to 12", "rate", *(f"correlation {c}" for c in CORRELATIONS)], rows)
@@ -106,15 +105,15 @@ def graded_scores(random: np.random.Generator) -> Iterator[str]:
     kinds: dict[str, tuple[Callable[[tuple[int, int]], Floats], float]] = {
         "beta(8, 2)": (lambda shape: random.beta(8, 2, shape), 0.8),
         "beta(½, ½)": (lambda shape: random.beta(0.5, 0.5, shape), 0.5),
-        "70 % ones, else uniform": (mostly_right(0.7), 0.85),
-        "90 % ones, else uniform": (mostly_right(0.9), 0.95),
+        "70% ones, else uniform": (mostly_right(0.7), 0.85),
+        "90% ones, else uniform": (mostly_right(0.9), 0.95),
         "0, ½ or 1": (lambda shape: random.choice([0, 0.5, 1], p=[0.1, 0.2, 0.7], size=shape), 0.8),
     }
     sizes = (10, 30, 100, 300)
     values: list[float] = []
     rows: list[list[object]] = []
     for name, (draw, truth) in kinds.items():
-        row = [_share(holds(mean_interval(one), truth) for one in draw((REPEATS, n)).tolist()) for n in sizes]
+        row = [_share(holds(mean_interval(scores), truth) for scores in draw((REPEATS, n)).tolist()) for n in sizes]
         values += row
         rows.append([name, *map(coverage, row)])
     yield table(["scores", *(f"n = {n}" for n in sizes)], rows)
@@ -122,7 +121,7 @@ def graded_scores(random: np.random.Generator) -> Iterator[str]:
 
 
 def averaged_groups(random: np.random.Generator) -> Iterator[str]:
-    """The chance-corrected average over three task classes that are asked on the same canvases."""
+    """The corrected average over three task classes with questions about the same canvases."""
     guesses = {"existence": 0.5, "coordinate": 0.125, "count": 0.25}
     values: list[float] = []
     rows: list[list[object]] = []
@@ -135,13 +134,13 @@ def averaged_groups(random: np.random.Generator) -> Iterator[str]:
             answers = {
                 name: random.binomial(1, np.repeat(rates, 3, axis=2)).reshape(len(rates), -1) for name in guesses
             }
-            found = (
+            intervals = (
                 average_above_guessing(
                     {name: Group(answers[name][at].tolist(), guess, names) for name, guess in guesses.items()}
                 )
                 for at in range(len(rates))
             )
-            row.append(_share(holds(one, truth) for one in found))
+            row.append(_share(holds(interval, truth) for interval in intervals))
         values += row
         rows.append([canvases, *map(coverage, row)])
     yield table(["canvases", *(f"correlation {c}" for c in CORRELATIONS)], rows)

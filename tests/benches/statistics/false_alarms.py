@@ -1,6 +1,4 @@
-"""How often two runs of one and the same model are called different, and how well the interval of a difference
-covers.
-"""
+"""How often two runs of the same model are called different, and the coverage of the interval of a difference."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.statistics.contamination import Sample, published_against_fresh
+from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
 from benchmarks.statistics.paired import Comparison, compare
 from tests.benches.statistics.coverage import canvas_rates
 from tests.benches.statistics.report import coverage, share, table
@@ -35,13 +33,13 @@ def _two_runs(
 ) -> tuple[dict[int, float], dict[int, float], dict[int, int] | None]:
     """Two runs on the same tasks, of all difficulties; B is better by ``lift`` on each.
 
-    Where ``clustered``, a run has good and bad canvases of its own: the differences on one canvas then correlate.
+    If ``clustered``, each run has its own good and bad canvases, so the differences on one canvas correlate.
     """
     base = random.uniform(0.25, 0.65, (canvases, QUESTIONS))
     runs = []
     for gain in (0.0, lift):
-        moods = random.uniform(-0.2, 0.2, (canvases, 1)) if clustered else 0.0
-        runs.append(_scores(random, base + gain + moods, graded=graded))
+        effects = random.uniform(-0.2, 0.2, (canvases, 1)) if clustered else 0.0
+        runs.append(_scores(random, base + gain + effects, graded=graded))
     clusters = {task: task // QUESTIONS for task in runs[0]} if clustered else None
     return runs[0], runs[1], clusters
 
@@ -64,19 +62,30 @@ def two_runs(random: np.random.Generator) -> Iterator[str]:
                         "graded" if graded else "0/1",
                         canvases * QUESTIONS,
                         canvases if clustered else "none",
-                        share(float(np.mean([one.is_clear for one in alike]))),
+                        share(float(np.mean([comparison.is_clear for comparison in alike]))),
                         coverage(_covered(alike, 0.0)),
-                        share(float(np.mean([one.is_clear for one in apart]))),
+                        share(float(np.mean([comparison.is_clear for comparison in apart]))),
                         coverage(_covered(apart, SHIFT)),
                     ]
                 )
-    head = ["scores", "tasks", "clusters", "false alarms", "interval holds 0", "10 points found", "interval holds 10"]
+    head = [
+        "scores",
+        "tasks",
+        "clusters",
+        "false alarms",
+        "interval holds 0",
+        "10 points detected",
+        "interval holds 10",
+    ]
     yield table(head, rows)
 
 
-def _covered(found: list[Comparison], truth: float) -> float:
-    inside = [one.low is not None and one.high is not None and one.low <= truth <= one.high for one in found]
-    return float(np.mean(inside))
+def _covered(comparisons: list[Comparison], truth: float) -> float:
+    return float(np.mean([_holds(comparison, truth) for comparison in comparisons]))
+
+
+def _holds(estimate: Comparison | Contamination, truth: float) -> bool:
+    return estimate.low is not None and estimate.high is not None and estimate.low <= truth <= estimate.high
 
 
 def six_runs(random: np.random.Generator) -> Iterator[str]:
@@ -99,7 +108,7 @@ def six_runs(random: np.random.Generator) -> Iterator[str]:
 
 
 def published_and_fresh(random: np.random.Generator) -> Iterator[str]:
-    """A model that knows neither set: the rate at which the test says that it knows one."""
+    """A model that knows neither set: how often the check says that it knows one."""
     rows = []
     for canvases in (10, 40):
         for correlation in (0.0, 0.3):
@@ -111,7 +120,6 @@ def published_and_fresh(random: np.random.Generator) -> Iterator[str]:
                     rates = canvas_rates(random, (2, canvases, 1), rate, correlation)
                     drawn = random.binomial(1, np.repeat(rates, QUESTIONS, axis=2)).reshape(2, -1).tolist()
                     strata[str(rate)] = (Sample(drawn[0], names), Sample(drawn[1], names))
-                found = published_against_fresh(strata)
-                alarms += found.low is not None and found.high is not None and not found.low <= 0 <= found.high
+                alarms += not _holds(published_against_fresh(strata), 0.0)
             rows.append([3, canvases, correlation, share(alarms / DRAWN_TWICE)])
     yield table(["strata", "canvases each", "correlation", "false alarms"], rows)

@@ -1,4 +1,4 @@
-"""Markdown tables, and the band in which a simulated coverage is called right."""
+"""Markdown tables, and the band in which a simulated coverage counts as correct."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def share(value: float) -> str:
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}%"
 
 
 def coverage(value: float) -> str:
-    """A coverage, in bold with the side it misses on where it is outside the band."""
+    """A coverage, in bold and with the side on which it misses if it is outside the band."""
     if value < LOWEST:
         return f"**{share(value)} (low)**"
     return f"**{share(value)} (high)**" if value > HIGHEST else share(value)

@@ -1,4 +1,4 @@
-"""Runs that stop by themselves: how often the interval at the stop holds the truth, and what it costs in canvases."""
+"""Adaptive runs: how often the interval at the stop contains the truth, and how many canvases that takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TARGET = 0.05
 
 
 def adaptive_runs(random: np.random.Generator) -> Iterator[str]:
-    """The adaptive rule beside its naive twin, which watches the ordinary interval and stops when that is narrow."""
+    """The adaptive rule beside a naive one, which stops as soon as the ordinary interval is narrow enough."""
     rule = AdaptiveRule(TARGET, cap=600, batch=20)
     rows = []
     for rates in ((0.5,), (0.8,), (0.95,), (0.95, 0.8, 0.5)):
@@ -59,9 +59,7 @@ def _follow(
 def _follow_naively(
     drawn: np.ndarray[tuple[int, ...], np.dtype[np.float64]], rate: float, rule: AdaptiveRule
 ) -> tuple[int, bool, bool]:
-    """Where the ordinary interval would stop, whether it holds there, and whether it holds at all looks up to the
-    cap.
-    """
+    """Where the ordinary interval would stop, whether it holds there, and whether it holds at every look."""
     looks = range(rule.batch, rule.cap + 1, rule.batch)
     intervals = {n: mean_interval(drawn[:n].tolist()) for n in looks}
     widths = {n: interval.half_width or 0.0 for n, interval in intervals.items()}
@@ -70,23 +68,23 @@ def _follow_naively(
 
 
 def thresholds(random: np.random.Generator) -> Iterator[str]:
-    """The interval of the fitted threshold, where a threshold is named."""
+    """The interval of the fitted threshold, if a threshold is named."""
     rows = []
     for guess, lapse in ((0.0, 0.0), (0.125, 0.03), (0.5, 0.0)):
-        found = []
+        fits = []
         for _ in range(REPEATS):
             levels = [
                 Level(x, float(random.binomial(60, _share(x, guess, lapse))), 60)
                 for x in (1.0, 3.0, 5.0, 7.0, 9.0, 12.0)
             ]
-            found.append(fit_threshold(levels, guess))
-        named = [one for one in found if one.status is ThresholdStatus.FITTED]
-        held = [(one.low is None or one.low <= 6) and (one.high is None or one.high >= 6) for one in named]
-        rows.append([guess, lapse, len(found), len(named), share(float(np.mean(held)))])
+            fits.append(fit_threshold(levels, guess))
+        named = [fit for fit in fits if fit.status is ThresholdStatus.FITTED]
+        held = [(fit.low is None or fit.low <= 6) and (fit.high is None or fit.high >= 6) for fit in named]
+        rows.append([guess, lapse, len(fits), len(named), share(float(np.mean(held)))])
     yield table(["guess rate", "lapse rate", "runs", "threshold named", "interval holds it"], rows)
 
 
 def _share(x: float, guess: float, lapse: float) -> float:
-    """A curve whose chance-corrected half way is at 6."""
+    """A curve with its threshold at 6."""
     half = (1 - guess) / 2 / (1 - guess - lapse)
     return guess + (1 - guess - lapse) / (1 + math.exp(0.8 * (x - 6)) * (1 - half) / half)
