@@ -8,11 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, ToolUse
+from benchmarks.dataset_format.spec import DATASET, DatasetSpec, TaskSpec, ToolUse
 
 SCHEMA_FILE = "dataset.schema.json"
 
@@ -37,11 +36,13 @@ class _Generator(GenerateJsonSchema):
 @cache
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a dataset file, with descriptions for an editor's completion."""
+    records = DATASET.json_schema(schema_generator=_Generator)["$defs"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **TypeAdapter(DatasetSpec).json_schema(schema_generator=_Generator),
         "title": "CodeForge Benchmarks dataset",
         "description": "Tasks for benchmarking language models. The file's name is the dataset's identifier.",
+        **{key: part for key, part in records.pop("DatasetSpec").items() if key not in ("title", "description")},
+        "$defs": records,
     }
 
 

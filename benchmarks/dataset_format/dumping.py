@@ -27,6 +27,7 @@ def dump_dataset(spec: DatasetSpec) -> str:
     """
     head = as_mapping(spec)
     tasks = head.pop("tasks")
+    # Task by task, because PyYAML has no option for blank lines between list items.
     written = (_dump({"tasks": [task]}).removeprefix("tasks:\n") for task in tasks)
     return f"{_dump(head)}tasks:\n" + "\n".join(written)
 
@@ -48,6 +49,7 @@ def task_hash(task: TaskSpec, dataset: DatasetSpec) -> str:
 
 
 def _hash(content: dict[str, Any]) -> str:
+    # ASCII escapes, sorted keys and no spaces: the hash must never depend on a library's defaults.
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

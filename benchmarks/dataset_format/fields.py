@@ -34,11 +34,9 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.problems import REPORTED, Fault, Path, Reported, printable, quoted
+from benchmarks.dataset_format.scalars import unstorable
 
 TOOL_NAME = r"^[A-Za-z0-9_-]{1,64}$"
-UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-"""Characters that UTF-8 or PostgreSQL cannot hold."""
-
 _NOT_IN_ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LARGEST_INTEGER = 2**63 - 1
 _REGEX_FORMAT = FormatChecker(formats=["regex"])
@@ -121,12 +119,6 @@ def describe(value: object) -> str:
     return next((name for types, name in _TYPE_NAMES if isinstance(value, types)), f"a {type(value).__name__}")
 
 
-def unstorable(text: str) -> str | None:
-    """What is wrong with text that cannot be stored."""
-    match = UNSTORABLE.search(text)
-    return f"contains the character U+{ord(match[0]):04X}, which cannot be stored: remove it" if match else None
-
-
 def _storable(text: str) -> str:
     if message := unstorable(text):
         raise refusal(message)
@@ -184,25 +176,12 @@ Name = Annotated[
     text("text in one line"),
 ]
 ToolName = Annotated[str, Field(pattern=TOOL_NAME), text("a tool's name")]
-Number = Annotated[
-    float,
-    Field(ge=0, allow_inf_nan=False),
-    BeforeValidator(_as_float),
-    Expects("a number of at least 0", (int, float)),
-]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_as_float)]
 PythonSource = Annotated[
-    str,
-    Field(pattern=r"\S", max_length=limits.MAX_TESTS),
-    AfterValidator(_storable),
-    AfterValidator(_python),
-    text("Python source"),
+    str, Field(pattern=r"\S", max_length=limits.MAX_TESTS), AfterValidator(_storable), AfterValidator(_python)
 ]
 Regex = Annotated[
-    str,
-    Field(pattern=r"\S", max_length=limits.MAX_PATTERN),
-    AfterValidator(_storable),
-    AfterValidator(_regex),
-    text("a regular expression"),
+    str, Field(pattern=r"\S", max_length=limits.MAX_PATTERN), AfterValidator(_storable), AfterValidator(_regex)
 ]
 
 
@@ -262,22 +241,8 @@ def _parameters(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 _METASCHEMA = WithJsonSchema({"$ref": Draft202012Validator.META_SCHEMA["$id"]})
 # The values are checked below and kept as they are, so pydantic need not walk through them.
 JsonObject = Annotated[Mapping[str, Any], SkipValidation(), AfterValidator(_json_object), mapping("a mapping")]
-JsonSchema = Annotated[
-    Mapping[str, Any],
-    SkipValidation(),
-    AfterValidator(_json_object),
-    AfterValidator(_json_schema),
-    _METASCHEMA,
-    mapping("a JSON Schema"),
-]
-Parameters = Annotated[
-    Mapping[str, Any],
-    SkipValidation(),
-    AfterValidator(_json_object),
-    AfterValidator(_parameters),
-    _METASCHEMA,
-    mapping("a JSON Schema of type object"),
-]
+JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema), _METASCHEMA, mapping("a JSON Schema")]
+Parameters = Annotated[JsonObject, AfterValidator(_parameters), _METASCHEMA, mapping("a JSON Schema of type object")]
 
 
 def _count_nodes(value: object) -> int:

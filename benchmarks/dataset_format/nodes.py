@@ -14,7 +14,7 @@ import yaml
 
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.problems import REPORTED, Path, Problem, format_path, printable, quoted
-from benchmarks.dataset_format.scalars import Unclear, read_plain
+from benchmarks.dataset_format.scalars import Unclear, read_plain, unstorable
 from benchmarks.dataset_format.syntax import explain_syntax_error
 
 LOADER: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -137,6 +137,10 @@ class _Builder:
             return ScalarNode(line, 1, len(text), text, REPORTED)
         is_key = bool(self.stack) and isinstance(top := self.stack[-1], MappingNode) and top.key is None
         value: object = read_plain(text) if plain and not is_key else text
+        if not is_key and (message := unstorable(text)):
+            # Reported here, where the number of problems is bounded, rather than with all others of its task.
+            self._report(line, message)
+            value = REPORTED
         if isinstance(value, Unclear):
             shown = quoted(text)
             instead = f", or write {value.instead} if you mean that" if value.instead else ""

@@ -54,6 +54,7 @@ def too_large(size: int, file: str) -> Problem:
 
 
 def _decode(data: bytes, file: str) -> str | Problem:
+    # In this order, so that the message names the cause: UTF-16 text has NUL bytes, binary files are no UTF-8 either.
     if len(data) >= limits.MAX_BYTES:
         return too_large(len(data), file)
     if data.startswith(_UTF16_MARKS):

@@ -17,6 +17,7 @@ _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _LARGEST_INTEGER = 2**63 - 1
@@ -69,6 +70,12 @@ def read_plain(text: str) -> Scalar | Unclear:
     if _FLOAT.fullmatch(text):
         return number if math.isfinite(number := float(text)) else Unclear("infinity, because the number is too large")
     return next((unclear for pattern, unclear in _UNCLEAR if pattern.fullmatch(text)), text)
+
+
+def unstorable(text: str) -> str | None:
+    """What is wrong with text that UTF-8 or PostgreSQL cannot hold; ``None`` if it can be stored."""
+    match = _UNSTORABLE.search(text)
+    return f"contains the character U+{ord(match[0]):04X}, which cannot be stored: remove it" if match else None
 
 
 def reads_as_text(text: str) -> bool:

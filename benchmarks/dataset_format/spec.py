@@ -192,13 +192,14 @@ class DatasetSpec(Record):
     """The tasks, at least one"""
 
 
-AnyDataset = Annotated[DatasetSpec, mapping("a mapping with name, description and tasks", DatasetSpec)]
-
-
-_ADAPTERS: dict[type[Record], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (TaskSpec, DatasetSpec)}
+TASK: TypeAdapter[TaskSpec] = TypeAdapter(AnyTask)
+DATASET: TypeAdapter[DatasetSpec] = TypeAdapter(
+    Annotated[DatasetSpec, mapping("a mapping with name, description and tasks", DatasetSpec)]
+)
 
 
 def as_mapping(record: TaskSpec | DatasetSpec) -> dict[str, Any]:
     """The record as plain mappings and lists, in declared order, without keys that have their default value."""
-    plain: dict[str, Any] = _ADAPTERS[type(record)].dump_python(record, mode="json", exclude_defaults=True)
+    adapter: TypeAdapter[Any] = TASK if isinstance(record, TaskSpec) else DATASET
+    plain: dict[str, Any] = adapter.dump_python(record, mode="json", exclude_defaults=True)
     return plain

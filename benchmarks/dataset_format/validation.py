@@ -12,11 +12,11 @@ from pydantic_core import ErrorDetails
 
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.documents import keys_of
-from benchmarks.dataset_format.fields import unstorable
 from benchmarks.dataset_format.problems import Fault, Path, did_you_mean, format_path, quoted
+from benchmarks.dataset_format.scalars import unstorable
 from benchmarks.dataset_format.spec import (
-    AnyDataset,
-    AnyTask,
+    DATASET,
+    TASK,
     DatasetSpec,
     Record,
     TaskSpec,
@@ -28,8 +28,6 @@ from benchmarks.dataset_format.spec import (
 FieldProblems = dict[str, list[str]]
 """Key → messages. The key is empty if the messages concern the whole."""
 
-_TASK: TypeAdapter[TaskSpec] = TypeAdapter(AnyTask)
-_DATASET: TypeAdapter[DatasetSpec] = TypeAdapter(AnyDataset)
 _RECORDS: dict[str, type[Record]] = {
     "tasks": TaskSpec, "expected_tools": ToolUse, "tools": Tool, "function": ToolFunction
 }  # fmt: skip
@@ -49,7 +47,7 @@ def validate_task_fields(
     ``dataset_tools`` are the validated tools of the task's dataset: if the task has no tools of its own, its expected
     tools must be among them.
     """
-    task, faults = _checked_task(data, ())
+    task, faults = _checked_task(dict(data), ())
     if task is not None:
         faults = list(_tool_faults(task, task.tools or dataset_tools, ()))
     return (None, _by_key(faults, depth=1)) if faults else (task, {})
@@ -80,9 +78,9 @@ def check_dataset(data: object) -> tuple[DatasetSpec | None, list[Fault]]:
                 break
         task_faults += _repeats(given, ("tasks",), ("id",))
         task_faults.sort(key=lambda fault: fault.path[1])
-        # With faults in every task, any task will do: the list has entries, and the result is not used.
+        # If every task has faults, any task will do: the list is not empty, and the result is not used.
         data = {**data, "tasks": tuple(tasks.values()) or (given and (_ANY_TASK,))}
-    spec, faults = _validated(_DATASET, data, DatasetSpec)
+    spec, faults = _validated(DATASET, data, DatasetSpec)
     if isinstance(data, dict):
         faults += _repeats(data.get("tools"), ("tools",), ("function", "name"))
     usable_tools = isinstance(data, dict) and not any(fault.path[:1] in _TOOL_KEYS for fault in faults)
@@ -94,10 +92,11 @@ def check_dataset(data: object) -> tuple[DatasetSpec | None, list[Fault]]:
 
 def _checked_task(data: object, path: Path) -> tuple[TaskSpec | None, list[Fault]]:
     """The task, or its faults with paths below ``path``."""
-    task, faults = _validated(_TASK, data, TaskSpec)
+    task, faults = _validated(TASK, data, TaskSpec)
     if isinstance(data, dict):
         faults += _repeats(data.get("choices"), ("choices",), ())
         faults += _repeats(data.get("tools"), ("tools",), ("function", "name"))
+    # The task was checked alone, so its paths start at the task.
     below = [replace(fault, path=path + fault.path, first=fault.first and path + fault.first) for fault in faults]
     return (None if faults else task), below
 
@@ -123,7 +122,7 @@ def _fault(error: ErrorDetails, root: type[Record]) -> Fault:
         case "missing":
             doc = next(key.doc for key in keys_of(_record_at(path, root)) if key.name == path[-1])
             return Fault(path, f"is missing: {doc[0].lower()}{doc[1:]}")
-        case "unexpected_keyword_argument" | "invalid_key":
+        case "unexpected_keyword_argument" | "invalid_key":  # the latter: a key that is not text
             name = str(path[-1])
             return Fault((*path[:-1], name), f"unknown key {quoted(name)}{_known_keys(name, _record_at(path, root))}")
     return Fault(path, _MESSAGES[kind](value, context) if kind in _MESSAGES else error["msg"])
@@ -206,12 +205,14 @@ def _tool_faults(task: TaskSpec, offered: Sequence[Mapping[str, Any]], path: Pat
             yield from _argument_faults(use, functions[use.name].get("parameters", {}), (*where, "args"))
         elif functions:
             yield _not_available(use.name, functions, (*where, "name"))
+    # Without tools, a run infers them from the expected calls.
     names = functions.keys() or {use.name for use in task.expected_tools}
     yield from _result_faults(task.tool_results, names, path)
 
 
 def _argument_faults(use: ToolUse, parameters: Mapping[str, Any], path: Path) -> Iterator[Fault]:
     known = parameters.get("properties", {})
+    # Additional arguments are allowed only if the schema says so, in any of the ways it can.
     closed = not parameters.get("additionalProperties") and not _OPEN_ENDED & parameters.keys()
     for name in use.args:
         if closed and name not in known:
