@@ -35,7 +35,7 @@ from benchmarks.services.runs import control
 
 @admin.register(Run)
 class RunAdmin(ServiceDeletion):
-    list_display = ("dashboard_link", "dataset_link", "model_label", "status_label", "progress", "errors", "created_at")
+    list_display = ("dashboard_link", "dataset_link", "model_name", "status_label", "progress", "errors", "created_at")
     list_display_links = None
     list_select_related = ("dataset", "dataset_version")
     list_filter = ("status", DatasetFilter)
@@ -47,7 +47,7 @@ class RunAdmin(ServiceDeletion):
         *("model", "import_format", "status", "total", "done", "errors", "created_at"),
         *("dataset__slug", "dataset_version__number"),
     )
-    deletion_note = "Their results, answers and scores are deleted as well. This cannot be undone."
+    deletion_note = "All results, answers and scores are deleted as well. This cannot be undone."
     views: ClassVar[Mapping[str, str]] = {"import": "import/"}
     change_list_template = "admin/benchmarks/run/list.html"
 
@@ -55,6 +55,7 @@ class RunAdmin(ServiceDeletion):
     dataset_link = column(
         "dataset", lambda run: format_html("{}, version {}", link(run.dataset), run.dataset_version.number)
     )
+    model_name = column("model", lambda run: visible(run.model_label))
     status_label = column("status", lambda run: RUN_STATUS.get(run.status, run.status))
     progress = column("done", lambda run: n_of(run.done, run.total) if run.total else "–")
 
