@@ -36,17 +36,17 @@ def surface_charts(run: Run, metric: str, others: Sequence[Run] = ()) -> list[Ch
     if row is None:
         return []
     cells, variant = _surface_cells(run, metric), "prompt variant"
-    surfaces = [charts.surface_heat_map(cells, row.measure), charts.surface_lines(cells, row.measure)]
+    surfaces = [charts.surface_heat_map(cells, row), charts.surface_lines(cells, row)]
     if others:
         variants = [cell for each in (run, *others) for cell in _variant_cells(each, metric)]
         surfaces += [
-            charts.surface_heat_map(variants, row.measure, "variants", variant),
-            charts.surface_lines(variants, row.measure, "variants-lines", variant),
+            charts.surface_heat_map(variants, row, "variants", variant),
+            charts.surface_lines(variants, row, "variants-lines", variant),
         ]
     for other in others:
         by = f"task class, {variant_of(other)}"
         cells = _surface_cells(other, metric)
-        surfaces.append(charts.surface_heat_map(cells, row.measure, f"surface-{other.pk}", by))
+        surfaces.append(charts.surface_heat_map(cells, row, f"surface-{other.pk}", by))
     return _existing(surfaces)
 
 
@@ -89,7 +89,7 @@ def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:
         if len(by_level) > 1:  # a single level repeats the mean of the whole run
             levels = {sentence_case(level): by_level[level].get(row.name, {}) for level in sorted(by_level, key=_order)}
             title = f"{row.title} by {words}"
-            yield charts.by_level(f"{key}-{row.name}", title, sentence_case(words), levels, row.measure)
+            yield charts.by_level(f"{key}-{row.name}", title, sentence_case(words), levels, row)
 
 
 def _order(level: str) -> tuple[int, str]:
@@ -101,4 +101,4 @@ def _order(level: str) -> tuple[int, str]:
 
 def _distribution(run: Run, row: MetricRow) -> Chart | None:
     stored = run.summary.get("histograms", {}).get(row.name)
-    return charts.histogram(f"spread-{row.name}", stored["edges"], stored["counts"], row.measure) if stored else None
+    return charts.histogram(f"spread-{row.name}", stored["edges"], stored["counts"], row) if stored else None

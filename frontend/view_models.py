@@ -16,17 +16,13 @@ from frontend.chart_parts import Measure
 
 
 @dataclass(frozen=True, slots=True)
-class MetricRow:
+class MetricRow(Measure):
     """One metric of a run: its mean with interval and n, and ``sample``, which says what has no score and why.
 
     ``corrected`` is the mean above guessing with its bounds, if guessing scores anything.
     """
 
-    name: str
-    title: str
-    unit: str
-    bounded: bool
-    judged: bool
+    judged: bool = False
     mean: float | None = None
     low: float | None = None
     high: float | None = None
@@ -34,10 +30,6 @@ class MetricRow:
     note: str = ""
     sample: str = ""
     corrected: Mapping[str, Any] | None = None
-
-    @property
-    def measure(self) -> Measure:
-        return Measure(self.name, self.title, self.unit, self.bounded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,59 +1,60 @@
-"""What runs tell when they are set against each other, in numbers and in words. Pages, API and commands read it here.
+"""Comparisons of runs, in numbers and in words, for pages, API and commands.
 
-Every comparison of two runs is kept in the cache once both have ended, under the times of their final numbers.
+A pair of runs that somebody chooses has no stored summary: it is compared from the scores of each task once, and the
+comparison is kept in the cache under the times of both runs' final numbers. Checks for contamination are stored.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import TypeVar
 
-from django.core.cache import cache as kept
+from django.core.cache import cache as shared_cache
 from django.db.models import FilteredRelation, Q
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import TERMINAL, Result, Run
-from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
+from benchmarks.statistics.contamination import Contamination
+from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
 from benchmarks.statistics.sentences import comparison_sentence, contamination_sentence, missing_sentence
 
-KEPT_SECONDS = 24 * 3600
-_FORMAT = 1
-"""Goes up when what is kept changes its form, so that nothing old is read as new."""
+CACHE_SECONDS = 24 * 3600
+_CHUNK = 5_000
+_FORMAT = 2
+"""Goes up when ``Comparison`` changes, so that no old one is read."""
 
-Found = TypeVar("Found")
+TaskScoresAndClusters = tuple[TaskScores[Hashable], dict[Hashable, Hashable]]
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Run ``b`` against run ``a`` on one metric, as one of ``family_size`` comparisons."""
+    """Run ``b`` compared with run ``a`` on one metric, one of ``family_size`` comparisons.
+
+    ``p_adjusted`` is Holm's p-value within the family; ``None`` if there was nothing to test.
+    """
 
     a: Run
     b: Run
     metric: str
     comparison: Comparison
     p_adjusted: float | None
-    """Holm's p-value within the family; ``None`` where there was nothing to test."""
     family_size: int
     name_a: str
     name_b: str
 
     @property
     def is_clear(self) -> bool:
-        """Whether the difference stands also after the correction for the whole family."""
-        return (
-            self.p_adjusted is not None
-            and self.p_adjusted <= 1 - self.comparison.confidence
-            and self.comparison.is_clear
-        )
+        """Whether the difference is significant, also after the correction for the whole family."""
+        level = 1 - self.comparison.confidence
+        return self.p_adjusted is not None and self.p_adjusted <= level and self.comparison.is_clear
 
     @property
     def is_drop(self) -> bool:
-        """Whether ``b`` is worse for real: by the paired test, corrected for the whole family."""
+        """Whether ``b`` is significantly worse."""
         return self.is_clear and self.comparison.difference is not None and self.comparison.difference < 0
 
     @property
@@ -77,19 +78,19 @@ class Compared:
 
     @property
     def missing_sentence(self) -> str:
-        """What tasks without a score could do to the difference; empty where none lacks one."""
+        """How tasks without a score could change the difference; empty if there are none."""
         return missing_sentence(self.comparison, self.name_a, self.name_b)
 
 
 def labels(chosen: Sequence[Run]) -> dict[int, str]:
-    """Run id → its model, with the run's number where several runs asked the same model."""
+    """Run id → its model, with the run's number if several runs have the same model."""
     models = [run.model_label for run in chosen]
     names = zip(chosen, models, strict=True)
     return {run.pk: name if models.count(name) == 1 else f"{name} (run {run.pk})" for run, name in names}
 
 
 def common_metrics(chosen: Sequence[Run]) -> list[str]:
-    """Metrics that every chosen run has and that score from 0 to 1, in the order of the first run."""
+    """Metrics of all chosen runs that score from 0 to 1, in the order of the first run."""
     if not chosen:
         return []
     common = set.intersection(*({*run.metrics} for run in chosen))
@@ -97,18 +98,23 @@ def common_metrics(chosen: Sequence[Run]) -> list[str]:
 
 
 def compared_runs(chosen: Sequence[Run], names: Mapping[int, str] | None = None) -> list[Compared]:
-    """Every pair of runs on every metric they have in common, the earlier one as A: all of them one family.
+    """Every pair of runs on every common metric, the earlier one as ``a``: all of them are one family.
 
     Runs are compared on the tasks of identical content that they share. Pairs come in the order of ``chosen``, the
     metrics of a pair in that of the first run. ``names`` are what sentences call the runs, by default their labels.
     """
-    scores = cache(task_scores)
-    found = [
-        (a, b, metric, _comparison(a, b, metric, scores))
-        for a, b in combinations(chosen, 2)
-        for metric in common_metrics(chosen)
-    ]
-    p_values = [comparison.p_value for *_, comparison in found if comparison.p_value is not None]
+    scores = cache(task_scores)  # each run's rows are read once for all its pairs
+
+    def comparison(a: Run, b: Run, metric: str) -> Comparison:
+        def compute() -> Comparison:
+            (first, clusters), (second, _) = scores(a, metric), scores(b, metric)
+            return compare(first, second, clusters)
+
+        return _cached(a, b, metric, compute)
+
+    metrics = common_metrics(chosen)
+    pairs = [(a, b, metric, comparison(a, b, metric)) for a, b in combinations(chosen, 2) for metric in metrics]
+    p_values = [numbers.p_value for *_, numbers in pairs if numbers.p_value is not None]
     adjusted = iter(holm(p_values))
     names = labels(chosen) if names is None else names
     return [
@@ -116,66 +122,43 @@ def compared_runs(chosen: Sequence[Run], names: Mapping[int, str] | None = None)
             a,
             b,
             metric,
-            comparison,
-            None if comparison.p_value is None else next(adjusted),
-            len(p_values),
-            names[a.pk],
-            names[b.pk],
+            numbers,
+            p_adjusted=None if numbers.p_value is None else next(adjusted),
+            family_size=len(p_values),
+            name_a=names[a.pk],
+            name_b=names[b.pk],
         )
-        for a, b, metric, comparison in found
+        for a, b, metric, numbers in pairs
     ]
 
 
-TaskScoresAndClusters = tuple[TaskScores[Hashable], dict[Hashable, Hashable]]
-
-
 def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
-    """Content hash → mean score over repeats (``None`` where nothing was scored), and → the cluster of the task."""
+    """Content hash → mean score over repeats (``None`` without any score), and → the cluster of the task."""
     rows = (
         Result.objects.filter(run=run)
-        .annotate(found=FilteredRelation("scores", condition=Q(scores__metric=metric)))
-        .values_list("task__content_hash", "found__value", "cluster")
+        .annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric)))
+        .values_list("task__content_hash", "score__value", "cluster")
     )
     values: dict[Hashable, list[float]] = {}
     clusters: dict[Hashable, Hashable] = {}
-    for task, score, cluster in rows.iterator(chunk_size=5_000):
+    for task, value, cluster in rows.iterator(_CHUNK):
         scored = values.setdefault(task, [])
-        if score is not None:
-            scored.append(score)
+        if value is not None:
+            scored.append(value)
         clusters[task] = cluster or task
     return {task: math.fsum(scored) / len(scored) if scored else None for task, scored in values.items()}, clusters
 
 
-def _comparison(a: Run, b: Run, metric: str, scores: Callable[[Run, str], TaskScoresAndClusters]) -> Comparison:
-    def computed() -> Comparison:
-        (first, clusters), (second, _) = scores(a, metric), scores(b, metric)
-        return compare(first, second, clusters)
-
-    return _kept(f"comparison:{metric}", (a, b), computed)
-
-
-def _kept(what: str, runs: Iterable[Run], compute: Callable[[], Found]) -> Found:
-    """Computed once for runs that have ended, until one of them gets new numbers."""
-    runs = tuple(runs)
-    if not all(run.status in TERMINAL and run.summarized_at for run in runs):
-        return compute()
-    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp()}" for run in runs if run.summarized_at)
-    key = f"statistics:{_FORMAT}:{what}:{stamps}"
-    found: Found | None = kept.get(key)
-    if found is None:
-        found = compute()
-        kept.set(key, found, KEPT_SECONDS)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class ContaminationCheck:
-    """A run on a published set held against the same run on fresh canvases, on the first metric of both."""
+    """A run on a published set compared with the same run on fresh canvases, on the first metric of both.
+
+    ``found`` is ``None`` until both have ended.
+    """
 
     published: Run
     fresh: Run
     found: Contamination | None
-    """``None`` while one of the two has not ended."""
 
     @property
     def sentence(self) -> str:
@@ -186,33 +169,28 @@ class ContaminationCheck:
 
 
 def contamination_check(run: Run) -> ContaminationCheck | None:
-    """The latest check of a run, or the one that the run itself is; ``None`` where there is none.
-
-    Strata are the numbers of shapes, and results on one canvas one cluster, whatever the task class.
-    """
+    """The latest check of a run, or the one that the run itself is; ``None`` if there is none. From stored numbers."""
     fresh = run if run.fresh_of_id is not None else run.fresh_runs.order_by("-pk").first()
-    published = None if fresh is None else run if fresh is not run else run.fresh_of
+    published = run.fresh_of if fresh is run else run
     if fresh is None or published is None:
         return None
-    if published.status not in TERMINAL or fresh.status not in TERMINAL:
+    stored = fresh.summary.get("contamination")
+    if stored is None or published.status not in TERMINAL or fresh.status not in TERMINAL:
         return ContaminationCheck(published, fresh, None)
-
-    def computed() -> Contamination:
-        old, new = _samples(published), _samples(fresh)
-        nothing = Sample((), ())
-        strata = sorted({*old, *new})
-        return published_against_fresh({str(n): (old.get(n, nothing), new.get(n, nothing)) for n in strata})
-
-    return ContaminationCheck(published, fresh, _kept("contamination", (published, fresh), computed))
+    intervals = {name: {n: Interval(**row) for n, row in stored[name].items()} for name in ("published", "fresh")}
+    left_out = tuple(stored["left_out"])
+    return ContaminationCheck(published, fresh, Contamination(**stored | intervals | {"left_out": left_out}))
 
 
-def _samples(run: Run) -> dict[int, Sample]:
-    """The scored values of the run's first metric with their canvases, by number of shapes."""
-    rows = run.scores.filter(metric=run.metrics[0], value__isnull=False).order_by()
-    found: dict[int, tuple[list[float], list[str]]] = {}
-    for n_shapes, value, cluster in rows.values_list("result__n_shapes", "value", "result__cluster").iterator(5_000):
-        if n_shapes is not None and value is not None:
-            values, clusters = found.setdefault(n_shapes, ([], []))
-            values.append(value)
-            clusters.append(cluster)
-    return {n_shapes: Sample(values, clusters) for n_shapes, (values, clusters) in found.items()}
+def _cached(a: Run, b: Run, metric: str, compute: Callable[[], Comparison]) -> Comparison:
+    """A comparison, computed once when both runs have ended, until one of them gets new numbers."""
+    if not all(run.status in TERMINAL and run.summarized_at for run in (a, b)):
+        return compute()
+    # The time of the summary is part of the key: a run whose errors are retried gets a new one.
+    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp()}" for run in (a, b) if run.summarized_at)
+    key = f"comparison:{_FORMAT}:{metric}:{stamps}"
+    comparison: Comparison | None = shared_cache.get(key)
+    if comparison is None:
+        comparison = compute()
+        shared_cache.set(key, comparison, CACHE_SECONDS)
+    return comparison

@@ -124,4 +124,4 @@ def _deltas(against: Sequence[Compared], metric: str) -> Chart | None:
         for pair, c in ((pair, pair.comparison) for pair in against)
         if c.difference is not None and c.low is not None and c.high is not None
     ]
-    return charts.deltas(rows, against[0].name_a, metric_row(metric).measure) if rows else None
+    return charts.deltas(rows, against[0].name_a, metric_row(metric)) if rows else None

@@ -112,7 +112,7 @@ def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
     # Names in charts must be unique, or two prompt variants of a model would be drawn as one row.
     n_places = Counter(row.run.model_label for row in rows)
     contenders = [_contender(row, alone=n_places[row.run.model_label] == 1) for row in rows]
-    measure = rows[0].score.measure
+    measure = rows[0].score
     return [
         charts.quality_against("cost", contenders, measure),
         charts.quality_against("latency", contenders, measure),

@@ -11,7 +11,7 @@ from benchmarks.engine.execution.sql import note_ended
 from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
-from benchmarks.models import COMPLETED, LIVE, Lease, Outcome, Result, ResultState, Run, RunStatus
+from benchmarks.models import COMPLETED, LIVE, TERMINAL, Lease, Outcome, Result, ResultState, Run, RunStatus
 
 STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
 WAITING = (ResultState.PENDING, ResultState.ANSWERED)
@@ -45,6 +45,10 @@ def close_if_over(run_id: int) -> bool:
     # The summary comes before the status: whoever sees a completed run sees its final numbers. A worker that dies in
     # between leaves a run that a sweep finds again: running with nothing to do, or stopped without ``summarized_at``.
     refresh_summary(run_id)
+    # A check for contamination is stored with the fresh run, and new numbers of the published run change it. Before the
+    # status for the same reason: after a crash in between, the sweep comes here again.
+    for fresh_id in run.fresh_runs.filter(status__in=TERMINAL).values_list("pk", flat=True):
+        refresh_summary(fresh_id)
     if run.status == RunStatus.RUNNING:
         write_prompt_hash(run_id)
         if reason := why_no_agreement(run):

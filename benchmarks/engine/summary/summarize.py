@@ -19,6 +19,7 @@ from django.db.models.functions import MD5
 
 from benchmarks.engine.summary.adaptive import adaptive_numbers, use_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers
+from benchmarks.engine.summary.contamination import contamination_numbers
 from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
 from benchmarks.engine.summary.means import (
     FETCHED,
@@ -69,6 +70,8 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
             "thresholds": threshold_numbers(run, cells, guesses),
             "reliability": _reliability(run),
         }
+        if run.fresh_of is not None:
+            summary["contamination"] = contamination_numbers(run.fresh_of, run)
         if run.is_calibration and run.status == RunStatus.RUNNING:  # not of a run that was canceled or has failed
             summary["agreement"] = agreement_numbers(run)
     breakdown = _breakdown(run, means)

@@ -1,4 +1,4 @@
-"""A run held against the same run on fresh canvases: what is drawn, what is started, and what is told."""
+"""A run compared with the same run on fresh canvases: what is generated, started and reported."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.models import Dataset, Run, RunStatus
+from benchmarks.engine.execution.finishing import close_if_over
+from benchmarks.models import TERMINAL, Dataset, Run, RunStatus
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.canvas_sets import control as drawing
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -94,6 +96,16 @@ def test_the_difference_is_taken_by_number_of_shapes_with_canvases_as_clusters(p
     assert (found.difference, found.low, found.high, found.p_value) == pytest.approx(
         (expected.difference, expected.low, expected.high, expected.p_value)
     )
+
+
+def test_new_numbers_of_the_published_run_change_the_stored_check(published: CanvasSet) -> None:
+    run = canvas_run(published, "baseline/random")
+    ended(check_contamination(run))
+    before = contamination_check(run).found
+    run.scores.update(value=1.0)
+    assert lifecycle.reopen(run.pk, TERMINAL)
+    close_if_over(run.pk)
+    assert contamination_check(Run.objects.get(pk=run.pk)).found.difference > before.difference
 
 
 def test_the_fresh_set_is_of_the_same_kind_and_shares_no_canvas(published: CanvasSet) -> None:
