@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import ceil
 
 from django.db import transaction
-from django.db.models import Exists, Sum
+from django.db.models import Exists, QuerySet, Sum
 
 from benchmarks.engine import lease as leases
 from benchmarks.engine.execution import lifecycle
@@ -43,7 +43,9 @@ def work_on_run_once(run_id: int, enqueue: Callable[[int], object] = lambda run_
                 enqueue(run_id)
         again = _work(run_id)
         over = retry_db(lambda: close_if_over(run_id), f"run {run_id}")
-        return again or (not over and retry_db(lambda: _was_extended(run_id), f"run {run_id}"))
+        # Instead of being over, an adaptive run may have got more results, which nobody works on yet.
+        extended = _waiting(run_id).filter(target_half_width__isnull=False, leases=None)
+        return again or (not over and retry_db(extended.exists, f"run {run_id}"))
 
 
 def lease_run(run_id: int, *, preparing: bool = False) -> Lease | None:
@@ -119,19 +121,11 @@ def _work(run_id: int) -> bool:
             "An unexpected error stopped the worker. For details, see the worker log. To continue, resume the run.",
         )
         raise
-    return retry_db(lambda: _has_more(run_id, executor), f"run {run_id}")
+    # An executor that ran out of budget leaves what waits to those still at work: the last of them pauses the run.
+    more = _waiting(run_id).filter(leases=None) if executor.out_of_budget else _waiting(run_id)
+    return retry_db(more.exists, f"run {run_id}")
 
 
-def _has_more(run_id: int, executor: RunExecutor) -> bool:
-    """Whether results wait that another lease could claim.
-
-    An executor that ran out of budget leaves them to those still at work: the last of them pauses the run.
-    """
-    run = Run.objects.filter(Exists(results_in(WAITING)), pk=run_id, status=RunStatus.RUNNING).first()
-    return run is not None and not (executor.out_of_budget and run.leases.exists())
-
-
-def _was_extended(run_id: int) -> bool:
-    """Whether an adaptive run got more results, and nobody works on it."""
-    adaptive = Run.objects.filter(pk=run_id, status=RunStatus.RUNNING, target_half_width__isnull=False, leases=None)
-    return adaptive.filter(Exists(results_in(WAITING))).exists()
+def _waiting(run_id: int) -> QuerySet[Run]:
+    """The run, if it is running and has results to claim."""
+    return Run.objects.filter(Exists(results_in(WAITING)), pk=run_id, status=RunStatus.RUNNING)

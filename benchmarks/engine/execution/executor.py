@@ -7,7 +7,6 @@ memory.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -33,7 +32,6 @@ from benchmarks.metrics.base import Item
 from benchmarks.models import LIVE, Lease, ResultState, Run, RunStatus, Score
 from benchmarks.run_parameters import sent_parameters
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHECK_SECONDS = 0.5
@@ -81,6 +79,7 @@ class RunExecutor:
         self.in_progress = 0
         """Units that this lease has claimed and not stored; each comes back through the inbox exactly once."""
         self.finished = 0
+        """Units stored so far."""
         self.sending = True
         self.exhausted = False
         self.answers_may_wait = True

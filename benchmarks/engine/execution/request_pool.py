@@ -237,20 +237,11 @@ class RequestPool:
         except Exception as error:
             logger.exception("result %s: metric %s failed", request.result_id, metric.name)
             return broken_metric(error)
-        self.judge_breaker.record(judge_failure(score))
+        detail = score.detail
+        # Metrics turn a provider's error into a score; the breaker wants it back. Other judge errors are none of its.
+        failure = ProviderError(detail["kind"], score.reason, systemic=detail["systemic"]) if "kind" in detail else None
+        self.judge_breaker.record(failure)
         return score
-
-
-def judge_failure(score: Score) -> ProviderError | None:
-    """The provider's error behind a judge error, as the breaker takes it; ``None`` if it was another."""
-    if "kind" not in score.detail:
-        return None
-    return ProviderError(
-        score.detail["kind"],
-        score.reason,
-        retryable=bool(score.detail.get("retryable")),
-        systemic=bool(score.detail.get("systemic")),
-    )
 
 
 class EngineJudge:
