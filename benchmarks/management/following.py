@@ -1,4 +1,4 @@
-"""Following a run from a terminal, and working on it here where no worker does."""
+"""Follow a run from a terminal, and execute it here if no worker does."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import LIVE, Run
+from benchmarks.presentation.labels import run_status as status_label
+from benchmarks.presentation.numbers import plural
 from benchmarks.queries.runs import run_status
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.2
-PATIENCE_SECONDS = 3.0
-"""How long a live run may be without a worker before it is worked on here."""
+POLL_SECONDS = 0.2
+WAIT_FOR_WORKER_SECONDS = 3.0
+"""How long a live run may be without a worker before it is executed here."""
 BAR_WIDTH = 30
 
 Say = Callable[[str], object]
 
 
 class Progress:
-    """One line that is written over again and again on a terminal, and nothing anywhere else."""
+    """One line that is overwritten on a terminal; nothing is written elsewhere."""
 
     def __init__(self, stream: TextIO, *, shown: bool | None = None) -> None:
         self.stream = stream
@@ -44,7 +46,7 @@ class Progress:
         self._width = len(line)
 
     def end(self) -> None:
-        """Leave the line, if there is one."""
+        """Clear the line, if there is one."""
         if self._width:
             self.stream.write("\r" + " " * self._width + "\r")
             self.stream.flush()
@@ -52,38 +54,37 @@ class Progress:
 
 
 def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True) -> Run:
-    """Wait until the run is not live any more; returns it as it is then.
+    """Wait until the run is no longer live; returns it as it is then.
 
-    Where no worker is on it for some seconds, it is worked on in this process. ``KeyboardInterrupt`` passes through
-    after that work was handed over; what was answered is kept.
+    If no worker has a lease on it for some seconds, this process executes it. ``KeyboardInterrupt`` passes through
+    after the rest of the run was given back; stored answers are kept.
     """
-    helper = _Helper(run_id)
-    unattended_since = time.monotonic()
+    local = _LocalWorker(run_id)
+    without_worker_since = time.monotonic()
     try:
         while True:
             run = run_status(run_id)
-            if run.status not in LIVE and not helper.working:
+            if run.status not in LIVE and not local.working:
                 return run
-            progress.show(run.done, run.total, _words(run))
+            errors = f", {plural(run.errors, 'error')}" if run.errors else ""
+            progress.show(run.done, run.total, status_label(run.status) + errors)
             now = time.monotonic()
-            if helper.working or run.leases.exists():
-                unattended_since = now
-            elif work_here and now - unattended_since >= PATIENCE_SECONDS and run_id in runs_without_worker():
+            if local.working or run.leases.exists():
+                without_worker_since = now
+            elif (
+                work_here and now - without_worker_since >= WAIT_FOR_WORKER_SECONDS and run_id in runs_without_worker()
+            ):
                 progress.end()
-                say(f"No worker has taken up run {run_id}, so this command works on it itself.")
-                helper.begin()
-            time.sleep(LOOK_SECONDS)
+                say(f"No worker picked up run {run_id}, so this command executes it.")
+                local.start()
+            time.sleep(POLL_SECONDS)
     finally:
         progress.end()
-        helper.hand_over()
+        local.stop()
 
 
-def _words(run: Run) -> str:
-    return f"{run.get_status_display()}, {run.errors} with errors" if run.errors else str(run.get_status_display())
-
-
-class _Helper:
-    """Works on a run on a thread of this process, as a worker's job would."""
+class _LocalWorker:
+    """Executes a run on a thread of this process, as a worker's job would."""
 
     def __init__(self, run_id: int) -> None:
         self.run_id = run_id
@@ -93,12 +94,12 @@ class _Helper:
     def working(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def begin(self) -> None:
-        self._thread = threading.Thread(target=self._work, name="run-here")
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name="local-worker")
         self._thread.start()
 
-    def hand_over(self) -> None:
-        """Send nothing more, wait for what is in flight, and give the rest back."""
+    def stop(self) -> None:
+        """Send no more requests, wait for those in flight, and give back the rest."""
         if self._thread is None:
             return
         if self._thread.is_alive():
@@ -111,6 +112,7 @@ class _Helper:
             while work_on_run_once(self.run_id):
                 pass
         except Exception:
-            logger.debug("run %s: working on it here ended with an error", self.run_id)  # attend told it in full
+            # dispatch has logged the error with its traceback and failed the run
+            logger.debug("run %s: executing it here ended with an error", self.run_id)
         finally:
-            connection.close()
+            connection.close()  # each thread has its own connection, which nobody else closes

@@ -1,153 +1,232 @@
-"""Numbers and tables as a terminal shows them. What is unknown is called unknown and is never shown as 0."""
+"""Runs, statistics, comparisons, estimates and verifications as text and tables on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.engine.summary.verification import Verification
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
-from benchmarks.presentation.numbers import percent, plural, points
-from benchmarks.services.runs.estimate import RunPlan
-
-UNKNOWN = "unknown"
-UNSCORED = (
-    ("n_not_applicable", "not applicable"),
-    ("n_unparsable", "unparsable"),
-    ("n_judge_error", "judge error"),
-    ("n_metric_error", "metric error"),
-    ("n_missing", "no answer"),
+from benchmarks.presentation.labels import run_status
+from benchmarks.presentation.numbers import (
+    MISSING,
+    UNKNOWN,
+    duration,
+    money,
+    money_range,
+    number,
+    p_value,
+    percent,
+    plural,
+    points,
 )
-"""Why results have no score: key of the summary → words."""
+from benchmarks.presentation.sentences import outcome_counts, tokens, unscored
+from benchmarks.queries.statistics import Compared
+from benchmarks.services.runs.estimate import RunPlan
+from benchmarks.statistics.sentences import threshold_sentence
 
-Rows = Sequence[Sequence[str]]
+METRIC_HEAD = ("metric", "mean", "95% interval", "n", "not scored")
+COMPARISON_HEAD = ("run", "baseline", "metric", "n", "difference", "95% interval", "effect size", "p", "p (Holm)")
+
+Rows = Iterable[Sequence[str]]
+Numbers = Mapping[str, Any]
 
 
 def table(head: Sequence[str], rows: Rows, right: Sequence[int] = ()) -> str:
-    """Aligned columns under a head; those in ``right`` are aligned to the right."""
+    """Aligned columns below a head; the columns in ``right`` are aligned to the right."""
     lines = [tuple(head), *map(tuple, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(_line(line, widths, right) for line in lines)
+
+    def aligned(cells: Sequence[str]) -> str:
+        placed = enumerate(zip(cells, widths, strict=True))
+        return "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width) for place, (cell, width) in placed
+        ).rstrip()
+
+    return "\n".join(map(aligned, lines))
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
-    aligned = (
-        cell.rjust(width) if place in right else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  ".join(aligned).rstrip()
-
-
-def money(usd: float | None) -> str:
-    if usd is None:
-        return UNKNOWN
-    return f"${usd:.2f}" if usd == 0 or usd >= 1 else f"${usd:.2g}" if usd >= 1e-4 else f"${usd:.1e}"
-
-
-def money_range(low: float | None, high: float | None) -> str:
-    return UNKNOWN if low is None or high is None else f"{money(low)} to {money(high)}"
-
-
-def duration(seconds: float) -> str:
-    """``0.8 s``, ``42 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-
-
-def metric_rows(run: Run) -> list[tuple[str, str, str, str, str]]:
-    """Metric, mean, 95 % interval, n, and what has no score by its reason."""
-    metrics: Mapping[str, Mapping[str, Any]] = run.summary.get("metrics", {})
-    return [(name, *_numbers(name, metrics[name])) for name in run.metrics if name in metrics]
-
-
-def _numbers(name: str, numbers: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    unscored = ", ".join(f"{numbers[key]} {words}" for key, words in UNSCORED if numbers.get(key))
-    metric = metric_named(name)
-    mean, low, high = (numbers[key] for key in ("mean", "low", "high"))
-    if metric is None or metric.range == (0.0, 1.0):
-        shown = "–" if mean is None else percent(mean)
-        interval = "–" if low is None or high is None else f"{points(low)} to {points(high)}"
-    else:
-        shown, interval = "–" if mean is None else f"{mean:.4g} {metric.unit}".strip(), "–"
-    return shown, interval, str(numbers["n"]), unscored or "–"
+def metric_rows(run: Run) -> list[tuple[str, ...]]:
+    """The cells below ``METRIC_HEAD`` for every metric of the run."""
+    metrics: Mapping[str, Numbers] = run.summary.get("metrics", {})
+    rows: list[tuple[str, ...]] = []
+    for name in run.metrics:
+        if name in metrics:
+            numbers, metric = metrics[name], metric_named(name)
+            cells = _mean(numbers)
+            if metric is not None and metric.range != (0.0, 1.0):
+                mean = numbers["mean"]
+                cells = (MISSING if mean is None else f"{mean:.4g} {metric.unit}".strip(), MISSING)
+            missing = ", ".join(unscored(numbers, live=run.is_live)) or MISSING
+            rows.append((name, *cells, number(numbers["n"]), missing))
+    return rows
 
 
 def outcome_words(run: Run) -> str:
-    """``21 correct, 2 wrong, 1 provider error``, the most frequent first."""
-    outcomes: Mapping[str, int] = run.summary.get("outcomes", {})
-    ordered = sorted(outcomes.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in ordered) or "none yet"
+    return outcome_counts(run.summary.get("outcomes", {}))
 
 
 def cost_words(run: Run) -> str:
-    """The model's cost and the judge's, apart."""
-    words = f"model {money(run.cost_usd)} ({token_words(run.tokens_in, run.tokens_out)})"
+    """The costs of the model and of the judge, separately."""
+    words = f"model {money(run.cost_usd)} ({tokens(run.tokens_in, run.tokens_out)})"
     if run.judge_model:
-        words += f"; judge {money(run.judge_cost_usd)} ({token_words(run.judge_tokens_in, run.judge_tokens_out)})"
+        words += f"; judge {money(run.judge_cost_usd)} ({tokens(run.judge_tokens_in, run.judge_tokens_out)})"
     return words
 
 
-def token_words(tokens_in: int | None, tokens_out: int | None) -> str:
-    """``1,234 tokens in, 56 out``; of an endpoint that does not report them all, that they are unknown."""
-    if tokens_in is None or tokens_out is None:
-        return f"tokens {UNKNOWN}"
-    return f"{tokens_in:,} tokens in, {tokens_out:,} out"
+def title_words(run: Run, quote: str = "") -> str:
+    """Model, dataset, version and judge; ``quote`` encloses names."""
+    judge = f", judged by {quote}{run.judge_model}{quote}{' (self-judged)' if run.self_judged else ''}"
+    return (
+        f"{quote}{run.model_label}{quote} on {quote}{run.dataset.slug}{quote}, "
+        f"version {run.dataset_version.number}{judge if run.judge_model else ''}"
+    )
+
+
+def progress_words(run: Run) -> str:
+    return f"{run_status(run.status)}, {number(run.done)} of {number(run.total)} done, {number(run.errors)} with errors"
 
 
 def run_text(run: Run) -> str:
-    """A run as the commands print it: what it is, how it stands, its means, outcomes, cost and page."""
-    judge = f", judged by {run.judge_model}{' (itself)' if run.self_judged else ''}" if run.judge_model else ""
-    lines = [
-        f"Run {run.pk}: {run.model_label} on {run.dataset.slug}, version {run.dataset_version.number}{judge}",
-        f"{run.get_status_display()}, {run.done} of {run.total} done, {run.errors} with errors{_took(run)}",
-    ]
+    """A run with its status, means, outcomes, cost and page."""
+    took = ""
+    if run.started_at is not None and run.completed_at is not None:
+        took = f", took {duration((run.completed_at - run.started_at).total_seconds())}"
+    lines = [f"Run {run.pk}: {title_words(run)}", f"{progress_words(run)}{took}"]
     if run.error_message:
         lines.append(run.error_message)
     if rows := metric_rows(run):
-        lines += ["", table(("metric", "mean", "95 % interval", "n", "not scored"), rows, right=(1, 3)), ""]
+        lines += ["", table(METRIC_HEAD, rows, right=(1, 3)), ""]
     lines += [f"Outcomes: {outcome_words(run)}", f"Cost: {cost_words(run)}", f"Page: {page_address(run)}"]
     return "\n".join(lines)
 
 
-def _took(run: Run) -> str:
-    if run.started_at is None or run.completed_at is None:
-        return ""
-    return f", took {duration((run.completed_at - run.started_at).total_seconds())}"
-
-
 def plan_text(plan: RunPlan) -> str:
     rows = [
-        ("requests", f"{plan.requests:,}"),
-        ("judged answers", f"{plan.judge_requests:,}"),
-        ("tokens in", f"{plan.tokens_in_low:,} to {plan.tokens_in_high:,}"),
-        ("tokens out", f"{plan.tokens_out_low:,} to {plan.tokens_out_high:,}"),
+        ("requests", number(plan.requests)),
+        ("judge requests", number(plan.judge_requests)),
+        ("tokens in", f"{number(plan.tokens_in_low)} to {number(plan.tokens_in_high)}"),
+        ("tokens out", f"{number(plan.tokens_out_low)} to {number(plan.tokens_out_high)}"),
         ("cost", money_range(plan.cost_low, plan.cost_high)),
         ("duration", f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}"),
     ]
-    return table(("", "the whole run"), rows)
+    return table(("", "full run"), rows)
 
 
-def verification_text(run: Run, found: Verification, code_now: str) -> str:
-    """What verifying a run has found, with the first differences."""
-    same = found.checked - found.differing
-    lines = [f"Run {run.pk}: {same} of {plural(found.checked, 'prompt')} are what was sent."]
-    if found.unasked:
-        lines.append(f"{plural(found.unasked, 'result')} of it never sent anything.")
-    for one in found.first_differences:
-        repeat = f", repeat {one.repeat}" if run.repeats > 1 else ""
-        lines.append(f"  {one.task_id} (place {one.position}{repeat}): {one.where}")
-    if found.differing > len(found.first_differences):
-        lines.append(f"  … and {found.differing - len(found.first_differences)} more")
-    if not found.differing and not found.holds:
-        lines.append("But the run's own hash is another: results were added, removed or reordered after it ended.")
+def verification_text(run: Run, verification: Verification, code_now: str) -> str:
+    """The result of verifying a run, with the first differences."""
+    same = number(verification.checked - verification.differing)
+    lines = [f"Run {run.pk}: {same} of {plural(verification.checked, 'prompt')} match what was sent."]
+    if verification.unasked:
+        lines.append(f"{plural(verification.unasked, 'result')} not sent.")
+    for difference in verification.first_differences:
+        repeat = f", repeat {difference.repeat}" if run.repeats > 1 else ""
+        lines.append(f"  {difference.task_id} (position {difference.position}{repeat}): {difference.where}")
+    if more := verification.differing - len(verification.first_differences):
+        lines.append(f"  … and {number(more)} more")
+    if not verification.differing and not verification.holds:
+        lines.append("The hash of the whole run differs: results were added, removed or reordered after it ended.")
     if run.code_version != code_now:
-        lines.append(f"It was made by code {run.code_version or UNKNOWN}; this is {code_now}.")
+        lines.append(f"Created with code version {run.code_version or UNKNOWN}; current version: {code_now}.")
     return "\n".join(lines)
+
+
+def statistics_text(run: Run) -> str:
+    """What the summary holds beyond the means; empty if it holds nothing."""
+    summary = run.summary
+    parts = [_chance(metric, numbers) for metric, numbers in summary.get("chance", {}).items()]
+    if thresholds := summary.get("thresholds"):
+        rows = [
+            (
+                each["measure"],
+                each["group"] or "all",
+                threshold_sentence(each["threshold"], each["low"], each["high"], each["note"]),
+                number(each["n"]),
+            )
+            for each in thresholds
+        ]
+        parts.append(table(("difficulty", "task class", "50% threshold", "n"), rows, right=(3,)))
+    parts += [_reliability(metric, numbers) for metric, numbers in summary.get("reliability", {}).items()]
+    if adaptive := summary.get("adaptive"):
+        parts.append(_adaptive(adaptive))
+    return "\n\n".join(parts)
+
+
+def _chance(metric: str, numbers: Numbers) -> str:
+    rows = []
+    for group in numbers["groups"]:
+        name, n = group["group"] or "all", number(group["raw"]["n"])
+        rows.append((name, percent(group["guess"]), *_mean(group["raw"]), *_mean(group["corrected"]), n))
+    if len(rows) > 1:
+        rows.append(("average", "", "", "", *_mean(numbers["average"]), number(numbers["average"]["n"])))
+    head = (metric, "guess rate", "raw", "95% interval", "above guessing", "95% interval", "n")
+    return table(head, rows, right=(1, 2, 4, 6))
+
+
+def _reliability(metric: str, numbers: Numbers) -> str:
+    shares = [
+        *((f"pass@{k}", share) for k, share in numbers["pass_at"].items()),
+        *((f"pass^{k}", share) for k, share in numbers["pass_hat"].items()),
+        ("tasks with differing repeats", numbers["flipped"]),
+        ("agreement of two repeats", numbers["agreement"]),
+    ]
+    rows = [(words, *_mean(share), number(share["n"])) for words, share in shares]
+    text = table((f"repeats, {metric}", "share", "95% interval", "tasks"), rows, right=(1, 3))
+    if judge := numbers.get("judge"):
+        spread = MISSING if judge["deviation"] is None else points(judge["deviation"])
+        text += (
+            f"\nStandard deviation of the judge over {plural(judge['n_answers'], 'identical answer')}: {spread} points."
+        )
+    return text
+
+
+def _adaptive(numbers: Numbers) -> str:
+    rows = [(str(each["n_shapes"]), number(each["asked"]), *_mean(each)) for each in numbers["strata"]]
+    rows.append(("average", number(numbers["canvases"]), *_mean(numbers["overall"])))
+    reached = "reached" if numbers["reached"] else "not reached"
+    return (
+        f"{number(numbers['canvases'])} of at most {plural(numbers['max_canvases'], 'canvas')}: {numbers['reason']}. "
+        f"Target interval half-width of {points(numbers['target_half_width'])} points {reached}.\n"
+        + table(("shapes", "canvases", "mean", "confidence sequence"), rows, right=(0, 1, 2))
+    )
+
+
+def comparisons_text(comparisons: Sequence[Compared]) -> str:
+    """The sentences, then the same in numbers."""
+    rows = [_comparison_row(each) for each in comparisons]
+    sentences = [line for each in comparisons for line in comparison_sentences(each)]
+    return "\n".join([*sentences, "", table(COMPARISON_HEAD, rows, right=(3, 4, 7, 8))])
+
+
+def comparison_sentences(compared: Compared) -> Iterator[str]:
+    yield f"{compared.metric}: {compared.sentence}"
+    if compared.missing_sentence:
+        yield f"  {compared.missing_sentence}"
+
+
+def _comparison_row(compared: Compared) -> tuple[str, ...]:
+    comparison = compared.comparison
+    effect = MISSING
+    if comparison.effect_size is not None:
+        effect = f"{comparison.effect_size:.2f} ({comparison.effect_size_name})"
+    return (
+        compared.name_b,
+        compared.name_a,
+        compared.metric,
+        number(comparison.n_shared),
+        *_mean({"mean": comparison.difference, "low": comparison.low, "high": comparison.high}, points),
+        effect,
+        p_value(comparison.p_value),
+        p_value(compared.p_adjusted),
+    )
+
+
+def _mean(numbers: Numbers, written: Callable[[float], str] = percent) -> tuple[str, str]:
+    """A mean and its interval, each in one cell."""
+    mean, low, high = (numbers[name] for name in ("mean", "low", "high"))
+    return (
+        MISSING if mean is None else written(mean),
+        MISSING if low is None or high is None else f"{points(low)} to {points(high)}",
+    )

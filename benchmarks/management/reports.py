@@ -10,12 +10,18 @@ from typing import Any
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
-from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from benchmarks.engine.summary.verification import Verification
 from benchmarks.management.gates import Gate
-from benchmarks.management.printing import cost_words, metric_rows, outcome_words
+from benchmarks.management.printing import (
+    METRIC_HEAD,
+    cost_words,
+    metric_rows,
+    outcome_words,
+    progress_words,
+    title_words,
+)
 from benchmarks.models import Outcome, Result, Run
 from benchmarks.page_urls import page_address
 from benchmarks.queries.statistics import Compared
@@ -23,96 +29,70 @@ from benchmarks.queries.statistics import Compared
 FAILURES = (Outcome.WRONG, Outcome.PARTIAL, Outcome.UNPARSABLE, Outcome.TRUNCATED, Outcome.REFUSED)
 ERRORS = (Outcome.PROVIDER_ERROR, Outcome.JUDGE_ERROR)
 SHOWN = 2_000
-"""Characters of an answer and of a reference answer that a JUnit report shows."""
+"""Characters of an answer and of an expected answer that a JUnit report shows."""
 BATCH = 1_000
 STATISTICS = ("chance", "thresholds", "reliability", "adaptive")
-"""Parts of the summary that tell more of the scores than their means."""
+"""Parts of the summary beyond the means."""
+RUN_FIELDS = (
+    *("model", "judge_model", "self_judged", "status", "error_message", "tokens_in", "tokens_out", "cost_usd"),
+    *("judge_tokens_in", "judge_tokens_out", "judge_cost_usd"),
+)
+COMPARISON_FIELDS = {
+    **{name: name for name in ("difference", "low", "high", "p_value", "effect_size", "effect_size_name")},
+    **{name: name for name in ("detectable_difference", "worst_case", "best_case")},
+    **{"shared_tasks": "n_shared", "missing_tasks": "n_missing", "changed": "n_changed", "better": "n_better"},
+}
+"""Key of the JSON report → attribute of a comparison."""
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compared] = ()) -> dict[str, Any]:
-    """A run with its numbers, and what was demanded of it."""
+    """A run with its numbers, and the requirements on it."""
+    times = {name: getattr(run, name) for name in ("created_at", "started_at", "completed_at")}
     return {
         "id": run.pk,
         "page": page_address(run),
         "dataset": run.dataset.slug,
         "dataset_version": run.dataset_version.number,
-        "model": run.model,
-        "judge_model": run.judge_model,
-        "self_judged": run.self_judged,
-        "status": run.status,
-        "error_message": run.error_message,
+        **{name: getattr(run, name) for name in RUN_FIELDS},
         "progress": {"total": run.total, "done": run.done, "errors": run.errors},
         "summary": run.summary.get("metrics", {}),
         "outcomes": run.summary.get("outcomes", {}),
         "statistics": {name: run.summary[name] for name in STATISTICS if name in run.summary},
-        "tokens_in": run.tokens_in,
-        "tokens_out": run.tokens_out,
-        "cost_usd": run.cost_usd,
-        "judge_tokens_in": run.judge_tokens_in,
-        "judge_tokens_out": run.judge_tokens_out,
-        "judge_cost_usd": run.judge_cost_usd,
-        "created_at": run.created_at.isoformat(),
-        "started_at": run.started_at and run.started_at.isoformat(),
-        "completed_at": run.completed_at and run.completed_at.isoformat(),
-        "gates": [{"name": gate.name, "met": gate.met, "words": gate.words} for gate in gates],
-        "comparisons": [comparison_json(one) for one in comparisons],
+        **{name: time and time.isoformat() for name, time in times.items()},
+        "gates": [asdict(gate) for gate in gates],
+        "comparisons": [comparison_json(each) for each in comparisons],
     }
 
 
-def comparison_json(one: Compared) -> dict[str, Any]:
-    found = one.comparison
+def comparison_json(compared: Compared) -> dict[str, Any]:
     return {
-        "metric": one.metric,
-        "a": one.a.pk,
-        "b": one.b.pk,
-        "difference": found.difference,
-        "low": found.low,
-        "high": found.high,
-        "p_value": found.p_value,
-        "p_adjusted": one.p_adjusted,
-        "family_size": one.family_size,
-        "effect_size": found.effect_size,
-        "effect_size_name": found.effect_size_name,
-        "detectable_difference": found.detectable_difference,
-        "worst_case": found.worst_case,
-        "best_case": found.best_case,
-        "shared_tasks": found.n_shared,
-        "missing_tasks": found.n_missing,
-        "changed": found.n_changed,
-        "better": found.n_better,
-        "regression": one.is_drop,
-        "sentence": one.change_sentence,
+        "metric": compared.metric,
+        "a": compared.a.pk,
+        "b": compared.b.pk,
+        **{key: getattr(compared.comparison, name) for key, name in COMPARISON_FIELDS.items()},
+        "p_adjusted": compared.p_adjusted,
+        "family_size": compared.family_size,
+        "regression": compared.is_drop,
+        "sentence": compared.change_sentence,
     }
 
 
-def verification_json(run: Run, found: Verification, code_now: str) -> dict[str, Any]:
-    """What verifying a run has found."""
-    return {
-        "id": run.pk,
-        "holds": found.holds,
-        "checked": found.checked,
-        "differing": found.differing,
-        "unasked": found.unasked,
-        "run_hash_stored": found.run_hash_stored,
-        "run_hash_now": found.run_hash_now,
-        "first_differences": [asdict(one) for one in found.first_differences],
-        "code_version": run.code_version,
-        "code_version_now": code_now,
-    }
+def verification_json(run: Run, verification: Verification, code_now: str) -> dict[str, Any]:
+    """The result of verifying a run."""
+    versions = {"code_version": run.code_version, "code_version_now": code_now}
+    return {"id": run.pk, "holds": verification.holds, **asdict(verification), **versions}
 
 
 def markdown(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compared] = ()) -> str:
-    """A summary for a pull request or a pipeline's page."""
-    judge = f", judged by `{run.judge_model}`{' (itself)' if run.self_judged else ''}" if run.judge_model else ""
+    """A summary for a pull request or the page of a pipeline."""
     lines = [
-        f"### [Run {run.pk}]({page_address(run)}): `{run.model_label}` on `{run.dataset.slug}` "
-        f"version {run.dataset_version.number}{judge}",
+        f"### [Run {run.pk}]({page_address(run)}): {title_words(run, quote='`')}",
         "",
-        f"{run.get_status_display()}, {run.done} of {run.total} done, {run.errors} with errors.",
+        f"{progress_words(run)}.",
         "",
-        "| metric | mean | 95 % interval | n | not scored |",
+        f"| {' | '.join(METRIC_HEAD)} |",
         "|---|---:|---|---:|---|",
         *(f"| {' | '.join(row)} |" for row in metric_rows(run)),
         "",
@@ -121,10 +101,10 @@ def markdown(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
     if run.error_message:
         lines += ["", f"> {_one_line(run.error_message)}"]
     if gates:
-        lines += ["", "| demand | met | |", "|---|---|---|"]
+        lines += ["", "| requirement | met | |", "|---|---|---|"]
         lines += [f"| {gate.name} | {'yes' if gate.met else '**no**'} | {_one_line(gate.words)} |" for gate in gates]
     if comparisons:
-        lines += ["", *(f"- {one.metric}: {_one_line(one.change_sentence)}" for one in comparisons)]
+        lines += ["", *(f"- {each.metric}: {_one_line(each.change_sentence)}" for each in comparisons)]
     return "\n".join(lines) + "\n"
 
 
@@ -133,10 +113,10 @@ def _one_line(text: str) -> str:
 
 
 def write_junit(path: Path, run: Run, gates: Sequence[Gate] = ()) -> None:
-    """One test case for each result and one for each demand, written result by result. Raises ``OSError``.
+    """One test case for each result and one for each requirement, streamed. Raises ``OSError``.
 
-    Wrong, partial, unparsable, truncated and refused answers are failures, errors are errors, and what was not asked is
-    skipped. Whether the pipeline goes on is said by the demands and the exit code, not by these counts.
+    Wrong, partial, unparsable, truncated and refused answers are failures, errors are errors, and results that were not
+    sent are skipped. The requirements and the exit code decide whether a pipeline continues, not these counts.
     """
     with path.open("w", encoding="utf-8") as file:
         xml = XMLGenerator(file, "utf-8", short_empty_elements=True)
@@ -151,31 +131,27 @@ def write_junit(path: Path, run: Run, gates: Sequence[Gate] = ()) -> None:
 
 def _write_results(xml: XMLGenerator, run: Run) -> None:
     outcomes: dict[str, int] = run.summary.get("outcomes", {})
-    counts = {
+    suite = {
+        "name": f"{run.model} on {run.dataset.slug}",
+        "timestamp": run.created_at.isoformat(timespec="seconds"),
         "tests": run.total,
         "failures": sum(outcomes.get(name, 0) for name in FAILURES),
         "errors": sum(outcomes.get(name, 0) for name in ERRORS),
         "skipped": run.total - sum(count for name, count in outcomes.items() if name != Outcome.CANCELLED),
     }
-    suite = {"name": f"{run.model} on {run.dataset.slug}", "timestamp": run.created_at.isoformat(timespec="seconds")}
-    xml.startElement("testsuite", _attributes(suite | counts))
-    for result in _results(run).iterator(chunk_size=BATCH):
+    texts = {
+        "task_name": "task__name",
+        "task_key": "task__task_id",
+        "expected": "task__expected_output",
+        "actual": "transcript__actual_output",
+    }
+    results = Result.objects.filter(run=run).order_by("position")
+    results = results.annotate(**{name: Left(field, SHOWN) for name, field in texts.items()})
+    fields = ("run", "repeat", "position", "outcome", "value", "duration_ms", "error_kind", "error_message")
+    xml.startElement("testsuite", _attributes(suite))
+    for result in results.only(*fields).iterator(chunk_size=BATCH):
         _write_result(xml, run, result)
     xml.endElement("testsuite")
-
-
-def _results(run: Run) -> QuerySet[Result]:
-    return (
-        Result.objects.filter(run=run)
-        .order_by("position")
-        .annotate(
-            task_name=Left("task__name", SHOWN),
-            task_key=Left("task__task_id", SHOWN),
-            expected=Left("task__expected_output", SHOWN),
-            actual=Left("transcript__actual_output", SHOWN),
-        )
-        .only("run", "repeat", "position", "outcome", "value", "duration_ms", "error_kind", "error_message")
-    )
 
 
 def _write_result(xml: XMLGenerator, run: Run, result: Any) -> None:
@@ -194,17 +170,17 @@ def _write_result(xml: XMLGenerator, run: Run, result: Any) -> None:
         message = {"type": result.error_kind or result.outcome, "message": result.error_message}
         _element(xml, "error", message, result.error_message)
     elif result.outcome in ("", Outcome.CANCELLED):
-        _element(xml, "skipped", {"message": result.error_message or "not asked"})
+        _element(xml, "skipped", {"message": result.error_message or "not sent"})
     xml.endElement("testcase")
 
 
 def _write_gates(xml: XMLGenerator, gates: Sequence[Gate]) -> None:
     missed = sum(not gate.met for gate in gates)
-    xml.startElement("testsuite", _attributes({"name": "demands", "tests": len(gates), "failures": missed}))
+    xml.startElement("testsuite", _attributes({"name": "requirements", "tests": len(gates), "failures": missed}))
     for gate in gates:
-        xml.startElement("testcase", _attributes({"classname": "demands", "name": gate.name}))
+        xml.startElement("testcase", _attributes({"classname": "requirements", "name": gate.name}))
         if not gate.met:
-            _element(xml, "failure", {"type": "demand", "message": gate.words})
+            _element(xml, "failure", {"type": "requirement", "message": gate.words})
         xml.endElement("testcase")
     xml.endElement("testsuite")
 
@@ -221,5 +197,5 @@ def _attributes(values: dict[str, Any]) -> AttributesImpl[str]:
 
 
 def _legal(text: str) -> str:
-    """Models answer with anything; XML 1.0 cannot carry most control characters, escaped or not."""
+    """Models answer with anything, but XML 1.0 excludes most control characters, even escaped."""
     return _NOT_IN_XML.sub("\ufffd", text)

@@ -61,7 +61,7 @@ class Command(ActionCommand):
         for action in (calibrate, show, resume):
             action.add_argument("--json", action="store_true", dest="as_json", help="print JSON instead of text")
 
-    def told(self, refusal: InvalidRequest) -> str:
+    def refusal_text(self, refusal: InvalidRequest) -> str:
         lines = (f"  {_option(field)}: {' '.join(texts)}" for field, texts in refusal.errors.items())
         return "Request refused:\n" + "\n".join(lines)
 

@@ -35,8 +35,8 @@ SUMS = ("sums", "--model", MODEL, "--metrics", "exact_match")
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker runs in these tests, so nobody is waited for."""
-    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
+    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
     monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
@@ -70,7 +70,7 @@ def test_a_run_is_started_worked_on_here_and_printed(endpoint: Endpoint) -> None
     assert code == 0
     assert made.status == RunStatus.COMPLETED
     table = [line.split() for line in output.splitlines() if line.startswith(("exact_match", "contains"))]
-    assert [row[:3] for row in table] == [["exact_match", "75.0", "%"], ["contains", "75.0", "%"]]
+    assert [row[:2] for row in table] == [["exact_match", "75.0%"], ["contains", "75.0%"]]
     assert "Outcomes: 3 correct, 1 wrong" in output
     assert f"/runs/{made.pk}/" in output
 
@@ -130,11 +130,11 @@ def test_a_refused_request_names_every_bad_option_and_makes_no_run(endpoint: End
 @pytest.mark.parametrize(
     ("demand", "problem"),
     [
-        ("exact_match", "write metric=number"),
-        ("exact_match=80", "write metric=number"),
-        ("exact_match=nan", "write metric=number"),
-        ("correctness=0.5", "not among the run's metrics"),
-        ("latency=0.5", "is a measurement"),
+        ("exact_match", "use metric=number"),
+        ("exact_match=80", "use metric=number"),
+        ("exact_match=nan", "use metric=number"),
+        ("correctness=0.5", "is not a metric of the run"),
+        ("latency=0.5", "has no upper bound"),
     ],
 )
 def test_a_demand_that_makes_no_sense_is_refused_before_anything_is_asked(
@@ -154,7 +154,7 @@ def test_the_exit_code_says_whether_a_threshold_was_met(endpoint: Endpoint, leas
     make_dataset(4)
     code, output = run("run", *SUMS, "--fail-under", f"exact_match={least}")
     assert code == expected
-    assert ("MISSED" in output) == bool(expected)
+    assert ("failed: exact_match" in output) == bool(expected)
 
 
 def test_a_metric_without_any_score_misses_its_threshold(endpoint: Endpoint) -> None:
@@ -163,7 +163,7 @@ def test_a_metric_without_any_score_misses_its_threshold(endpoint: Endpoint) -> 
     request = ("sums", "--model", MODEL, "--metrics", "correctness", "--judge-model", JUDGE)
     code, output = run("run", *request, "--allow-errors", 2, "--fail-under", "correctness=0")
     assert code == 1
-    assert "nothing could be scored" in output
+    assert "correctness has no scored results" in output
     assert "2 judge error" in output
 
 
@@ -213,7 +213,7 @@ def test_an_improvement_is_no_regression(endpoint: Endpoint) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--compare-to", 999), "There is no run 999"),
+        (("--compare-to", 999), "Run 999 does not exist"),
         (("--fail-on-regression",), "--compare-to RUN"),
     ],
 )
@@ -293,7 +293,7 @@ def test_the_markdown_summary_is_appended_and_has_table_and_demands(endpoint: En
     text = path.read_text()
     assert text.startswith("# Before\n")
     assert "| exact_match | 75.0% |" in text
-    assert "| exact_match at least 90.0 % | **no** |" in text
+    assert "| exact_match at least 90.0% | **no** |" in text
 
 
 def test_a_report_that_cannot_be_written_is_told(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -358,13 +358,13 @@ def test_only_what_failed_is_tried_again(endpoint: Endpoint) -> None:
     made = make_run(make_dataset(failing))
     work_on_run_once(made.pk)
     asked = server.stats.requests
-    assert "1 results" in run("retry-failed", made.pk)[1]
+    assert "1 result to do" in run("retry-failed", made.pk)[1]
     run("show", made.pk, "--follow")
     assert server.stats.requests == asked + 1
 
 
 def test_a_run_that_is_not_there_is_told() -> None:
-    assert run("show", 4711) == (2, "There is no run 4711. List them: manage.py benchmark list")
+    assert run("show", 4711) == (2, "Run 4711 does not exist. To list runs: manage.py benchmark list")
 
 
 def test_a_plan_tells_requests_tokens_cost_and_duration(endpoint: Endpoint) -> None:
@@ -403,12 +403,12 @@ def test_verify_says_that_prompts_hold_or_where_they_differ(endpoint: Endpoint) 
     work_on_run_once(made.pk)
     code, output = run("verify", made.pk)
     assert code == 0
-    assert "3 of 3 prompts are what was sent" in output
+    assert "3 of 3 prompts match what was sent" in output
     Task.objects.filter(version=made.dataset_version, task_id="task-2").update(input="What is 2 * 2?")
     code, output = run("verify", made.pk)
     assert code == 1
     assert "2 of 3 prompts" in output
-    assert "task-2 (place 2)" in output
+    assert "task-2 (position 2)" in output
     told = json.loads(run("verify", made.pk, "--json")[1])
     assert (told["holds"], told["differing"]) == (False, 1)
 
@@ -418,7 +418,7 @@ def test_a_run_is_checked_for_contamination_and_shown_with_the_difference() -> N
     code, output = run("check-contamination", published.pk)
     fresh = published.fresh_runs.get()
     assert code == 0
-    assert f"Run {fresh.pk} is queued" in output
+    assert f"Run {fresh.pk} queued" in output
     work_on_run_once(fresh.pk)
     assert contamination_check(published).sentence in run("show", published.pk)[1]
     assert run("check-contamination", published.pk) == (
@@ -436,8 +436,8 @@ def test_a_run_is_shown_with_what_its_scores_mean() -> None:
     lines = {line.split("  ")[0]: line for line in output.splitlines()}
     reliability = shown.summary["reliability"]["task_score"]
     assert percent(reliability["pass_at"]["2"]["mean"]) in lines["pass@2"]
-    assert percent(reliability["flipped"]["mean"]) in lines["tasks that flip"]
-    assert "half way between guessing and perfect at" in output
+    assert percent(reliability["flipped"]["mean"]) in lines["tasks with differing repeats"]
+    assert "50% threshold" in output
     told = json.loads(run("show", shown.pk, "--json")[1])
     assert told["statistics"]["chance"] == shown.summary["chance"]
 
@@ -464,7 +464,7 @@ def test_runs_are_compared_in_words_and_numbers(endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [((1,), "two to 6"), ((1, 1), "two to 6"), ((1, 999), "999"), ((1, 2, "--metric", "rouge_l"), "exact_match")],
+    [((1,), "2 to 6"), ((1, 1), "2 to 6"), ((1, 999), "999"), ((1, 2, "--metric", "rouge_l"), "exact_match")],
 )
 def test_what_cannot_be_compared_is_refused(arguments: tuple[object, ...], words: str) -> None:
     dataset = make_dataset(2)

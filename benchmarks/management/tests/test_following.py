@@ -27,8 +27,8 @@ Endpoint = Callable[..., LoopbackServer]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
     monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
