@@ -113,7 +113,7 @@ class Row(Part):
         return value
 
     @property
-    def asked(self) -> str:
+    def question(self) -> str:
         """The prompt with its variables filled in; without a prompt the variables themselves."""
         if self.prompt.strip():
             return self.prompt
@@ -172,7 +172,7 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
     for index, value in enumerate(summary.results):
         where = f"{'results.' if nested else ''}results[{index}]"
         row = read(Row, value, where)
-        if not row.asked:
+        if not row.question:
             raise ImportProblem(f"{where}: neither prompt.raw nor vars contain the prompt")
         if row.has_verdict and not isinstance(row.passed, bool):
             raise ImportProblem(f"{where}.success: expected true or false, found {shown(row.passed)}")
@@ -203,7 +203,7 @@ def _run(rows: Sequence[Row], **fields: Any) -> ImportedRun:
     results = []
     for row in rows:
         # Rows that ask and assert the same are repeats of one test.
-        key = json.dumps([row.asked, row.assertions], sort_keys=True)
+        key = json.dumps([row.question, row.assertions], sort_keys=True)
         if key not in tasks:
             tasks[key] = _task(row, taken={task.id for task in tasks.values()})
         seen[key] += 1
@@ -219,7 +219,7 @@ def _task(row: Row, taken: set[str]) -> ImportedTask:
     task_id = f"test-{len(taken) + 1 if row.test_index is None else row.test_index + 1}"
     while task_id in taken:
         task_id += "-again"
-    return ImportedTask(task_id, row.asked, _expected_output(row))
+    return ImportedTask(task_id, row.question, _expected_output(row))
 
 
 def _expected_output(row: Row) -> str:
@@ -237,7 +237,7 @@ def _expected_output(row: Row) -> str:
 
 def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
     answer = "" if row.output is None else as_text(row.output)
-    messages = [{"role": "user", "content": row.asked}]
+    messages = [{"role": "user", "content": row.question}]
     if answer:
         messages.append({"role": "assistant", "content": answer})
     return ImportedResult(

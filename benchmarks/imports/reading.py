@@ -83,7 +83,7 @@ Steps = tuple[str | int, ...]
 def _paths_of(model: type[Part]) -> list[tuple[str, list[Steps]]]:
     names = [str(field.validation_alias or name) for name, field in model.model_fields.items()]
     return [
-        (name, [tuple(int(s) if s.isdecimal() else s for s in re.findall(r"\w+", one)) for one in name.split("|")])
+        (name, [tuple(int(s) if s.isdecimal() else s for s in re.findall(r"\w+", path)) for path in name.split("|")])
         for name in names
     ]
 

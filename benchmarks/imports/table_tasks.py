@@ -86,12 +86,12 @@ def guessed_columns(names: Iterable[str], given: Mapping[str, str | None]) -> Co
     choices = column("choices")
     # Instruction datasets have the task in "instruction", and in "input" what it applies to.
     instructed = given.get("input") is None and {"instruction", "input"} <= by_lower.keys()
-    asked = by_lower["instruction"] if instructed else column("input")
-    if asked is None:
+    question = by_lower["instruction"] if instructed else column("input")
+    if question is None:
         raise ImportProblem(f"no column is recognized as the input: name one. Columns: {listed}")
-    taken.add(asked)
+    taken.add(question)
     return Columns(
-        input=asked,
+        input=question,
         expected=column("expected"),
         id=column("id"),
         context=column("context"),
@@ -168,15 +168,15 @@ def _task(row: Row, columns: Columns, answer_after: str) -> dict[str, Any]:
     if row.problem:
         raise ImportProblem(row.problem)
     cells = row.values
-    asked = _text(cells.get(columns.input), columns.input)
+    question = _text(cells.get(columns.input), columns.input)
     if columns.more_input and (more := _text(cells.get(columns.more_input), columns.more_input).strip()):
-        asked = f"{asked}\n\n{more}"
+        question = f"{question}\n\n{more}"
     task_id = (_text(cells.get(columns.id), columns.id).strip() if columns.id else "") or f"row-{row.line}"
-    task: dict[str, Any] = {"id": task_id, "name": task_id, "input": asked}
+    task: dict[str, Any] = {"id": task_id, "name": task_id, "input": question}
     if choices := _choices(cells, columns.choices):
         options = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, choices, strict=False))
         # An empty question stays empty, so that the dataset's check reports it.
-        task["input"] = f"{asked}\n\n{options}\n\n{PICK_ONE}" if asked.strip() else asked
+        task["input"] = f"{question}\n\n{options}\n\n{PICK_ONE}" if question.strip() else question
         task["expected_output"] = _chosen(cells, columns, choices)
         task["choices"] = choices
     else:

@@ -1,4 +1,4 @@
-"""Writes ``datasets/long-context.yaml``: long invented documents and questions whose answers the documents decide.
+"""Write ``datasets/long-context.yaml``: long invented documents, and questions that the documents answer.
 
 Run ``python -m datasets.tools.long_context > datasets/long-context.yaml`` in the project's folder. The same code always
 writes the same file.

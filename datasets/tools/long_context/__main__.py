@@ -1,4 +1,4 @@
-"""Prints the dataset as YAML. Passages that several questions share are written once and referred to by an alias."""
+"""Print the dataset as YAML. Passages that several questions share are written once and repeated by an alias."""
 
 from __future__ import annotations
 

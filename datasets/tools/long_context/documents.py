@@ -1,4 +1,4 @@
-"""What the writers of documents share: the form of a document and of a question, and repeatable dice."""
+"""Shared by the writers of documents: the form of documents and questions, and repeatable random choices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MONTHS = (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One task; ``answer`` is the reference, ``form`` what stands after ``Answer:`` in the instruction."""
+    """One task. ``answer`` is the reference; ``form`` follows ``Answer:`` in the instruction."""
 
     id: str
     name: str
@@ -38,7 +38,7 @@ class Document:
 
 
 class Dice:
-    """Repeatable choices. Built on ``random()`` alone, whose sequence Python promises never to change for a seed."""
+    """Repeatable choices. Uses only ``random()``, because Python guarantees its sequence for a seed."""
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed).random
@@ -58,7 +58,7 @@ class Dice:
 
 
 class Deck:
-    """Sentences that fill in, drawn without repeating any until all were used."""
+    """Filler sentences, none repeated until all were used."""
 
     def __init__(self, sentences: Sequence[str], dice: Dice) -> None:
         self._sentences = sentences

@@ -129,7 +129,7 @@ def _chapter(days: list[Day], writer: str, landscape: Deck, evenings: Deck, dice
 
 
 def _second_account(days: list[Day], landscape: Deck) -> str:
-    """Toralf's own note of the kilometres of each day from 40 to 60, right on all days but one."""
+    """Toralf's own note of the kilometres of each day from 40 to 60, correct on all days but one."""
     paragraphs = ["From the notebook of Toralf, who counted paces. Days 40 to 60."]
     for day in days[39:60]:
         kilometres = day.kilometres + (3 if day.number == DISAGREEMENT else 0)

@@ -1,4 +1,4 @@
-"""A service manual: numbered sections that send the reader on by readings, with torques and tools."""
+"""A service manual: numbered sections that refer to each other by readings, with torques and tools."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``above`` and ``otherwise`` are the sections that follow; one without them names the ``part``."""
+    """``above`` and ``otherwise`` are the next sections. A section without them names the ``part``."""
 
     number: str
     reading: int
@@ -123,7 +123,7 @@ def _chapter(chapter: int, sections: list[Section], advice: Deck) -> str:
 
 
 def follow(start: str, sections: dict[str, Section]) -> list[str]:
-    """The sections that the given readings lead through, the first and the last included."""
+    """The sections on the path of the given readings, including the first and the last."""
     path = [start]
     while sections[path[-1]].above:
         section = sections[path[-1]]
