@@ -55,8 +55,9 @@ def tool_steps(run: Run) -> int:
 class WorstCase:
     """The most that the requests of one run can cost; 0 for a run without a budget.
 
-    The bounds hold whatever the model does: a byte-level tokenizer never makes more tokens than bytes, and
-    ``max_tokens`` bounds every reply. A run with a budget has known prices and ``max_tokens``; its request checks that.
+    A byte-level tokenizer never makes more tokens than bytes, and ``max_tokens`` bounds every reply. Not counted are
+    the tool results that a dataset simulates. A run with a budget has known prices and ``max_tokens``; its request
+    checks that.
     """
 
     def __init__(self, run: Run) -> None:

@@ -139,15 +139,16 @@ class RunExecutor:
         questions, broken = all_then_each(lambda some: self._retry(lambda: self._questions(some)), ids)
         if broken:
             self._write_answers([_not_sent(result_id, error) for result_id, error in broken])
-        self._submit(self._within_budget([self._with_reserve(question) for question in questions]))
+        self._submit(self._within_budget(questions))
 
     def _questions(self, ids: Sequence[int]) -> list[Question]:
+        """Build prompts, look up cached responses, and compute what each question may cost."""
         questions = self.prompts.questions(ids)
-        return reply_cache.with_cached(self.run, questions) if self.uses_cache else questions
+        if self.uses_cache:
+            questions = reply_cache.with_cached(self.run, questions)
+        return questions if self.run.budget_usd is None else [self._with_reserve(question) for question in questions]
 
     def _with_reserve(self, question: Question) -> Question:
-        if self.run.budget_usd is None:
-            return question
         asking = 0.0 if question.cached else self.worst_case.asking(question.prompt)
         judged = sum(metric.judged for metric in self.deferred.values())
         return replace(question, reserved_usd=asking + self.worst_case.judging(question.item, judged))
