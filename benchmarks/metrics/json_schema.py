@@ -64,17 +64,14 @@ def schema_violation(value: Any, schema: Mapping[str, Any]) -> str | None:
     try:
         base.check_schema(dict(schema))
         keywords = {**base.VALIDATORS, **_SAFE_KEYWORDS}
-        validator: Any = _extended(base, {name: keywords[name] for name in base.VALIDATORS})
+        counted = _counted({name: keywords[name] for name in base.VALIDATORS})
+        validator: Any = extend(base, counted)  # type: ignore[no-untyped-call]  # the stubs leave it untyped
         violation = best_match(validator(schema, registry=Registry()).iter_errors(value))
     except (SchemaError, Unresolvable, PatternError) as error:
         raise UnusableSchemaError(shortened(str(error).split("\n", 1)[0], 200)) from None
     except RecursionError:
         raise UnusableSchemaError("it refers to itself without end") from None
     return violation and f"At {violation.json_path}: {shortened(violation.message, 200)}"
-
-
-def _extended(base: Any, keywords: Mapping[str, Keyword]) -> Any:
-    return extend(base, _counted(keywords))  # type: ignore[no-untyped-call]  # the stubs leave it untyped
 
 
 def _counted(keywords: Mapping[str, Keyword]) -> dict[str, Keyword]:

@@ -28,15 +28,13 @@ def exact_power(n, difference, discordance):
     return float(binom.pmf(changed, n, discordance) @ rejected)
 
 
-@pytest.mark.parametrize(
-    ("difference", "discordance"), [(0.05, 0.1), (0.05, 0.3), (0.1, 0.2), (0.1, 0.5), (0.2, 0.4), (0.08, 0.09)]
-)
-def test_the_planned_number_gives_the_exact_test_its_power(difference, discordance):
-    n = tasks_needed(difference, PairedDesign(discordance=discordance)).tasks
-    assert 0.79 <= exact_power(n, difference, discordance) <= 0.86
+def test_the_planned_number_gives_the_exact_test_its_power():
+    for difference, discordance in ((0.05, 0.1), (0.05, 0.3), (0.1, 0.2), (0.1, 0.5), (0.2, 0.4), (0.08, 0.09)):
+        n = tasks_needed(difference, PairedDesign(discordance=discordance)).tasks
+        assert 0.79 <= exact_power(n, difference, discordance) <= 0.86, (difference, discordance)
 
 
-def test_a_small_difference_needs_what_statsmodels_says_of_a_paired_t_test():
+def test_a_small_difference_needs_the_tasks_of_a_paired_t_test_in_statsmodels():
     design = PairedDesign(discordance=0.3, power=0.9)
     deviation = math.sqrt(0.3 - 0.02**2)
     expected = TTestPower().solve_power(effect_size=0.02 / deviation, alpha=0.05, power=0.9)
@@ -50,7 +48,7 @@ def test_tasks_on_shared_canvases_multiply_the_need_by_the_design_effect():
     assert shared.tasks == 6 * shared.clusters
 
 
-def test_repeats_save_tasks_only_as_far_as_the_noise_is_from_asking_again():
+def test_repeats_save_tasks_only_as_far_as_the_noise_is_between_repeats():
     once = tasks_needed(0.05, PairedDesign(noise_share=0.6)).tasks
     assert tasks_needed(0.05, PairedDesign(noise_share=0.0, repeats=5)).tasks == once
     assert tasks_needed(0.05, PairedDesign(noise_share=0.6, repeats=3)).tasks == pytest.approx(once * 0.6, rel=0.02)
@@ -68,43 +66,37 @@ designs = st.builds(
 
 @given(st.floats(0.01, 0.3), designs)
 @settings(max_examples=60)
-def test_the_detectable_difference_of_the_planned_number_is_the_wanted_one(difference, design):
+def test_the_detectable_difference_of_the_planned_number_is_the_planned_one(difference, design):
     size = tasks_needed(difference, design)
     assert detectable_difference(size.tasks, design) <= difference + 1e-9
     fewer = detectable_difference(size.tasks - int(design.tasks_per_cluster), design)
     assert fewer is None or fewer >= difference - 1e-9
 
 
-def test_a_handful_of_tasks_can_show_nothing():
+def test_a_handful_of_tasks_detects_nothing():
     assert detectable_difference(3) is None
     assert detectable_difference(0) is None
 
 
 @given(st.integers(50, 5000))
 @settings(max_examples=40)
-def test_more_tasks_show_smaller_differences(n):
+def test_more_tasks_detect_smaller_differences(n):
     assert detectable_difference(n + 50) < detectable_difference(n)
 
 
-@pytest.mark.parametrize("difference", [0, -0.1, 0.31])
-def test_an_impossible_difference_is_refused(difference):
-    with pytest.raises(ValueError, match="give one above 0"):
-        tasks_needed(difference)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
+def test_impossible_differences_and_designs_are_rejected():
+    for difference in (0, -0.1, 0.31):
+        with pytest.raises(ValueError, match="give one above 0"):
+            tasks_needed(difference)
+    for wrong, message in (
         ({"discordance": 0}, "discordance"),
         ({"noise_share": 2}, "noise_share"),
         ({"cluster_correlation": -1}, "cluster_correlation"),
         ({"repeats": 0}, "at least 1"),
         ({"power": 0.3}, "power"),
-    ],
-)
-def test_an_impossible_design_is_refused(wrong, words):
-    with pytest.raises(ValueError, match=words):
-        PairedDesign(**wrong)
+    ):
+        with pytest.raises(ValueError, match=message):
+            PairedDesign(**wrong)
 
 
 TOKENS_IN, TOKENS_OUT = Range(200, 300, 500), Range(10, 50, 400)
@@ -117,27 +109,23 @@ def test_tokens_and_cost_are_those_of_all_requests():
     assert plan.cost.low < plan.cost.usual < plan.cost.high
 
 
-@pytest.mark.parametrize("prices", [{}, {"price_in": 1.0}, {"price_out": 1.0}])
-def test_an_unknown_price_makes_the_cost_unknown_and_not_nothing(prices):
-    assert workload(10, TOKENS_IN, TOKENS_OUT, Limits(1, Range(1, 1, 1)), **prices).cost is None
+def test_an_unknown_price_makes_the_cost_unknown_and_not_zero():
+    for prices in ({}, {"price_in": 1.0}, {"price_out": 1.0}):
+        assert workload(10, TOKENS_IN, TOKENS_OUT, Limits(1, Range(1, 1, 1)), **prices).cost is None, prices
 
 
-@pytest.mark.parametrize(
-    ("limits", "seconds", "bottleneck"),
-    [
+def test_the_duration_is_that_of_the_tightest_limit():
+    for limits, seconds, bottleneck in (
         (Limits(10, Range(1, 2, 5)), 200, "concurrency"),
         (Limits(10, Range(1, 2, 5), requests_per_minute=60), 1000, "requests per minute"),
         (Limits(10, Range(1, 2, 5), requests_per_minute=60, tokens_per_minute=10_500), 2000, "tokens per minute"),
         (Limits(1000, Range(1, 2, 5)), 2, "concurrency"),
-    ],
-)
-def test_the_duration_is_that_of_the_tightest_limit(limits, seconds, bottleneck):
-    plan = workload(1000, TOKENS_IN, TOKENS_OUT, limits)
-    assert plan.seconds.usual == pytest.approx(seconds)
-    assert plan.bottleneck == bottleneck
+    ):
+        plan = workload(1000, TOKENS_IN, TOKENS_OUT, limits)
+        assert (plan.seconds.usual, plan.bottleneck) == (pytest.approx(seconds), bottleneck), limits
 
 
-def test_a_model_and_its_judge_add_up_and_an_unknown_judge_price_shows():
+def test_a_model_and_its_judge_add_up_and_an_unknown_price_makes_the_sum_unknown():
     model = workload(100, TOKENS_IN, TOKENS_OUT, Limits(1, Range(1, 1, 1)), price_in=1, price_out=1)
     judge = workload(300, TOKENS_IN, TOKENS_OUT, Limits(1, Range(1, 1, 1)), price_in=1, price_out=1)
     both = together([model, judge])
