@@ -25,11 +25,10 @@ from benchmarks.engine.execution.sql import analyze_changed_tables
 from benchmarks.engine.lease import worker_name
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
-from benchmarks.queries import schedules as schedule_reads
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.retention import prune_texts
-from benchmarks.services.schedules import control
+from benchmarks.services.schedules import report_score_drops, start_due
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +55,8 @@ def prune_old_texts() -> None:
 
 def follow_schedules() -> None:
     """Start the runs that are due, and compare those that completed with earlier ones."""
-    control.start_due()
-    for turn in schedule_reads.turns_to_compare():
-        try:
-            earlier = schedule_reads.earlier_runs(turn)
-            notices = schedule_reads.drops(turn, earlier)
-            control.keep_findings(turn, earlier[0] if earlier else None, notices)
-        except Exception:  # one run must not keep the others from being compared
-            logger.exception("run %s could not be compared with earlier ones", turn.run_id)
+    start_due()
+    report_score_drops()
 
 
 class PeriodicThread(threading.Thread):

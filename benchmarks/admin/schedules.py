@@ -19,9 +19,9 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import percent
-from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
+from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
-from benchmarks.services.schedules import control
+from benchmarks.services import schedules as services
 
 FOLDED = (Group.CANVAS, Group.PROMPT)
 """Groups of parameters that the form shows folded."""
@@ -125,7 +125,7 @@ class ScheduleAdmin(ServiceDeletion):
 
         def save() -> Schedule:
             values = {name: form.cleaned_data[name] for name in ("name", "when", "enabled")}
-            return control.save_schedule(**values, request=form.request_data(), schedule=schedule, user=request.user)
+            return services.save_schedule(**values, request=form.request_data(), schedule=schedule, user=request.user)
 
         if form.is_valid() and (saved := form.save(save)):
             log = self.log_addition if schedule is None else self.log_change
@@ -138,14 +138,14 @@ class ScheduleAdmin(ServiceDeletion):
             return HttpResponseRedirect(change_url(saved))
         context: dict[str, Any] = {"level": percent(LEVEL)}
         if schedule:
-            turns = schedule.turns.select_related("run")[:MOST_SHOWN]
-            context["turns"] = [(turn, run_status(turn.run.status, turn.run.errors)) for turn in turns]
-            context["drops"] = open_notices().filter(turn__schedule=schedule)[:MOST_SHOWN]
+            latest = schedule.scheduled_runs.select_related("run")[:MOST_SHOWN]
+            context["scheduled_runs"] = [(row, run_status(row.run.status, row.run.errors)) for row in latest]
+            context["drops"] = open_score_drops().filter(scheduled_run__schedule=schedule)[:MOST_SHOWN]
         template = "admin/benchmarks/schedule/form.html"
         return self.form_page(request, form, title=title, obj=schedule, template=template, context=context)
 
     def delete_by_service(self, request: HttpRequest, obj: Schedule) -> None:
-        control.delete_schedule(obj, request.user)
+        services.delete_schedule(obj, request.user)
 
 
 @admin.register(ScoreDrop)
@@ -160,13 +160,13 @@ class ScoreDropAdmin(ReadOnlyAdmin):
         "dismissed_at",
         "dismissed_by",
     )
-    list_select_related = ("turn__schedule", "dismissed_by")
+    list_select_related = ("scheduled_run__schedule", "dismissed_by")
     list_filter = (("dismissed_at", admin.EmptyFieldListFilter),)
     ordering = ("-id",)
     actions = ("dismiss",)
     list_fields = (
         *("metric", "difference", "sentence", "created_at", "dismissed_at"),
-        *("turn__schedule__name", "turn__run_id", "dismissed_by__username"),
+        *("scheduled_run__schedule__name", "scheduled_run__run_id", "dismissed_by__username"),
     )
     fields = (
         *("metric", "points", "low", "high", "p_adjusted", "n_shared", "sentence", "schedule", "run_link"),
@@ -174,8 +174,8 @@ class ScoreDropAdmin(ReadOnlyAdmin):
     )
 
     points = column("difference", lambda drop: f"{100 * drop.difference:+.1f} points")
-    schedule = column("schedule", lambda drop: link(drop.turn.schedule))
-    run_link = column("run", lambda drop: run_link(drop.turn.run_id))
+    schedule = column("schedule", lambda drop: link(drop.scheduled_run.schedule))
+    run_link = column("run", lambda drop: run_link(drop.scheduled_run.run_id))
     earlier_link = column("compared with", lambda drop: run_link(drop.compared_with_id))
 
     def has_dismiss_permission(self, request: HttpRequest) -> bool:
@@ -183,8 +183,8 @@ class ScoreDropAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Dismiss selected score drops", permissions=["dismiss"])
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ScoreDrop]) -> None:
-        for drop in queryset.select_related("turn"):
-            control.dismiss_notice(drop, request.user)
+        for drop in queryset.select_related("scheduled_run"):
+            services.dismiss_score_drop(drop, request.user)
 
 
 def _may_launch(request: HttpRequest) -> bool:

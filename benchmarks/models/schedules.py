@@ -1,4 +1,4 @@
-"""Runs that start by themselves, and what is noticed about them."""
+"""Schedules, the runs they started, and the score drops found in these."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from benchmarks.models.runs import Run
 
 
 class Schedule(models.Model):
-    """A request for a run that is made again and again, at the times that ``when`` says in the site's time zone.
+    """A run request that is repeated at the times of ``when``, in the site's time zone.
 
-    ``next_run_at`` is ``None`` while the schedule is not enabled. Runs start in the name of ``account``, with the
-    permissions it has then.
+    ``next_run_at`` is ``None`` while the schedule is not enabled. Runs use the name of ``account`` and the permissions
+    it has when they start.
     """
 
     name = models.CharField(max_length=100, unique=True)
     enabled = models.BooleanField(default=True)
-    when = models.CharField(max_length=100, help_text="Every day at 03:00, or a cron expression such as 0 3 * * 1-5")
-    request = models.JSONField(help_text="The body of a request for a run, as the API takes it")
+    when = models.CharField(
+        max_length=100, help_text="Time of day such as 03:00, or a cron expression such as 0 3 * * 1-5"
+    )
+    request = models.JSONField(help_text="Run request, as in the API")
     account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, help_text="Who saved it last"
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, help_text="Account that last saved the schedule"
     )
     next_run_at = models.DateTimeField(null=True)
-    last_problem = models.TextField(blank=True, help_text="Why the latest turn started no run")
+    last_problem = models.TextField(blank=True, help_text="Why no run started at the last due time")
     last_problem_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -35,32 +37,32 @@ class Schedule(models.Model):
 
 
 class ScheduledRun(models.Model):
-    """One turn of a schedule: the run it started, and whether that was held against the one before."""
+    """A run that a schedule started, and whether it was compared with earlier ones."""
 
-    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="turns")
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="scheduled_runs")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="scheduled")
     due_at = models.DateTimeField()
-    compared_at = models.DateTimeField(null=True, help_text="When it was looked for drops, once the run had completed")
+    compared_at = models.DateTimeField(null=True, help_text="When the completed run was compared with earlier ones")
     compared_with = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
         ordering = ("-id",)
         indexes = (
-            models.Index(fields=("id",), name="turns_to_compare", condition=models.Q(compared_at=None)),
-            models.Index(fields=("schedule", "-id"), name="turns_of_a_schedule"),
+            models.Index(fields=("id",), name="scheduled_runs_to_compare", condition=models.Q(compared_at=None)),
+            models.Index(fields=("schedule", "-id"), name="runs_of_a_schedule"),
         )
 
     def __str__(self) -> str:
-        return f"run {self.run_id} of the schedule {self.schedule_id}"
+        return f"run {self.run_id} of schedule {self.schedule_id}"
 
 
 class ScoreDrop(models.Model):
-    """A score of a scheduled run that is lower than that of an earlier one, beyond what noise explains.
+    """A score of a scheduled run that is significantly lower than that of an earlier one.
 
-    Differences and interval ends are in scores from 0 to 1, the later run minus the earlier one.
+    Difference and interval are in scores from 0 to 1, the later run minus the earlier one.
     """
 
-    turn = models.ForeignKey(ScheduledRun, on_delete=models.CASCADE, related_name="notices")
+    scheduled_run = models.ForeignKey(ScheduledRun, on_delete=models.CASCADE, related_name="score_drops")
     compared_with = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="+")
     metric = models.CharField(max_length=64)
     difference = models.FloatField()
@@ -75,7 +77,7 @@ class ScoreDrop(models.Model):
 
     class Meta:
         ordering = ("-id",)
-        indexes = (models.Index(fields=("id",), name="open_notices", condition=models.Q(dismissed_at=None)),)
+        indexes = (models.Index(fields=("id",), name="open_score_drops", condition=models.Q(dismissed_at=None)),)
 
     def __str__(self) -> str:
-        return f"{self.metric} of run {self.turn.run_id} dropped"
+        return f"{self.metric} of run {self.scheduled_run.run_id} dropped"

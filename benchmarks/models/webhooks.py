@@ -1,4 +1,4 @@
-"""Messages to other systems: what happened to a run, owed to the addresses that codeforge.yaml names."""
+"""Webhook deliveries: what happened to a run, for the webhooks in codeforge.yaml."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from benchmarks.models.runs import Run
 
 
 class WebhookDelivery(models.Model):
-    """One message to one address. Its ``id`` is sent with every attempt, so that a receiver can drop what it has.
+    """One event for one webhook. Its ``id`` is sent with every attempt, so that a receiver can discard duplicates.
 
-    It is stored in the transaction of what it tells about, sent by workers until the address takes it or the attempts
-    are used up, and goes with its run. ``body`` is fixed by the first attempt, to the letter.
+    It is stored in the transaction of the change it reports, and deleted with its run. Workers send it until the
+    webhook accepts it or no attempts are left. The first attempt fixes ``body``.
     """
 
     class Event(models.TextChoices):
@@ -30,18 +30,16 @@ class WebhookDelivery(models.Model):
         GIVEN_UP = "given_up", "given up"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    address = models.CharField(max_length=60, help_text="The webhook's name in codeforge.yaml")
+    address = models.CharField(max_length=60, help_text="Name of the webhook in codeforge.yaml")
     event = models.CharField(max_length=30, choices=Event.choices)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="webhook_deliveries")
     run_completed_at = models.DateTimeField(
-        null=True, blank=True, help_text="Of the ending it tells about: a run that was resumed ends again"
+        null=True, blank=True, help_text="Of the end it reports: a resumed run ends again"
     )
-    body = models.TextField(blank=True, help_text="What is sent; empty before the first attempt")
+    body = models.TextField(blank=True, help_text="JSON as sent; empty before the first attempt")
     state = models.CharField(max_length=9, choices=State.choices, default=State.PENDING)
     attempts = models.PositiveSmallIntegerField(default=0)
-    next_attempt_at = models.DateTimeField(
-        help_text="When it is due. While an attempt goes on: when that is given up for lost"
-    )
+    next_attempt_at = models.DateTimeField(help_text="When it is due; during an attempt, when that counts as lost")
     last_error = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     delivered_at = models.DateTimeField(null=True, blank=True)

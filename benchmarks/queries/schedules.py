@@ -1,4 +1,4 @@
-"""Reads of schedules: which runs are to be held against which earlier ones, and what is worth a notice."""
+"""Reads of schedules: which runs to compare with which earlier ones, and which scores have dropped."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from benchmarks.models import COMPLETED, Run, ScheduledRun, ScoreDrop
 from benchmarks.queries.statistics import Compared, compared_runs
 
 LEVEL = 0.01
-"""The chance, over all metrics of a run and all earlier runs it is held against, of any difference where there is none.
-Half of those are drops: with a run every night, a model that stays the same gives a notice in at most one of 200."""
-MOST_TURNS = 366
-"""How far back a beginning is looked for: a year of nights."""
+"""The probability of any significant difference if nothing has changed, over all metrics and earlier runs compared.
+Half of those are drops: with one run per day, an unchanged model gets a false score drop at most every 200 days."""
+MAX_EARLIER_RUNS = 366
+"""How far back the comparison goes: a year of daily runs."""
 MOST_SHOWN = 20
 _SAME = ("dataset_id", "model", "metrics", "judge_model", "parameters", "task_classes", "representation", "few_shot")
-"""What two runs have to have in common, so that a lower score says something about the model."""
+"""What two runs must have in common, so that a lower score says something about the model."""
 
 
-def turns_to_compare() -> list[ScheduledRun]:
-    """Turns whose run has completed and was not yet held against the one before, the oldest first."""
-    turns = ScheduledRun.objects.filter(compared_at=None, run__status__in=COMPLETED)
-    return list(turns.select_related("run").order_by("pk"))
+def runs_to_compare() -> list[ScheduledRun]:
+    """Scheduled runs that have completed and are not compared yet, oldest first."""
+    waiting = ScheduledRun.objects.filter(compared_at=None, run__status__in=COMPLETED)
+    return list(waiting.select_related("run").order_by("pk"))
 
 
-def earlier_runs(turn: ScheduledRun) -> list[Run]:
-    """What a turn's run is held against: the completed run before it, and the first one since the latest notice.
+def earlier_runs(scheduled: ScheduledRun) -> list[Run]:
+    """The runs to compare with: the previous completed one, and the first one since the latest score drop.
 
-    The latter sees a score that sinks too slowly for any two nights to differ. It is left out where both are the same,
-    and both are where the schedule asked for something else meanwhile.
+    The second one reveals a score that falls too slowly for two consecutive runs to differ. Both are left out if the
+    schedule's request changed in between, and the second one if it is the first.
     """
-    ours = ScheduledRun.objects.filter(schedule=turn.schedule_id, pk__lt=turn.pk)
-    noticed = ours.filter(notices__isnull=False).aggregate(latest=Max("pk"))["latest"] or 0
-    completed = ours.filter(run__status__in=COMPLETED).order_by("-pk")
-    before, beginning = None, None
-    for pk, *asked in completed.values_list("pk", *(f"run__{name}" for name in _SAME))[:MOST_TURNS]:
-        if asked != [getattr(turn.run, name) for name in _SAME]:
+    before = ScheduledRun.objects.filter(schedule=scheduled.schedule_id, pk__lt=scheduled.pk)
+    last_drop = before.filter(score_drops__isnull=False).aggregate(latest=Max("pk"))["latest"] or 0
+    completed = before.filter(run__status__in=COMPLETED).order_by("-pk")
+    previous, first = None, None
+    for pk, *settings in completed.values_list("pk", *(f"run__{name}" for name in _SAME))[:MAX_EARLIER_RUNS]:
+        if settings != [getattr(scheduled.run, name) for name in _SAME]:
             break
-        before = before or pk
-        if pk <= noticed:
+        previous = previous or pk
+        if pk <= last_drop:
             break
-        beginning = pk
-    found = ScheduledRun.objects.select_related("run").in_bulk({pk for pk in (before, beginning) if pk})
-    return [found[pk].run for pk in sorted(found, reverse=True)]
+        first = pk
+    rows = ScheduledRun.objects.select_related("run").in_bulk({pk for pk in (previous, first) if pk})
+    return [rows[pk].run for pk in sorted(rows, reverse=True)]
 
 
-def drops(turn: ScheduledRun, earlier: Sequence[Run]) -> list[ScoreDrop]:
-    """A notice, not stored, for every metric that is worse than in one of the ``earlier`` runs by the paired test.
+def score_drops(scheduled: ScheduledRun, earlier: Sequence[Run]) -> list[ScoreDrop]:
+    """Score drops, not stored, for every metric that is worse than in one of the ``earlier`` runs by the paired test.
 
-    Each of those runs gets its share of the level. A metric that is worse than in several is told of the first.
+    Each earlier run gets its share of the level. A metric that is worse than in several is reported for the first.
     """
-    notices: dict[str, ScoreDrop] = {}
+    drops: dict[str, ScoreDrop] = {}
     for run in earlier:
-        names = {each.pk: f"run {each.pk}" for each in (run, turn.run)}
-        for compared in compared_runs([run, turn.run], names):
-            if notice := _notice(turn, run, compared, LEVEL / len(earlier)):
-                notices.setdefault(notice.metric, notice)
-    return list(notices.values())
+        names = {each.pk: f"run {each.pk}" for each in (run, scheduled.run)}
+        for compared in compared_runs([run, scheduled.run], names):
+            if drop := _drop(scheduled, run, compared, LEVEL / len(earlier)):
+                drops.setdefault(drop.metric, drop)
+    return list(drops.values())
 
 
-def _notice(turn: ScheduledRun, earlier: Run, compared: Compared, level: float) -> ScoreDrop | None:
+def _drop(scheduled: ScheduledRun, earlier: Run, compared: Compared, level: float) -> ScoreDrop | None:
     numbers, p_adjusted = compared.comparison, compared.p_adjusted
     if not compared.is_drop or p_adjusted is None or p_adjusted > level:
         return None
     if numbers.difference is None or numbers.low is None or numbers.high is None:
         return None
     return ScoreDrop(
-        turn=turn,
+        scheduled_run=scheduled,
         compared_with=earlier,
         metric=compared.metric,
         difference=numbers.difference,
@@ -79,12 +79,12 @@ def _notice(turn: ScheduledRun, earlier: Run, compared: Compared, level: float) 
     )
 
 
-def open_notices() -> QuerySet[ScoreDrop]:
-    """Notices that nobody has dismissed, the latest first."""
-    notices = ScoreDrop.objects.filter(dismissed_at=None).order_by("-pk")
-    return notices.select_related("turn__schedule", "turn__run__dataset")
+def open_score_drops() -> QuerySet[ScoreDrop]:
+    """Score drops that nobody has dismissed, latest first."""
+    drops = ScoreDrop.objects.filter(dismissed_at=None).order_by("-pk")
+    return drops.select_related("scheduled_run__schedule", "scheduled_run__run__dataset")
 
 
-def turn_of(run: Run) -> ScheduledRun | None:
-    """The turn that started the run; ``None`` where somebody started it."""
+def scheduled_run_of(run: Run) -> ScheduledRun | None:
+    """The link to the schedule that started the run; ``None`` if a person started it."""
     return ScheduledRun.objects.select_related("schedule").filter(run=run).first()

@@ -1,4 +1,4 @@
-"""Reads of messages to other systems."""
+"""Reads of webhook deliveries."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ LATEST = 10
 
 
 def deliveries_of(run: Run) -> list[WebhookDelivery]:
-    """The latest messages about a run, newest first, without their texts."""
+    """The latest deliveries about a run, newest first, without their bodies."""
     return list(run.webhook_deliveries.defer("body").order_by("-created_at")[:LATEST])

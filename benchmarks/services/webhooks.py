@@ -1,4 +1,4 @@
-"""Messages to other systems: sending one again that arrived, or that was given up."""
+"""Webhook deliveries: send one again that was delivered or given up."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _State = WebhookDelivery.State
 
 
 def send_again(delivery: WebhookDelivery, user: Caller = None) -> None:
-    """Let workers send a message anew, with all its attempts: the same text under the same id.
+    """Make a delivery due again, with all its attempts and the same body and id.
 
-    Raises ``NotPossible`` while it is being sent anyway.
+    Raises ``NotPossible`` while it is pending.
     """
     ended = WebhookDelivery.objects.filter(pk=delivery.pk).exclude(state=_State.PENDING)
     with transaction.atomic():
         fresh = {"attempts": 0, "last_error": "", "delivered_at": None}
         if not ended.update(state=_State.PENDING, next_attempt_at=timezone.now(), **fresh):
-            raise NotPossible(f"The message {delivery} is still being sent.")
+            raise NotPossible(f"Delivery {delivery} is still being sent. Wait until it is delivered or given up.")
         record(user, "webhook.send", f"webhook delivery {delivery.pk}", address=delivery.address, event=delivery.event)

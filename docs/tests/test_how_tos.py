@@ -25,7 +25,7 @@ from benchmarks.management.commands.benchmark import Command as BenchmarkCommand
 from benchmarks.models import ScheduledRun, ScoreDrop, WebhookDelivery
 from benchmarks.providers.base import ChatRequest, ProviderError, ProviderSpec
 from benchmarks.queries.schedules import LEVEL
-from benchmarks.services.schedules.control import save_schedule
+from benchmarks.services.schedules import save_schedule
 from codeforge.config import WebhookConfig, WebhookEvent
 from tests.support.factories import make_dataset, make_run
 
@@ -186,7 +186,7 @@ def test_messages_have_the_fields_of_the_pages() -> None:
         schedule=save_schedule("nightly", "03:00", asked), run=run, due_at=timezone.now(), compared_with=run
     )
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
-    ScoreDrop.objects.create(turn=turn, compared_with=run, metric="exact_match", sentence="Worse.", **numbers)
+    ScoreDrop.objects.create(scheduled_run=turn, compared_with=run, metric="exact_match", sentence="Worse.", **numbers)
     delivery.event = "score.dropped"
     told = json.loads(body_of(delivery))["data"]
     [more] = blocks(page("docs/how-to/schedules.md"), "json")

@@ -16,7 +16,7 @@ from benchmarks.models import Run
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter, settings_shown
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.start import request_of, start_run
-from benchmarks.services.schedules.control import save_schedule
+from benchmarks.services.schedules import save_schedule
 from frontend.view_models import settings_of
 from tests.support.factories import make_dataset
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import Run, ScheduledRun, ScoreDrop
-from benchmarks.services.schedules.control import save_schedule
+from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
@@ -27,14 +27,14 @@ def drop() -> ScoreDrop:
     )
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
     text = {"metric": "exact_match", "sentence": HOSTILE, **numbers}
-    return ScoreDrop.objects.create(turn=scheduled, compared_with=runs[0], **text)
+    return ScoreDrop.objects.create(scheduled_run=scheduled, compared_with=runs[0], **text)
 
 
 def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, drop: ScoreDrop) -> None:
     page = client.get("/").content.decode()
     assert "Score drops" in page
     assert "level 1.0%" in page
-    assert f"/compare/?runs={drop.compared_with_id},{drop.turn.run_id}" in page
+    assert f"/compare/?runs={drop.compared_with_id},{drop.scheduled_run.run_id}" in page
     assert HOSTILE not in page
     assert "<b>Every" not in page
     assert "\u202e" not in page

@@ -14,9 +14,9 @@ from benchmarks.presentation.numbers import percent
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
-from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_notices
+from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
 from benchmarks.services.access import may_launch
-from benchmarks.services.schedules.control import dismiss_notice
+from benchmarks.services.schedules import dismiss_score_drop
 from frontend.view_models import run_rows, standings
 from frontend.views.shared import require_launch
 
@@ -36,7 +36,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "standings": standings(run_reads.completed_runs(RANKED)),
         "ranked_over": RANKED,
         "troubled": run_rows(run_reads.troubled_runs(TROUBLED)),
-        "notices": open_notices()[:MOST_SHOWN],
+        "notices": open_score_drops()[:MOST_SHOWN],
         "notice_level": percent(LEVEL),
         "files": dataset_reads.files_needing_attention(),
         "may_launch": may_launch(request.user),
@@ -49,9 +49,9 @@ def overview(request: HttpRequest) -> HttpResponse:
 def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove a score drop from the overview."""
     require_launch(request)
-    drop = get_object_or_404(ScoreDrop.objects.select_related("turn"), pk=pk)
-    dismiss_notice(drop, request.user)
-    messages.success(request, f"Score drop of {drop.metric} in run {drop.turn.run_id} dismissed.")
+    drop = get_object_or_404(ScoreDrop.objects.select_related("scheduled_run"), pk=pk)
+    dismiss_score_drop(drop, request.user)
+    messages.success(request, f"Score drop of {drop.metric} in run {drop.scheduled_run.run_id} dismissed.")
     return HttpResponseRedirect(reverse("frontend:overview"))
 
 

@@ -19,7 +19,7 @@ from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.results import SEARCH_WINDOW, result_page
-from benchmarks.queries.schedules import turn_of
+from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -85,7 +85,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "rows": [
             (result, [results.scores.get(result.pk, {}).get(name) for name in run.metrics]) for result in results.rows
         ],
-        "turn": turn_of(run),
+        "scheduled": scheduled_run_of(run),
         "deliveries": deliveries_of(run),
         "export_forms": forms_here(),
         "sorts": SORTS,

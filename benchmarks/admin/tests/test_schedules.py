@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from benchmarks.admin.tests.support import ADMIN, errors_of, rows_with_constant_queries, staff, text_of
 from benchmarks.models import AuditEntry, Run, Schedule, ScheduledRun, ScoreDrop
-from benchmarks.services.schedules.control import save_schedule
+from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +37,7 @@ def make_drop(schedule: Schedule, sentence: str = "Worse.") -> ScoreDrop:
     run = make_run(make_dataset(1), model="baseline/reference")
     turn = ScheduledRun.objects.create(schedule=schedule, run=run, due_at=timezone.now())
     numbers = {"difference": -0.2, "low": -0.3, "high": -0.1, "p_adjusted": 0.001, "n_shared": 50}
-    return ScoreDrop.objects.create(turn=turn, metric="exact_match", sentence=sentence, **numbers)
+    return ScoreDrop.objects.create(scheduled_run=turn, metric="exact_match", sentence=sentence, **numbers)
 
 
 def test_a_schedule_is_added_with_every_field_of_a_request(admin_client: Client) -> None:
@@ -78,7 +78,7 @@ def test_problems_runs_and_score_drops_are_shown_as_inert_text(admin_client: Cli
         page = text_of(admin_client.get(f"{ADMIN}/{address}"))
         assert HOSTILE not in page, address
         assert "&lt;script&gt;" in page, address
-        assert f"/runs/{drop.turn.run_id}/" in page, address
+        assert f"/runs/{drop.scheduled_run.run_id}/" in page, address
 
 
 def test_saving_needs_the_permission_to_launch_besides_that_to_edit() -> None:

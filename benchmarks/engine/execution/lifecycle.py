@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.engine.webhooks.outbox import announce_run
+from benchmarks.engine.webhooks.outbox import enqueue_status
 from benchmarks.models import COMPLETED, LIVE, TERMINAL, Run, RunStatus
 
 ALLOWED: dict[RunStatus, frozenset[RunStatus]] = {
@@ -30,7 +30,7 @@ def move(run_id: int, to: RunStatus, *, only_from: Iterable[RunStatus] | None = 
         moved = bool(Run.objects.filter(pk=run_id, status__in=origins).update(status=to, **fields))
         if moved:
             # In the same transaction, so that a webhook is delivered exactly if the status changed.
-            announce_run(run_id, to, fields.get("completed_at"))
+            enqueue_status(run_id, to, fields.get("completed_at"))
     return moved
 
 

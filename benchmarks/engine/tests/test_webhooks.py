@@ -142,7 +142,7 @@ def test_a_message_that_is_refused_comes_again_later_and_later_with_the_same_tex
         assert delivery.state == "pending"
         assert send_due() == 0
         let_time_pass()
-    assert delivery.last_error == "The address answered 503."
+    assert delivery.last_error == "The address returned 503."
     assert pauses == [pytest.approx(30, abs=10), pytest.approx(60, abs=10)]
     assert send_due() == 1
     assert len(receiver.messages) == 3
@@ -164,7 +164,7 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, hook: Hook) -> None:
     _, receiver = completed_run(endpoint, hook, 307)
     assert send_due() == 0
     assert [message.path for message in receiver.messages] == ["/hook?for=tests"]
-    assert the_delivery().last_error == "The address answered 307, and redirects are not followed."
+    assert the_delivery().last_error == "The address returned 307; redirects are not followed."
 
 
 def test_an_address_that_hangs_costs_its_time_and_keeps_no_other_waiting(
@@ -179,7 +179,7 @@ def test_an_address_that_hangs_costs_its_time_and_keeps_no_other_waiting(
         assert send_due() == 1
     assert len(fine.messages) == len(hanging.messages) == 1
     refused = WebhookDelivery.objects.get(address="hangs")
-    assert (refused.state, refused.last_error) == ("pending", "The address did not answer within 0.3 s.")
+    assert (refused.state, refused.last_error) == ("pending", "The address did not respond within 0.3 s.")
 
 
 def test_an_address_that_is_not_there_is_told_without_the_address(
@@ -189,7 +189,7 @@ def test_an_address_that_is_not_there_is_told_without_the_address(
     configured(settings, ops=WebhookConfig(url="http://127.0.0.1:1/hook-s3cret", secret_env=SECRET_ENV))
     with caplog.at_level(logging.DEBUG):
         assert send_due() == 0
-    assert "could not be reached" in the_delivery().last_error
+    assert "The connection failed" in the_delivery().last_error
     assert "s3cret" not in the_delivery().last_error + caplog.text
     assert SECRET not in caplog.text
 
@@ -203,7 +203,7 @@ def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_eve
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr("benchmarks.engine.webhooks.delivery._arrived", die)
+        dying.setattr("benchmarks.engine.webhooks.delivery._store_success", die)
         with pytest.raises(KeyboardInterrupt):
             send_due()
         assert send_due() == 0, "it is claimed until its time is over"
@@ -215,7 +215,7 @@ def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_eve
     assert len(receiver.messages) == 2
     assert len({message.headers["webhook-id"] for message in receiver.messages}) == 1
     assert the_delivery().state == "given_up"
-    assert the_delivery().last_error == "The worker that sent it last did not come back."
+    assert the_delivery().last_error == "The worker stopped during the last attempt."
 
 
 def test_of_two_workers_that_see_a_message_due_one_gets_it(endpoint: Endpoint, hook: Hook) -> None:

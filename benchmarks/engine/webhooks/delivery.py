@@ -1,10 +1,8 @@
-"""Sending what other systems are owed: signed, with a bound on everything that the other side decides.
+"""Deliver webhooks at least once, signed, with limits on everything the receiver controls.
 
-A message is claimed by a conditional UPDATE that counts the attempt and sets when it is due again in case that nobody
-comes back to say how it went. So a worker that dies with it neither loses it nor sends it for ever. Several workers
-may send at once. A receiver gets a message at least once, under one id.
-
-Signatures are those of Standard Webhooks, https://www.standardwebhooks.com: HMAC-SHA256 over id, timestamp and body.
+A delivery is claimed by a conditional UPDATE that counts the attempt and sets the next due time. If the worker dies,
+another worker retries at that time, under the same id. Signatures follow Standard Webhooks
+(https://www.standardwebhooks.com): HMAC-SHA256 of id, timestamp and body.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.execution.finishing import STOPPED, TO_DO
-from benchmarks.engine.webhooks.outbox import body_of, stands_as_told
+from benchmarks.engine.webhooks.outbox import body_of, is_current
 from benchmarks.models import Run, RunStatus, WebhookDelivery
 
 logger = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 20
+MAX_AT_ONCE = 20
 LOST_AFTER = timedelta(seconds=30)
-"""After its time is over, how long the end of an attempt may take to be written before it counts as lost."""
+"""How long after its timeout an attempt without a stored result counts as lost."""
 NOT_READY = timedelta(seconds=3)
 
 _State = WebhookDelivery.State
@@ -43,12 +41,12 @@ _SETTLED_LATER = frozenset({*STOPPED, RunStatus.PAUSED})
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A message in its envelope: one attempt, claimed."""
+class Attempt:
+    """One claimed attempt: everything that is sent, without the database."""
 
     delivery: uuid.UUID
-    address: str
-    attempt: int
+    webhook: str
+    number: int
     url: str
     body: bytes
     headers: dict[str, str]
@@ -56,19 +54,19 @@ class Letter:
 
 
 def send_due() -> int:
-    """Send what is due, some of it where it is much; returns how many messages arrived."""
+    """Send up to ``MAX_AT_ONCE`` deliveries that are due; return how many were accepted."""
     close_old_connections()
     due = WebhookDelivery.objects.filter(state=_State.PENDING, next_attempt_at__lte=timezone.now())
-    rows = due.select_related("run__dataset", "run__dataset_version").order_by("next_attempt_at")[:MOST_AT_ONCE]
-    letters = [letter for row in rows if (letter := _claim(row))]
-    if not letters:
+    rows = due.select_related("run__dataset", "run__dataset_version").order_by("next_attempt_at")[:MAX_AT_ONCE]
+    attempts = [attempt for row in rows if (attempt := _claim(row))]
+    if not attempts:
         return 0
-    problems = asyncio.run(_send(letters))
-    for letter, problem in zip(letters, problems, strict=True):
+    problems = asyncio.run(_send(attempts))
+    for attempt, problem in zip(attempts, problems, strict=True):
         if problem:
-            _refused(letter.delivery, letter.address, letter.attempt, problem)
+            _store_failure(attempt.delivery, attempt.webhook, attempt.number, problem)
         else:
-            _arrived(letter)
+            _store_success(attempt.delivery)
     return problems.count("")
 
 
@@ -78,28 +76,31 @@ def signature(key: bytes, delivery: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
-def _claim(row: WebhookDelivery) -> Letter | None:
-    """The next attempt at a message; ``None`` where another worker has it, it has to wait, or it is given up."""
+def _claim(row: WebhookDelivery) -> Attempt | None:
+    """Claim the next attempt; ``None`` if another worker has it, it is not ready, or it is given up."""
     webhook = settings.CODEFORGE.webhooks.get(row.address)
     if webhook is None:
-        _give_up(row, "codeforge.yaml has no webhook of this name any more.")
+        _give_up(row, "This webhook is no longer in codeforge.yaml.")
         return None
     if row.attempts >= webhook.retries.max_attempts:
-        _give_up(row, row.last_error or "The worker that sent it last did not come back.")
+        _give_up(row, row.last_error or "The worker stopped during the last attempt.")
         return None
     now = timezone.now()
     if not row.body and not _is_ready(row):
         _unchanged(row).update(next_attempt_at=now + NOT_READY)
         return None
+    # The first attempt fixes the body: a receiver that gets a retry compares or discards the same bytes.
     body = row.body or body_of(row)
+    # Before anything is sent, the row says when the attempt counts as lost. A worker that dies from here on leaves a
+    # delivery that becomes due again by itself.
     lost_at = now + timedelta(seconds=webhook.timeout_seconds) + LOST_AFTER
-    attempt = row.attempts + 1
-    if not _unchanged(row).update(attempts=attempt, next_attempt_at=lost_at, body=body):
+    number = row.attempts + 1
+    if not _unchanged(row).update(attempts=number, next_attempt_at=lost_at, body=body):
         return None
     try:
         key = webhook.signing_key(os.environ)
     except ValueError as error:
-        _refused(row.pk, row.address, attempt, str(error))
+        _store_failure(row.pk, row.address, number, str(error))
         return None
     timestamp, content = int(time.time()), body.encode()
     headers = {
@@ -109,20 +110,20 @@ def _claim(row: WebhookDelivery) -> Letter | None:
         "webhook-timestamp": str(timestamp),
         "webhook-signature": signature(key, str(row.pk), timestamp, content),
     }
-    return Letter(row.pk, row.address, attempt, webhook.url, content, headers, webhook.timeout_seconds)
+    return Attempt(row.pk, row.address, number, webhook.url, content, headers, webhook.timeout_seconds)
 
 
 def _unchanged(row: WebhookDelivery) -> QuerySet[WebhookDelivery]:
-    """The row, if nobody has claimed it since it was read."""
+    """The row, if no worker has claimed it since it was read."""
     return WebhookDelivery.objects.filter(
         pk=row.pk, state=_State.PENDING, attempts=row.attempts, next_attempt_at=row.next_attempt_at
     )
 
 
 def _is_ready(row: WebhookDelivery) -> bool:
-    """Whether the numbers are final: a run that was stopped is settled a little later, by the last shift on it."""
+    """Whether the numbers are final: the last lease on a run that was stopped settles it a little later."""
     run = row.run
-    if run.status not in _SETTLED_LATER or not stands_as_told(row):
+    if run.status not in _SETTLED_LATER or not is_current(row):
         return True
     return not run.leases.exists() and (run.status == RunStatus.PAUSED or _is_settled(run))
 
@@ -131,45 +132,45 @@ def _is_settled(run: Run) -> bool:
     return run.summarized_at is not None and not run.results.filter(state__in=TO_DO).exists()
 
 
-async def _send(letters: Sequence[Letter]) -> list[str]:
-    """What went wrong with each, empty where it arrived."""
-    connector = aiohttp.TCPConnector(limit=MOST_AT_ONCE, force_close=True)
+async def _send(attempts: Sequence[Attempt]) -> list[str]:
+    """Send all at once; return the problem of each, empty if it was accepted."""
+    connector = aiohttp.TCPConnector(limit=MAX_AT_ONCE, force_close=True)
     cookies = aiohttp.DummyCookieJar()
     async with aiohttp.ClientSession(connector=connector, cookie_jar=cookies, auto_decompress=False) as session:
-        return list(await asyncio.gather(*(_post(session, letter) for letter in letters)))
+        return list(await asyncio.gather(*(_post(session, attempt) for attempt in attempts)))
 
 
-async def _post(session: aiohttp.ClientSession, letter: Letter) -> str:
-    """Send one. Of the answer its status alone is read, and a redirect is not followed."""
+async def _post(session: aiohttp.ClientSession, attempt: Attempt) -> str:
+    """Send one attempt. Only the status of the response is read, because its body could be of any size."""
     try:
         async with (
-            asyncio.timeout(letter.timeout),
-            session.post(letter.url, data=letter.body, headers=letter.headers, allow_redirects=False) as response,
+            asyncio.timeout(attempt.timeout),
+            session.post(attempt.url, data=attempt.body, headers=attempt.headers, allow_redirects=False) as response,
         ):
             if 200 <= response.status < 300:
                 return ""
-            redirect = ", and redirects are not followed" if 300 <= response.status < 400 else ""
-            return f"The address answered {response.status}{redirect}."
+            redirect = "; redirects are not followed" if 300 <= response.status < 400 else ""
+            return f"The address returned {response.status}{redirect}."
     except TimeoutError:
-        return f"The address did not answer within {letter.timeout:g} s."
-    except (aiohttp.ClientError, OSError, ValueError) as error:  # whose texts may quote the address
-        return f"The address could not be reached, or its answer not be read ({type(error).__name__})."
+        return f"The address did not respond within {attempt.timeout:g} s."
+    except (aiohttp.ClientError, OSError, ValueError) as error:  # their texts may contain the address, a secret
+        return f"The connection failed, or the response was not valid HTTP ({type(error).__name__})."
 
 
-def _arrived(letter: Letter) -> None:
-    pending = WebhookDelivery.objects.filter(pk=letter.delivery, state=_State.PENDING)
+def _store_success(delivery: uuid.UUID) -> None:
+    pending = WebhookDelivery.objects.filter(pk=delivery, state=_State.PENDING)
     pending.update(state=_State.DELIVERED, delivered_at=timezone.now(), last_error="")
 
 
-def _refused(delivery: uuid.UUID, address: str, attempt: int, problem: str) -> None:
-    """Keep why, and when to try again, unless the attempt was taken for lost meanwhile."""
-    logger.warning("webhook %s, attempt %s: %s", address, attempt, problem)
-    mine = WebhookDelivery.objects.filter(pk=delivery, state=_State.PENDING, attempts=attempt)
-    retries = settings.CODEFORGE.webhooks[address].retries
-    if attempt >= retries.max_attempts:
+def _store_failure(delivery: uuid.UUID, webhook: str, number: int, problem: str) -> None:
+    """Store the problem and the time of the next attempt, unless this attempt counted as lost meanwhile."""
+    logger.warning("webhook %s, attempt %s: %s", webhook, number, problem)
+    mine = WebhookDelivery.objects.filter(pk=delivery, state=_State.PENDING, attempts=number)
+    retries = settings.CODEFORGE.webhooks[webhook].retries
+    if number >= retries.max_attempts:
         mine.update(state=_State.GIVEN_UP, last_error=problem)
     else:
-        due = timezone.now() + timedelta(seconds=retries.pause(attempt))
+        due = timezone.now() + timedelta(seconds=retries.pause(number))
         mine.update(last_error=problem, next_attempt_at=due)
 
 

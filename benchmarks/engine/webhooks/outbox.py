@@ -1,7 +1,7 @@
-"""What other systems are told: the messages that are owed, stored with what they tell about, and what stands in them.
+"""Outbox of webhooks: deliveries are stored in the transaction of the change they report.
 
-A message names the run, its status and its numbers. It holds no prompt, no answer and no text of an error, which may
-quote either; who wants those follows its link with an account.
+A delivery reports a run, its status and its numbers. It contains no prompt, answer or error text, because an error may
+quote either. To see them, the receiver follows the link with an account.
 """
 
 from __future__ import annotations
@@ -18,87 +18,83 @@ from benchmarks.page_urls import page_address
 
 Event = WebhookDelivery.Event
 
-TOLD: dict[RunStatus, WebhookDelivery.Event] = {
+EVENTS: dict[RunStatus, WebhookDelivery.Event] = {
     RunStatus.COMPLETED: Event.RUN_COMPLETED,
     RunStatus.COMPLETED_WITH_ERRORS: Event.RUN_COMPLETED_WITH_ERRORS,
     RunStatus.FAILED: Event.RUN_FAILED,
     RunStatus.CANCELLED: Event.RUN_CANCELLED,
     RunStatus.PAUSED: Event.RUN_PAUSED,
 }
-"""Status → what is told when a run gets it. Others are not told."""
+"""Status → event of a run that gets it. Other statuses are not reported."""
 
-_STATUS_OF = {event: status for status, event in TOLD.items()}
+_STATUS_OF = {event: status for status, event in EVENTS.items()}
 _NUMBERS = ("mean", "n", "low", "high")
+_DROP = ("metric", "difference", "low", "high", "p_adjusted", "n_shared", "sentence", "compared_with")
 
 
-def announce_run(run_id: int, status: RunStatus, completed_at: datetime | None = None) -> None:
-    """Owe every address that wants to know it that the run has this status now. Call it in the transaction of that."""
-    if event := TOLD.get(status):
-        announce(run_id, event, completed_at)
+def enqueue_status(run_id: int, status: RunStatus, completed_at: datetime | None = None) -> None:
+    """Store a delivery of the run's new status for every subscribed webhook. Call it in the transaction of the change.
+
+    If that transaction is rolled back, nothing is sent; once it is committed, a crash cannot lose the delivery.
+    """
+    if event := EVENTS.get(status):
+        enqueue_deliveries(run_id, event, completed_at)
 
 
-def announce(run_id: int, event: WebhookDelivery.Event, completed_at: datetime | None) -> None:
-    """Owe every address that wants ``event`` a message about the run, due at once."""
-    now = timezone.now()
-    if Run.objects.filter(pk=run_id, calibration__isnull=False).exists():
+def enqueue_deliveries(run_id: int, event: WebhookDelivery.Event, completed_at: datetime | None) -> None:
+    """Store a delivery of ``event``, due now, for every subscribed webhook. Judge calibrations are not reported."""
+    webhooks = [name for name, webhook in settings.CODEFORGE.webhooks.items() if webhook.wants(event)]
+    if not webhooks or Run.objects.filter(pk=run_id, calibration__isnull=False).exists():
         return
-    addresses = [name for name, webhook in settings.CODEFORGE.webhooks.items() if webhook.wants(event)]
+    now = timezone.now()
     WebhookDelivery.objects.bulk_create(
-        [
-            WebhookDelivery(
-                address=name, event=event, run_id=run_id, run_completed_at=completed_at, next_attempt_at=now
-            )
-            for name in addresses
-        ]
+        WebhookDelivery(address=name, event=event, run_id=run_id, run_completed_at=completed_at, next_attempt_at=now)
+        for name in webhooks
     )
 
 
-def stands_as_told(delivery: WebhookDelivery) -> bool:
-    """Whether the run is still as the message says: neither resumed nor ended anew since."""
+def is_current(delivery: WebhookDelivery) -> bool:
+    """Whether the run still has the reported status: it was neither resumed nor did it end again since."""
     run = delivery.run
-    status = _STATUS_OF.get(WebhookDelivery.Event(delivery.event), run.status)
-    return run.status == status and run.completed_at == delivery.run_completed_at
+    return run.status == _status(delivery) and run.completed_at == delivery.run_completed_at
 
 
 def body_of(delivery: WebhookDelivery) -> str:
-    """The message as JSON. Where the run has gone on since, its numbers are ``null``: none is to be taken for final."""
-    run = delivery.run
-    status = _STATUS_OF.get(WebhookDelivery.Event(delivery.event), run.status)
-    as_told = stands_as_told(delivery)
+    """The delivery as JSON. If the run has continued since, its numbers are ``null``, because they are not final."""
+    run, current = delivery.run, is_current(delivery)
     data: dict[str, Any] = {
         "run": {
             "id": run.pk,
-            "status": status,
+            "status": _status(delivery),
             "dataset": run.dataset.slug,
             "dataset_version": run.dataset_version.number,
             "model": run.model,
             "url": page_address(run),
-            "completed_at": _moment(delivery.run_completed_at),
-            "total": run.total if as_told else None,
-            "done": run.done if as_told else None,
-            "errors": run.errors if as_told else None,
-            "summary": _summary(run) if as_told else None,
+            "completed_at": _iso(delivery.run_completed_at),
+            "total": run.total if current else None,
+            "done": run.done if current else None,
+            "errors": run.errors if current else None,
+            "summary": _summary(run) if current else None,
         },
     }
-    if turn := ScheduledRun.objects.select_related("schedule").filter(run=run).first():
-        data["schedule"] = {"id": turn.schedule_id, "name": turn.schedule.name}
-        if delivery.event == Event.SCORE_DROPPED:
-            data["drops"] = _drops(turn)
-    message = {"type": delivery.event, "timestamp": _moment(delivery.created_at), "data": data}
+    if scheduled := ScheduledRun.objects.select_related("schedule").filter(run=run).first():
+        data["schedule"] = {"id": scheduled.schedule_id, "name": scheduled.schedule.name}
+        if delivery.event == Event.SCORE_DROPPED:  # differences in scores from 0 to 1
+            data["drops"] = list(scheduled.score_drops.order_by("pk").values(*_DROP))
+    message = {"type": delivery.event, "timestamp": _iso(delivery.created_at), "data": data}
     return json.dumps(message, ensure_ascii=False)
 
 
+def _status(delivery: WebhookDelivery) -> str:
+    """The reported status; for an event that reports none, the current one."""
+    return _STATUS_OF.get(WebhookDelivery.Event(delivery.event), delivery.run.status)
+
+
 def _summary(run: Run) -> dict[str, dict[str, Any]]:
-    """Metric → mean over n scored results with its 95 % interval; a mean of nothing is ``null``."""
-    found = run.summary.get("metrics", {})
-    return {name: {key: found[name].get(key) for key in _NUMBERS} for name in run.metrics if name in found}
+    """Metric → mean of n scored results with its 95% interval; ``null`` without scored results."""
+    metrics = run.summary.get("metrics", {})
+    return {name: {key: metrics[name].get(key) for key in _NUMBERS} for name in run.metrics if name in metrics}
 
 
-def _drops(turn: ScheduledRun) -> list[dict[str, Any]]:
-    """Metric by metric, the difference to an earlier run in scores from 0 to 1."""
-    numbers = ("metric", "difference", "low", "high", "p_adjusted", "n_shared", "sentence", "compared_with")
-    return list(turn.notices.order_by("pk").values(*numbers))
-
-
-def _moment(moment: datetime | None) -> str | None:
+def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None

@@ -19,11 +19,11 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.queries.schedules import LEVEL, earlier_runs
+from benchmarks.services import schedules
 from benchmarks.services.access import assign_group
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.control import cancel_run
-from benchmarks.services.schedules import control
-from benchmarks.services.schedules.control import delete_schedule, dismiss_notice, save_schedule, start_due
+from benchmarks.services.schedules import delete_schedule, dismiss_score_drop, save_schedule, start_due
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import MODEL, make_dataset
@@ -69,7 +69,7 @@ def nightly(endpoint: Endpoint, script: Any = None, tasks: int = TASKS, **more: 
 
 
 def night(schedule: Schedule) -> Run:
-    """The run of the schedule's next turn, worked on to its end and held against the one before."""
+    """The next run of the schedule, finished and compared with the previous one."""
     schedule.refresh_from_db()
     [run] = start_due(schedule.next_run_at + timedelta(minutes=1))
     work_on_run_once(run.pk)
@@ -118,7 +118,7 @@ def test_a_run_starts_when_it_is_due_and_not_before(endpoint: Endpoint) -> None:
     assert schedule.next_run_at == due + timedelta(days=1)
 
 
-def test_of_workers_that_see_a_turn_due_at_once_one_takes_it(endpoint: Endpoint) -> None:
+def test_of_workers_that_see_a_schedule_due_one_starts_its_run(endpoint: Endpoint) -> None:
     schedule = nightly(endpoint)
 
     def start(_: int) -> int:
@@ -165,18 +165,18 @@ def test_an_unexpected_error_is_kept_and_costs_one_turn(endpoint: Endpoint, monk
     schedule = nightly(endpoint)
     due = schedule.next_run_at
     with monkeypatch.context() as broken:
-        broken.setattr(control, "start_run", lambda *args: 1 / 0)
+        broken.setattr(schedules, "start_run", lambda *args: 1 / 0)
         assert start_due(due) == []
     assert "unexpected error" in problem(schedule)
     assert len(start_due(due + timedelta(days=1))) == 1
     assert problem(schedule) == ""
 
 
-def test_a_turn_is_left_out_while_the_run_before_goes_on(endpoint: Endpoint) -> None:
+def test_a_due_time_is_skipped_while_the_previous_run_is_live(endpoint: Endpoint) -> None:
     schedule = nightly(endpoint)
     [run] = start_due(schedule.next_run_at)
     assert start_due(schedule.next_run_at + timedelta(days=1)) == []
-    assert f"Run {run.pk}" in problem(schedule)
+    assert f"run {run.pk}" in problem(schedule)
     cancel_run(run)
     assert len(start_due(schedule.next_run_at + timedelta(days=2))) == 1
 
@@ -193,13 +193,13 @@ def test_runs_start_with_the_permissions_that_the_account_has_then(endpoint: End
     cancel_run(run)
     assign_group(ada, "viewer")
     assert start_due(schedule.next_run_at + timedelta(days=1)) == []
-    assert "ada may not launch runs any more" in problem(schedule)
+    assert "ada no longer has permission to start runs" in problem(schedule)
     ada.delete()
     assert start_due(schedule.next_run_at + timedelta(days=2)) == []
-    assert "Whoever saved this schedule may not launch" in problem(schedule)
+    assert "The account that saved this schedule no longer has permission" in problem(schedule)
 
 
-def test_a_real_drop_gives_a_notice_for_each_metric_and_a_message(
+def test_a_real_drop_gives_a_drop_for_each_metric_and_a_message(
     endpoint: Endpoint, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Model()
@@ -213,14 +213,14 @@ def test_a_real_drop_gives_a_notice_for_each_metric_and_a_message(
         settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"webhooks": {"ops": hook}})
         second = night(schedule)
         assert send_due() == 1
-    notices = ScoreDrop.objects.order_by("pk")
-    assert [notice.metric for notice in notices] == ["exact_match", "contains"]
-    for notice in notices:
-        assert notice.turn.run == second
-        assert notice.compared_with == notice.turn.compared_with == first
-        assert notice.difference < notice.high < 0
-        assert notice.p_adjusted <= LEVEL
-        assert notice.n_shared == TASKS
+    drops = ScoreDrop.objects.order_by("pk")
+    assert [drop.metric for drop in drops] == ["exact_match", "contains"]
+    for drop in drops:
+        assert drop.scheduled_run.run == second
+        assert drop.compared_with == drop.scheduled_run.compared_with == first
+        assert drop.difference < drop.high < 0
+        assert drop.p_adjusted <= LEVEL
+        assert drop.n_shared == TASKS
     [message] = receiver.messages
     assert message.is_signed()
     assert message.json["type"] == "score.dropped"
@@ -229,10 +229,10 @@ def test_a_real_drop_gives_a_notice_for_each_metric_and_a_message(
     assert told["run"]["summary"]["exact_match"]["n"] == TASKS
     assert [drop["metric"] for drop in told["drops"]] == ["exact_match", "contains"]
     assert told["drops"][0]["compared_with"] == first.pk
-    assert told["drops"][0]["difference"] == notices[0].difference
+    assert told["drops"][0]["difference"] == drops[0].difference
 
 
-def test_noise_gives_no_notice(endpoint: Endpoint) -> None:
+def test_noise_gives_no_drop(endpoint: Endpoint) -> None:
     """The model errs on other sums every night, as often as before: differences there are, and none is real."""
     schedule = nightly(endpoint, Model(wrong=0.3))
     runs = [night(schedule) for _ in range(6)]
@@ -242,7 +242,7 @@ def test_noise_gives_no_notice(endpoint: Endpoint) -> None:
     assert not ScoreDrop.objects.exists()
 
 
-def test_a_model_that_gets_better_gives_no_notice(endpoint: Endpoint) -> None:
+def test_a_model_that_gets_better_gives_no_drop(endpoint: Endpoint) -> None:
     model = Model(wrong=0.5)
     schedule = nightly(endpoint, model)
     night(schedule)
@@ -262,10 +262,10 @@ def test_a_run_is_held_against_the_latest_that_completed(endpoint: Endpoint) -> 
     last = night(schedule)
     assert ScheduledRun.objects.get(run=stopped).compared_at is None
     assert ScheduledRun.objects.get(run=last).compared_with == first
-    assert ScoreDrop.objects.filter(turn__run=last).exists()
+    assert ScoreDrop.objects.filter(scheduled_run__run=last).exists()
 
 
-def test_a_score_that_sinks_slowly_is_noticed_against_the_beginning_and_then_begins_anew(endpoint: Endpoint) -> None:
+def test_a_score_that_sinks_slowly_is_dropd_against_the_beginning_and_then_begins_anew(endpoint: Endpoint) -> None:
     model = Sinking()
     schedule = nightly(endpoint, model)
     first = night(schedule)
@@ -275,14 +275,18 @@ def test_a_score_that_sinks_slowly_is_noticed_against_the_beginning_and_then_beg
         model.lost += 4
         nights.append(night(schedule))
     assert len(nights) > 3, "it was no slow decline"
-    [notice] = ScoreDrop.objects.filter(metric="exact_match")
-    assert (notice.turn.run, notice.turn.compared_with, notice.compared_with) == (nights[-1], nights[-2], first)
-    assert f"run {first.pk}" in notice.sentence
-    assert notice.p_adjusted <= LEVEL / 2
+    [drop] = ScoreDrop.objects.filter(metric="exact_match")
+    assert (drop.scheduled_run.run, drop.scheduled_run.compared_with, drop.compared_with) == (
+        nights[-1],
+        nights[-2],
+        first,
+    )
+    assert f"run {first.pk}" in drop.sentence
+    assert drop.p_adjusted <= LEVEL / 2
     night(schedule)
     later = night(schedule)
-    turn = ScheduledRun.objects.get(run=later)
-    assert [run.pk for run in earlier_runs(turn)] == [later.pk - 1]
+    scheduled = ScheduledRun.objects.get(run=later)
+    assert [run.pk for run in earlier_runs(scheduled)] == [later.pk - 1]
     assert ScoreDrop.objects.filter(metric="exact_match").count() == 1
 
 
@@ -293,55 +297,55 @@ def test_a_changed_request_has_nothing_to_be_compared_with(endpoint: Endpoint) -
     model.wrong = 0.5
     save_schedule("nightly", "03:00", request(temperature=2.0), schedule=schedule)
     run = night(schedule)
-    turn = ScheduledRun.objects.get(run=run)
-    assert turn.compared_at is not None
-    assert turn.compared_with is None
+    scheduled = ScheduledRun.objects.get(run=run)
+    assert scheduled.compared_at is not None
+    assert scheduled.compared_with is None
     assert not ScoreDrop.objects.exists()
 
 
-def test_a_turn_is_compared_once(endpoint: Endpoint) -> None:
+def test_a_run_is_compared_once(endpoint: Endpoint) -> None:
     model = Model()
     schedule = nightly(endpoint, model)
     night(schedule)
     model.wrong = 0.5
     run = night(schedule)
-    turn = ScheduledRun.objects.get(run=run)
-    notices = list(ScoreDrop.objects.all())
+    scheduled = ScheduledRun.objects.get(run=run)
+    drops = list(ScoreDrop.objects.all())
     worker.follow_schedules()
-    again = [ScoreDrop(turn=turn, metric="x", difference=-1, low=-1, high=-1, p_adjusted=0, n_shared=1)]
-    assert not control.keep_findings(turn, None, again)
-    assert list(ScoreDrop.objects.all()) == notices
+    again = [ScoreDrop(scheduled_run=scheduled, metric="x", difference=-1, low=-1, high=-1, p_adjusted=0, n_shared=1)]
+    assert not schedules.store_score_drops(scheduled, None, again)
+    assert list(ScoreDrop.objects.all()) == drops
 
 
 def test_what_cannot_be_compared_keeps_no_other_waiting(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule = nightly(endpoint)
     first = night(schedule)
     ScheduledRun.objects.update(compared_at=None)
-    real = worker.schedule_reads.earlier_runs
+    real = schedules.earlier_runs
 
-    def breaks_on_the_first(turn: ScheduledRun) -> list[Run]:
-        if turn.run_id == first.pk:
+    def breaks_on_the_first(scheduled: ScheduledRun) -> list[Run]:
+        if scheduled.run_id == first.pk:
             raise ArithmeticError("a defect")
-        return real(turn)
+        return real(scheduled)
 
-    monkeypatch.setattr(worker.schedule_reads, "earlier_runs", breaks_on_the_first)
+    monkeypatch.setattr(schedules, "earlier_runs", breaks_on_the_first)
     second = night(schedule)
     assert ScheduledRun.objects.get(run=second).compared_with == first
 
 
-def test_a_notice_is_dismissed_once_and_that_is_recorded(endpoint: Endpoint) -> None:
+def test_a_drop_is_dismissed_once_and_that_is_recorded(endpoint: Endpoint) -> None:
     model = Model()
     schedule = nightly(endpoint, model)
     night(schedule)
     model.wrong = 0.5
     night(schedule)
-    notice = ScoreDrop.objects.earliest("pk")
+    drop = ScoreDrop.objects.earliest("pk")
     ada, grace = User.objects.create_user("ada"), User.objects.create_user("grace")
-    dismiss_notice(notice, ada)
-    dismiss_notice(notice, grace)
-    notice.refresh_from_db()
-    assert notice.dismissed_by == ada
-    assert AuditEntry.objects.filter(action="notice.dismiss").count() == 1
+    dismiss_score_drop(drop, ada)
+    dismiss_score_drop(drop, grace)
+    drop.refresh_from_db()
+    assert drop.dismissed_by == ada
+    assert AuditEntry.objects.filter(action="score_drop.dismiss").count() == 1
 
 
 def test_a_schedule_is_deleted_and_its_runs_stay(endpoint: Endpoint) -> None:

@@ -42,7 +42,7 @@ PREPARE = f"""
 import contextlib, os
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from benchmarks.services.schedules.control import save_schedule
+from benchmarks.services.schedules import save_schedule
 
 User.objects.create_superuser({ADMIN!r}, password={PASSWORD!r})
 os.chdir({{folder!r}})
@@ -57,7 +57,7 @@ save_schedule("Every night", "03:00", request)
 TWO_NIGHTS = """
 import json, time
 from benchmarks.models import Dataset, DatasetFile, Run, Schedule, ScoreDrop, WebhookDelivery
-from benchmarks.services.schedules.control import start_due
+from benchmarks.services.schedules import start_due
 
 def wait_until(done):
     deadline = time.monotonic() + 120

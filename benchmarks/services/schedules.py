@@ -1,0 +1,282 @@
+"""Schedules: save and delete them, start the runs that are due, and report score drops.
+
+Every worker calls ``start_due`` and ``report_score_drops`` again and again; no scheduler process is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any
+
+from celery.schedules import ParseException, crontab
+from django.db import transaction
+from django.utils import timezone
+
+from benchmarks.engine import lease
+from benchmarks.engine.execution.db_retry import DATABASE_UNAVAILABLE
+from benchmarks.engine.webhooks.outbox import enqueue_deliveries
+from benchmarks.models import LIVE, Dataset, Run, Schedule, ScheduledRun, ScoreDrop, WebhookDelivery
+from benchmarks.queries.schedules import earlier_runs, runs_to_compare, score_drops
+from benchmarks.services.access import Caller, account_of, may_launch, record
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.runs.start import start_run, validated
+
+logger = logging.getLogger(__name__)
+
+_DAILY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
+_NUMBERS = r"[0-9*/,-]+"
+_MONTHS = r"(?:[0-9*/,-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+"
+_WEEKDAYS = r"(?:[0-9*/,-]|sun|mon|tue|wed|thu|fri|sat)+"
+_CRON = re.compile(rf"{_NUMBERS} {_NUMBERS} {_NUMBERS} {_MONTHS} {_WEEKDAYS}", re.ASCII | re.IGNORECASE)
+_LONGEST_WAIT_DAYS = 8 * 366
+"""A 29 February may be eight years away."""
+_EVERY_DAY, _EVERY_WEEKDAY = frozenset(range(1, 32)), frozenset(range(7))
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """Local times. Weekdays count from Sunday, which is 0."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+
+    def next_after(self, moment: datetime, zone: tzinfo) -> datetime:
+        """Return its first time after ``moment``, in UTC. Raises ``ValueError`` if there is none.
+
+        A time that does not exist in spring is as much later as the clock is put forward; of a time that exists twice
+        in autumn the first counts.
+        """
+        today = moment.astimezone(zone).date()
+        for ahead in range(_LONGEST_WAIT_DAYS):
+            day = today + timedelta(days=ahead)
+            if self._has(day) and (later := [time for time in self._times_of(day, zone) if time > moment]):
+                return min(later)
+        raise ValueError("this day does not exist")
+
+    def _has(self, day: date) -> bool:
+        return day.day in self.days and day.month in self.months and day.isoweekday() % 7 in self.weekdays
+
+    def _times_of(self, day: date, zone: tzinfo) -> list[datetime]:
+        return [
+            datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone).astimezone(UTC)
+            for hour in self.hours
+            for minute in self.minutes
+        ]
+
+
+def read_timetable(text: str) -> Timetable:
+    """Parse ``03:00`` or a cron expression of five fields. Raises ``ValueError`` with a message for the author."""
+    if daily := _DAILY.fullmatch(text.strip()):
+        return Timetable(
+            frozenset({int(daily[2])}), frozenset({int(daily[1])}), _EVERY_DAY, frozenset(range(1, 13)), _EVERY_WEEKDAY
+        )
+    fields = text.split()
+    if not _CRON.fullmatch(" ".join(fields)):
+        raise ValueError("Enter a time of day, for example, 03:00, or a cron expression, for example, 0 3 * * 1-5.")
+    minute, hour, day, month, weekday = fields
+    try:
+        cron: Any = crontab(minute, hour, weekday, day, month)
+    except (ParseException, ValueError, TypeError, IndexError) as error:
+        raise ValueError(f"Invalid cron expression: {error}.") from None
+    days, weekdays = frozenset(cron.day_of_month), frozenset(cron.day_of_week)
+    if days != _EVERY_DAY and weekdays != _EVERY_WEEKDAY:
+        raise ValueError(
+            "Set either days of the month or days of the week. Cron implementations differ in how they combine both."
+        )
+    timetable = Timetable(frozenset(cron.minute), frozenset(cron.hour), days, frozenset(cron.month_of_year), weekdays)
+    try:
+        timetable.next_after(datetime.now(UTC), UTC)
+    except ValueError as error:
+        raise ValueError(f"Invalid cron expression: {error}.") from None
+    return timetable
+
+
+def save_schedule(
+    name: str,
+    when: str,
+    request: Mapping[str, Any],
+    *,
+    enabled: bool = True,
+    schedule: Schedule | None = None,
+    user: Caller = None,
+) -> Schedule:
+    """Create or change a schedule. From now on its runs use the name and permissions of ``user``.
+
+    Raises ``InvalidRequest`` naming every bad field, those of the run request by their names there.
+    """
+    name, when = name.strip(), " ".join(when.split())
+    errors = _errors(name, when, schedule)
+    given: dict[str, Any] = {}
+    try:
+        checked = validated(dict(request))
+    except InvalidRequest as refusal:
+        errors |= refusal.errors
+    else:
+        given = {field: _plain(checked[field]) for field in request if field in checked}
+    if errors:
+        raise InvalidRequest(errors)
+    saved = schedule or Schedule()
+    saved.name, saved.when, saved.request, saved.enabled = name, when, given, enabled
+    saved.account = account_of(user)
+    saved.next_run_at = _next_after(when, timezone.now()) if enabled else None
+    saved.last_problem, saved.last_problem_at = "", None
+    with transaction.atomic():
+        saved.save()
+        action = "schedule.change" if schedule else "schedule.create"
+        record(user, action, f"schedule {name}", when=when, enabled=enabled, request=given)
+    return saved
+
+
+def delete_schedule(schedule: Schedule, user: Caller = None) -> None:
+    """Delete a schedule with its score drops. Its runs stay."""
+    with transaction.atomic():
+        record(user, "schedule.delete", f"schedule {schedule.name}")
+        schedule.delete()
+
+
+def start_due(now: datetime | None = None) -> list[Run]:
+    """Start and return one run for every schedule that is due, however many times it has missed.
+
+    A schedule that cannot start a run stores the reason and waits for its next time.
+    """
+    now = now or timezone.now()
+    started = []
+    for schedule in Schedule.objects.filter(enabled=True, next_run_at__lte=now).order_by("next_run_at"):
+        try:
+            run = _start_if_due(schedule, now)
+        except DATABASE_UNAVAILABLE:
+            raise
+        except Exception:  # one schedule must not keep the others from starting
+            logger.exception("schedule %s could not start a run", schedule.pk)
+            with transaction.atomic():
+                if _move_on(schedule, now):
+                    _store_problem(
+                        schedule, now, "An unexpected error stopped the worker. For details, see the worker log."
+                    )
+        else:
+            started += [run] if run else []
+    return started
+
+
+def report_score_drops() -> None:
+    """Compare scheduled runs that have completed with earlier ones, and store and announce score drops.
+
+    A comparison can take seconds, so one worker at a time does it; another one takes over if that worker dies.
+    """
+    waiting = runs_to_compare()
+    if not waiting:
+        return
+    with lease.exclusive("schedule comparisons") as held:
+        if held is None:
+            return
+        for scheduled in waiting:
+            if not lease.heartbeat(held):
+                return
+            try:
+                earlier = earlier_runs(scheduled)
+                store_score_drops(scheduled, earlier[0] if earlier else None, score_drops(scheduled, earlier))
+            except Exception:  # one run must not keep the others from being compared
+                logger.exception("run %s could not be compared with earlier ones", scheduled.run_id)
+
+
+def store_score_drops(scheduled: ScheduledRun, previous: Run | None, drops: Sequence[ScoreDrop]) -> bool:
+    """Store the result of a comparison once, with the webhook deliveries for it. False if it is stored already.
+
+    ``previous`` is the latest run that was compared with.
+    """
+    with transaction.atomic():
+        # The conditional UPDATE comes first: of two workers that have compared the same run, one stores its drops.
+        uncompared = ScheduledRun.objects.filter(pk=scheduled.pk, compared_at=None)
+        if not uncompared.update(compared_at=timezone.now(), compared_with=previous):
+            return False
+        ScoreDrop.objects.bulk_create(drops)
+        if drops:
+            enqueue_deliveries(scheduled.run_id, WebhookDelivery.Event.SCORE_DROPPED, scheduled.run.completed_at)
+    return True
+
+
+def dismiss_score_drop(drop: ScoreDrop, user: Caller = None) -> None:
+    """Mark a score drop as handled. Dismissing it twice changes nothing."""
+    with transaction.atomic():
+        is_open = ScoreDrop.objects.filter(pk=drop.pk, dismissed_at=None)
+        if is_open.update(dismissed_at=timezone.now(), dismissed_by=account_of(user)):
+            record(user, "score_drop.dismiss", f"run {drop.scheduled_run.run_id}", metric=drop.metric)
+
+
+def _errors(name: str, when: str, schedule: Schedule | None) -> dict[str, list[str]]:
+    errors: dict[str, list[str]] = {}
+    others = Schedule.objects.exclude(pk=schedule.pk) if schedule else Schedule.objects.all()
+    if not name or len(name) > 100 or not name.isprintable():
+        errors["name"] = ["Enter a name of one line with at most 100 characters."]
+    elif others.filter(name=name).exists():
+        errors["name"] = [f"Schedule {name} already exists. Enter another name."]
+    try:
+        if len(when) > 100:
+            raise ValueError("Enter at most 100 characters.")
+        read_timetable(when)
+    except ValueError as error:
+        errors["when"] = [str(error)]
+    return errors
+
+
+def _plain(value: Any) -> Any:
+    return value.slug if isinstance(value, Dataset) else value
+
+
+def _next_after(when: str, moment: datetime) -> datetime:
+    return read_timetable(when).next_after(moment, timezone.get_default_timezone())
+
+
+def _start_if_due(schedule: Schedule, now: datetime) -> Run | None:
+    """Start the run that is due; ``None`` if another worker does, or if it cannot be started."""
+    due_at = schedule.next_run_at
+    assert due_at is not None, "the caller selects schedules that are due"
+    # One transaction for the schedule's next time, the run and the link between both: a crash in between undoes all,
+    # so no time is lost and none is used twice.
+    with transaction.atomic():
+        if not _move_on(schedule, now):
+            return None
+        current = Schedule.objects.select_related("account").get(pk=schedule.pk)
+        try:
+            with transaction.atomic():  # a refused run leaves nothing behind, but the next time stays set
+                run = _start(current)
+                ScheduledRun.objects.create(schedule=schedule, run=run, due_at=due_at)
+        except InvalidRequest as refusal:
+            problem = " ".join(f"{field}: {' '.join(texts)}" for field, texts in refusal.errors.items())
+        except NotPossible as refusal:
+            problem = refusal.message
+        else:
+            Schedule.objects.filter(pk=schedule.pk).update(last_problem="", last_problem_at=None)
+            return run
+        _store_problem(schedule, now, problem)
+    return None
+
+
+def _move_on(schedule: Schedule, now: datetime) -> bool:
+    """Set the schedule's next time. False if another worker has done so since the schedule was read."""
+    due = Schedule.objects.filter(pk=schedule.pk, enabled=True, next_run_at=schedule.next_run_at)
+    return bool(due.update(next_run_at=_next_after(schedule.when, now)))
+
+
+def _store_problem(schedule: Schedule, now: datetime, problem: str) -> None:
+    logger.warning("schedule %s started no run: %s", schedule.pk, problem)
+    Schedule.objects.filter(pk=schedule.pk).update(last_problem=problem, last_problem_at=now)
+
+
+def _start(schedule: Schedule) -> Run:
+    if not may_launch(schedule.account):
+        who = schedule.account.get_username() if schedule.account else "The account that saved this schedule"
+        raise NotPossible(
+            f"{who} no longer has permission to start runs. "
+            "Ask someone with this permission to save the schedule again."
+        )
+    if live := schedule.scheduled_runs.filter(run__status__in=LIVE).order_by("-pk").first():
+        raise NotPossible(f"Skipped, because run {live.run_id} of this schedule is still in progress.")
+    return start_run(schedule.request, schedule.account)
