@@ -19,16 +19,17 @@ from celery import bootsteps
 from django.conf import settings
 from django.db import close_old_connections, connections
 
-from benchmarks.engine import workers
+from benchmarks.engine import lease, workers
 from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.engine.execution.sql import analyze_changed_tables
 from benchmarks.engine.lease import worker_name
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
+from benchmarks.queries import schedules as schedule_reads
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.retention import prune_texts
-from benchmarks.services.schedules import report_score_drops, start_due
+from benchmarks.services.schedules import start_due, store_score_drops
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,20 @@ def prune_old_texts() -> None:
 def follow_schedules() -> None:
     """Start the runs that are due, and compare those that completed with earlier ones."""
     start_due()
-    report_score_drops()
+    waiting = schedule_reads.runs_to_compare()
+    if not waiting:
+        return
+    # A comparison can take seconds, so one worker at a time does it. Another one takes over if that worker dies.
+    with lease.exclusive("schedule comparisons") as held:
+        for scheduled in waiting if held else ():
+            if not lease.heartbeat(held):
+                return
+            try:
+                earlier = schedule_reads.earlier_runs(scheduled)
+                drops = schedule_reads.score_drops(scheduled, earlier)
+                store_score_drops(scheduled, earlier[0] if earlier else None, drops)
+            except Exception:  # one run must not keep the others from being compared
+                logger.exception("run %s could not be compared with earlier ones", scheduled.run_id)
 
 
 class PeriodicThread(threading.Thread):

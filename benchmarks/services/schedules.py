@@ -1,6 +1,6 @@
-"""Schedules: save and delete them, start the runs that are due, and report score drops.
+"""Schedules: save and delete them, start the runs that are due, and store score drops.
 
-Every worker calls ``start_due`` and ``report_score_drops`` again and again; no scheduler process is needed.
+Every worker calls ``start_due`` again and again; no scheduler process is needed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from celery.schedules import ParseException, crontab
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.engine import lease
 from benchmarks.engine.execution.db_retry import DATABASE_UNAVAILABLE
 from benchmarks.engine.webhooks.outbox import enqueue_deliveries
 from benchmarks.models import LIVE, Dataset, Run, Schedule, ScheduledRun, ScoreDrop, WebhookDelivery
-from benchmarks.queries.schedules import earlier_runs, runs_to_compare, score_drops
 from benchmarks.services.access import Caller, account_of, may_launch, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.start import start_run, validated
@@ -163,27 +161,6 @@ def start_due(now: datetime | None = None) -> list[Run]:
         else:
             started += [run] if run else []
     return started
-
-
-def report_score_drops() -> None:
-    """Compare scheduled runs that have completed with earlier ones, and store and announce score drops.
-
-    A comparison can take seconds, so one worker at a time does it; another one takes over if that worker dies.
-    """
-    waiting = runs_to_compare()
-    if not waiting:
-        return
-    with lease.exclusive("schedule comparisons") as held:
-        if held is None:
-            return
-        for scheduled in waiting:
-            if not lease.heartbeat(held):
-                return
-            try:
-                earlier = earlier_runs(scheduled)
-                store_score_drops(scheduled, earlier[0] if earlier else None, score_drops(scheduled, earlier))
-            except Exception:  # one run must not keep the others from being compared
-                logger.exception("run %s could not be compared with earlier ones", scheduled.run_id)
 
 
 def store_score_drops(scheduled: ScheduledRun, previous: Run | None, drops: Sequence[ScoreDrop]) -> bool:

@@ -321,14 +321,14 @@ def test_what_cannot_be_compared_keeps_no_other_waiting(endpoint: Endpoint, monk
     schedule = nightly(endpoint)
     first = night(schedule)
     ScheduledRun.objects.update(compared_at=None)
-    real = schedules.earlier_runs
+    real = worker.schedule_reads.earlier_runs
 
     def breaks_on_the_first(scheduled: ScheduledRun) -> list[Run]:
         if scheduled.run_id == first.pk:
             raise ArithmeticError("a defect")
         return real(scheduled)
 
-    monkeypatch.setattr(schedules, "earlier_runs", breaks_on_the_first)
+    monkeypatch.setattr(worker.schedule_reads, "earlier_runs", breaks_on_the_first)
     second = night(schedule)
     assert ScheduledRun.objects.get(run=second).compared_with == first
 
