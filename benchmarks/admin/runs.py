@@ -89,8 +89,11 @@ class RunAdmin(ServiceDeletion):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """The run's page is on the dashboard."""
-        run = self.visible_object(request, unquote(object_id))
+        """The run's page is on the dashboard. Django handles missing runs and missing permissions."""
+        run = self.get_object(request, unquote(object_id))
+        if run is None or not self.has_view_permission(request, run):
+            response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
+            return response
         return HttpResponseRedirect(reverse("frontend:run", args=(run.pk,)))
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
