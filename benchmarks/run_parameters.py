@@ -262,7 +262,7 @@ _ROWS = (
         NAMES,
         CANVAS,
         hint="None selected: all",
-        meaning="Task classes of a canvas set; by default all",
+        meaning="Task classes; by default all",
         canvas_only=True,
         column="task_classes",
     ),

@@ -19,12 +19,13 @@ from benchmarks.dataset_format import parse_dataset
 from benchmarks.engine.execution import model_clients
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import DatasetVersion, Run
+from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.access import assign_group, create_token
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.judges import start_calibration
 from benchmarks.services.runs.control import cancel_run
-from benchmarks.services.runs.start import RunRequest, start_run
+from benchmarks.services.runs.start import start_run
 from codeforge.config import load_config
 from tasks_app.models import CanvasSet
 from tests.loopback.faults import FAULTS, Fault
@@ -191,5 +192,19 @@ def test_the_table_names_every_address() -> None:
     assert told == there
 
 
-def test_the_table_names_every_field_of_a_request() -> None:
-    assert [field for field, _, _ in table_rows(section(PAGE, "### Start"))] == list(RunRequest().fields)
+def parameter_row(parameter: RunParameter) -> list[str]:
+    """Field, values and meaning of a run parameter, as the page has to list them."""
+    values = parameter.kind.value
+    if parameter.choices:
+        values = f"one of {', '.join(parameter.choices)}"
+    elif parameter.kind in (Kind.INTEGER, Kind.NUMBER):
+        most = "" if parameter.most is None else f" to {parameter.most}"
+        values = f"{parameter.least}{most}" if most else f"at least {parameter.least}"
+    meaning = f"{'Canvas sets: ' if parameter.canvas_only else ''}{parameter.description}"
+    return [parameter.name, f"{values}, required" if parameter.required else values, meaning]
+
+
+def test_the_table_lists_every_run_parameter_as_the_list_describes_it() -> None:
+    expected = [parameter_row(parameter) for parameter in RUN_PARAMETERS.values()]
+    wanted = "\n".join(f"| `{name}` | {values} | {meaning} |" for name, values, meaning in expected)
+    assert table_rows(section(PAGE, "### Start")) == expected, f"write into docs/api.md:\n{wanted}"
