@@ -62,8 +62,8 @@ def follow_schedules() -> None:
         return
     # A comparison can take seconds, so one worker at a time does it. Another one takes over if that worker dies.
     with lease.exclusive("schedule comparisons") as held:
-        for scheduled in waiting if held else ():
-            if not lease.heartbeat(held):
+        for scheduled in waiting:
+            if held is None or not lease.heartbeat(held):
                 return
             try:
                 earlier = schedule_reads.earlier_runs(scheduled)

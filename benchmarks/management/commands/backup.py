@@ -12,7 +12,7 @@ from benchmarks.services.operations.backups import write_backup
 
 
 class Command(BaseCommand):
-    help = "Write everything that is stored into one file, as it is at one moment, for manage.py restore."
+    help = "Write a consistent snapshot of all data to one file for manage.py restore."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="such as codeforge-2026-01-31.zip; it is replaced")

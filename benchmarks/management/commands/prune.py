@@ -22,16 +22,18 @@ def age(text: str) -> timedelta:
 
 
 class Command(BaseCommand):
-    help = "Empty the texts of old runs' results: prompts, answers, judges' words. Scores, tokens and costs are kept."
+    help = "Delete the texts of old runs: prompts, answers, judge responses. Scores, tokens and costs are kept."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--older-than",
             type=age,
             metavar="90d",
-            help="runs that ended so many days ago; by default retention.texts_days of codeforge.yaml",
+            help="age in days since the run ended (default: retention.texts_days in codeforge.yaml)",
         )
-        parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show what would be deleted without changing anything"
+        )
 
     def handle(self, *args: Any, older_than: timedelta | None, dry_run: bool, **options: Any) -> None:
         configured = settings.CODEFORGE.retention.texts_days

@@ -12,11 +12,11 @@ from benchmarks.services.operations.backups import restore_backup
 
 
 class Command(BaseCommand):
-    help = "Put everything of a file that manage.py backup wrote into this database, or nothing of it."
+    help = "Restore a backup file into this database, completely or not at all."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="what manage.py backup wrote")
-        parser.add_argument("--replace", action="store_true", help="lose everything that is in this database")
+        parser.add_argument("--replace", action="store_true", help="delete everything that is in this database")
 
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
         try:
@@ -27,4 +27,4 @@ class Command(BaseCommand):
         rows = sum(table.rows for table in manifest.tables)
         self.stdout.write(f"Restored {rows:,} rows of {len(manifest.tables)} tables, as of {manifest.made_at}.")
         if restored.live_runs:
-            self.stdout.write(f"Runs that were not over: {restored.live_runs}. Workers go on with them once started.")
+            self.stdout.write(f"Unfinished runs: {restored.live_runs}. Workers continue them when they start.")

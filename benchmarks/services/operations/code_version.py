@@ -1,4 +1,4 @@
-"""Which code made a run: the release, and the commit where the code runs from a checkout."""
+"""The code version of a run: the release, and the commit if the code runs from a checkout."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from benchmarks import __version__
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 
 
 @cache
 def code_version() -> str:
-    """Such as ``0.1.0 (4f2a91c)``; a trailing ``+`` says that files were changed after that commit."""
+    """For example, ``0.1.0 (4f2a91c)``; a trailing ``+`` means that files have changed since that commit."""
     git = shutil.which("git")
     if git is None or not (_ROOT / ".git").exists():
         return __version__
