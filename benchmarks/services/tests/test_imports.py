@@ -188,8 +188,8 @@ def test_the_command_imports_files_and_prints_the_result(tmp_path: Path) -> None
     )
     run = Run.objects.get()
     first, second = out.getvalue().splitlines()
-    assert first.startswith(f"Run {run.pk} is new: vendor/model on inspect-sums, 3 results")
-    assert second.startswith(f"Run {run.pk} was imported from this file before")
+    assert first.startswith(f"Run {run.pk} imported: vendor/model on inspect-sums, 3 results")
+    assert second.startswith(f"Run {run.pk} already imported from this file")
     assert run.metrics == ["inspect:match", "contains", "numeric"]
     for arguments, message in (
         (["missing.json"], "No such file"),
