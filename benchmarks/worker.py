@@ -74,7 +74,7 @@ def follow_schedules() -> None:
 
 
 class PeriodicThread(threading.Thread):
-    """Calls functions, each every so many seconds, on a thread of its own, until it is stopped.
+    """Calls functions on its own thread, each at its own interval, until it is stopped.
 
     As Celery jobs they would wait for a free thread of the pool, which busy runs may not leave for hours, and pile up
     in the broker meanwhile; and an unavailable broker would end the very search for what it lost.

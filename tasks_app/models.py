@@ -6,10 +6,10 @@ from django.db import models
 
 
 class CanvasSet(models.Model):
-    """Canvases drawn with one seed and generator version over a range of numbers of shapes, or imported from files.
+    """Canvases generated with one seed and generator version over a range of numbers of shapes, or imported from files.
 
-    A generated set is append-only: canvas i of so many shapes depends on the seed, that number and i alone. What was
-    asked for is the seed, the shapes, the tracking steps and the task classes; they never change.
+    A generated set is append-only: canvas i of n shapes depends only on the seed, n and i. The seed, the shapes, the
+    tracking steps and the task classes never change.
     """
 
     class Origin(models.TextChoices):
@@ -24,13 +24,15 @@ class CanvasSet(models.Model):
     shapes_low = models.PositiveSmallIntegerField()
     shapes_high = models.PositiveSmallIntegerField()
     tracking_steps = models.PositiveSmallIntegerField(default=3)
-    task_classes = models.JSONField(default=list, help_text="Task classes that were asked of every canvas, in order")
+    task_classes = models.JSONField(default=list, help_text="Task classes of every canvas, in order")
     count = models.PositiveIntegerField(default=0)
-    wanted = models.PositiveIntegerField(default=0, help_text="How many canvases it is to have; it grows up to there")
-    error_message = models.TextField(blank=True, help_text="Why it stopped growing before it had what was wanted")
-    audited = models.PositiveIntegerField(default=0, help_text="How many canvases its audit covers")
-    worked_at = models.DateTimeField(auto_now_add=True, help_text="When drawing or auditing last got on")
-    not_applicable = models.JSONField(default=dict, help_text="Task class → how many canvases it could not ask about")
+    wanted = models.PositiveIntegerField(default=0, help_text="Total number of canvases requested")
+    error_message = models.TextField(blank=True, help_text="Why generating stopped before all canvases existed")
+    audited = models.PositiveIntegerField(default=0, help_text="Number of canvases in its audit")
+    worked_at = models.DateTimeField(
+        auto_now_add=True, help_text="Time of the latest progress of generating or auditing"
+    )
+    not_applicable = models.JSONField(default=dict, help_text="Task class → number of canvases without a question")
     audit = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -51,7 +53,7 @@ class Canvas(models.Model):
     index = models.PositiveIntegerField(help_text="Its place in the set")
     n_shapes = models.PositiveSmallIntegerField()
     number = models.PositiveIntegerField(
-        default=0, help_text="Its place among the canvases of so many shapes, as in its file's name"
+        default=0, help_text="Its number among the canvases with as many shapes, as in its file's name"
     )
     shapes = models.JSONField(help_text="List of {shape, color, size, center}")
     descriptions = models.JSONField(help_text="Description name → text")
@@ -70,7 +72,7 @@ class Canvas(models.Model):
 
     @property
     def key(self) -> str:
-        """Its name in files, and before / in the ids of its tasks."""
+        """Its name in files, and the part before / in the IDs of its tasks."""
         return f"canvas_{self.n_shapes}_{self.number}"
 
 

@@ -77,7 +77,7 @@ class WorstCase:
         return steps * (self._price.cost(tokens_in, max_out) or 0.0)
 
     def judging(self, item: Item, n_metrics: int) -> float:
-        """The most that judging one answer with so many judged metrics can cost."""
+        """The maximum cost of judging one answer with ``n_metrics`` judged metrics."""
         if self._run.budget_usd is None or not n_metrics:
             return 0.0
         answer = self._run.parameters.get("max_tokens") or len(item.actual_output.encode())

@@ -23,9 +23,9 @@
   // Screen readers hear of a live run when its status or its tenth of progress changes, not at every poll.
   let announced = "";
   document.addEventListener("htmx:afterSwap", () => {
-    const status = document.querySelector("[data-announce]");
-    if (!status || status.dataset.announce === announced) return;
-    announced = status.dataset.announce;
+    const status = document.querySelector("[data-announcement]");
+    if (!status || status.dataset.announcement === announced) return;
+    announced = status.dataset.announcement;
     document.getElementById("announcer").textContent = announced;
   });
 
