@@ -64,7 +64,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
         "runs": run_rows(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN]),
         "may_launch": may_launch(request.user),
-        "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.slug, None)],
+        "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.name, None)],
     }
     return render(request, "frontend/datasets/detail.html", context)
 
@@ -77,7 +77,7 @@ def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "dataset": dataset,
         "task": task,
         "elsewhere": same_task_elsewhere(task),
-        "crumbs": _crumbs(slug, task.task_id),
+        "crumbs": _crumbs(dataset, task.task_id),
     }
     return render(request, "frontend/datasets/task.html", context)
 
@@ -92,15 +92,15 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "new": new,
         "changes": changes,
         "changed": [(before, after, _parts(before, after)) for before, after in changes.changed],
-        "crumbs": _crumbs(slug, f"Version {old} to {new}"),
+        "crumbs": _crumbs(dataset, f"Version {old} to {new}"),
     }
     return render(request, "frontend/datasets/changes.html", context)
 
 
-def _crumbs(slug: str, title: str) -> list[tuple[str, str | None]]:
+def _crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:
     return [
         ("Datasets", reverse("frontend:datasets")),
-        (slug, reverse("frontend:dataset", args=(slug,))),
+        (dataset.name, reverse("frontend:dataset", args=(dataset.slug,))),
         (title, None),
     ]
 
