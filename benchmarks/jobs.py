@@ -37,12 +37,12 @@ def sweep() -> None:
     close_old_connections()
     for run_id in runs_without_worker():
         work_on_run.delay(run_id)
-    for set_id in generation.idle_sets():
-        draw_canvases.delay(set_id)
+    for set_id in generation.sets_without_worker():
+        generate_canvases.delay(set_id)
 
 
-@shared_task(name="benchmarks.jobs.draw_canvases")
-def draw_canvases(set_id: int) -> None:
-    """Generate a canvas set until it has the canvases wanted, then audit the new ones."""
+@shared_task(name="benchmarks.jobs.generate_canvases")
+def generate_canvases(set_id: int) -> None:
+    """Generate the canvases that a set lacks, then audit the new ones."""
     close_old_connections()
     generation.work_on(set_id, STOPPING.is_set)

@@ -29,9 +29,6 @@ class CanvasSet(models.Model):
     wanted = models.PositiveIntegerField(default=0, help_text="Total number of canvases requested")
     error_message = models.TextField(blank=True, help_text="Why generating stopped before all canvases existed")
     audited = models.PositiveIntegerField(default=0, help_text="Number of canvases in its audit")
-    worked_at = models.DateTimeField(
-        auto_now_add=True, help_text="Time of the latest progress of generating or auditing"
-    )
     not_applicable = models.JSONField(default=dict, help_text="Task class → number of canvases without a question")
     audit = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -122,7 +122,7 @@ class CanvasSetAdmin(ServiceDeletion):
     def continue_sets(self, request: HttpRequest, queryset: QuerySet[CanvasSet]) -> None:
         stopped = list(queryset.exclude(error_message=""))
         for canvas_set in stopped:
-            control.continue_drawing(canvas_set)
+            control.resume_generation(canvas_set)
         messages.success(request, f"Sets resumed: {len(stopped)}.")
 
     def deletion_notes(self, obj: CanvasSet) -> tuple[str, str]:

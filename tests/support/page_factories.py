@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.engine.canvas_sets.audit import audit_set
+from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import (
     Dataset,

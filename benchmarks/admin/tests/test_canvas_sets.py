@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 def queued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The ids of the sets for which a job was queued."""
     ids: list[int] = []
-    monkeypatch.setattr(jobs.draw_canvases, "delay", ids.append)
+    monkeypatch.setattr(jobs.generate_canvases, "delay", ids.append)
     return ids
 
 

@@ -92,7 +92,7 @@ def test_what_is_not_there_is_a_404(client: Client, path: str) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_asking_for_a_set_is_accepted_and_a_job_draws_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs.draw_canvases, "delay", jobs.draw_canvases)
+    monkeypatch.setattr(jobs.generate_canvases, "delay", jobs.generate_canvases)
     response = post(client, {"shapes": "3-4", "count": 6, "seed": 9, "name": "Small ones"})
     assert response.status_code == 202, response.content
     assert response.json()["slug"] == "small-ones"

@@ -16,7 +16,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
-from django.utils import timezone
 
 from benchmarks.engine.canvas_sets.rows import stored_documents
 from benchmarks.engine.execution.sql import update_rows
@@ -35,8 +34,8 @@ BATCH = 500
 ANSWERS_KEPT = 24
 MOST_GUESSES = 200
 
-Tell = Callable[[int, int], None]
-"""Hears how many canvases are audited, of how many."""
+Progress = Callable[[int, int], None]
+"""Called with the number of canvases done, and the number in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +63,20 @@ class TaskAudit:
     """The expected score of drawing one of the set's answers to the class, each alike; None for very many answers."""
 
 
-def audit_set(set_id: int, tell: Tell | None = None, *, only_new: bool = False) -> dict[str, Any]:
-    """Audit a set, or with ``only_new`` what a generated one has gained since, and store what was found."""
+def store_audit(
+    set_id: int, may_continue: Callable[[], bool], progress: Progress | None = None, *, only_new: bool = False
+) -> dict[str, Any] | None:
+    """Audit a set, store its audit and return it; ``None`` if ``may_continue``, called before every batch, says no.
+
+    The caller holds the lease on the set. ``only_new`` audits only the canvases that a generated set has gained since.
+    """
     canvas_set = CanvasSet.objects.get(pk=set_id)
+    stored = CanvasSet.objects.filter(pk=set_id)
     generated = canvas_set.origin == CanvasSet.Origin.GENERATED
-    begin = canvas_set.audited if only_new and generated else 0
     faults: Counter[Fault] = Counter()
-    for start in range(begin, canvas_set.count, BATCH):
+    for start in range(canvas_set.audited if only_new and generated else 0, canvas_set.count, BATCH):
+        if not may_continue():
+            return None
         end = min(start + BATCH, canvas_set.count)
         rows = [
             row
@@ -79,10 +85,13 @@ def audit_set(set_id: int, tell: Tell | None = None, *, only_new: bool = False) 
         ]
         with transaction.atomic():
             update_rows(Question, ("audit", "audit_note"), rows)
-        _note(set_id, **({"audited": end} if generated and end < canvas_set.count else {}))
-        if tell is not None:
-            tell(end, canvas_set.count)
-    found = {
+        # An audit that is interrupted continues here. That of an imported set starts over, to count all its faults,
+        # and the last batch counts only together with the figures below.
+        if generated and end < canvas_set.count:
+            stored.update(audited=end)
+        if progress is not None:
+            progress(end, canvas_set.count)
+    audit = {
         "canvases": canvas_set.count,
         "duplicate_canvases": _duplicate_canvases(canvas_set),
         "representation": SURE_REPRESENTATION,
@@ -92,12 +101,8 @@ def audit_set(set_id: int, tell: Tell | None = None, *, only_new: bool = False) 
             for it, n in faults.most_common()
         ],
     }
-    _note(set_id, audit=found, audited=canvas_set.count)
-    return found
-
-
-def _note(set_id: int, **fields: Any) -> None:
-    CanvasSet.objects.filter(pk=set_id).update(worked_at=timezone.now(), **fields)
+    stored.update(audit=audit, audited=canvas_set.count)
+    return audit
 
 
 def _audited(

@@ -33,7 +33,7 @@ _STEPS = ("tracking_steps", "inference_steps")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class NumberedCanvas:
     """A document with the numbers in its file's name. ``layout`` has an imported file's names, in its order."""
 
     n_shapes: int
@@ -68,7 +68,7 @@ def _level(value: int, bounds: Sequence[int]) -> int:
     return sum(value > most for most in bounds)
 
 
-def append(canvas_set: CanvasSet, placed: Sequence[Placed]) -> bool:
+def append(canvas_set: CanvasSet, placed: Sequence[NumberedCanvas]) -> bool:
     """Store canvases at the end of a set, with their questions and tasks, or nothing at all.
 
     ``canvas_set`` is the set as it was when they were drawn. False where it has changed since; then nothing is stored.
@@ -86,7 +86,7 @@ def append(canvas_set: CanvasSet, placed: Sequence[Placed]) -> bool:
     return True
 
 
-def _insert_canvases(canvas_set: CanvasSet, placed: Sequence[Placed]) -> list[int]:
+def _insert_canvases(canvas_set: CanvasSet, placed: Sequence[NumberedCanvas]) -> list[int]:
     """Insert the canvases; return their ids in order."""
     begin = canvas_set.count
     rows = (
@@ -98,7 +98,7 @@ def _insert_canvases(canvas_set: CanvasSet, placed: Sequence[Placed]) -> list[in
     return list(inserted.values_list("id", flat=True))
 
 
-def _shapes(placed: Placed) -> list[dict[str, Any]]:
+def _shapes(placed: NumberedCanvas) -> list[dict[str, Any]]:
     return [
         {"shape": it.shape, "color": it.color, "size": it.size, "center": it.center} for it in placed.document.shapes
     ]
@@ -110,7 +110,7 @@ _QUESTION_FIELDS = (
 
 
 def _insert_questions(
-    canvas_set: CanvasSet, canvas_ids: Sequence[int], placed: Sequence[Placed]
+    canvas_set: CanvasSet, canvas_ids: Sequence[int], placed: Sequence[NumberedCanvas]
 ) -> dict[tuple[int, str], int]:
     """Insert the evaluated questions with their examples; return their ids by (place among the canvases, class)."""
     rows = []
@@ -135,7 +135,7 @@ _DIFFICULTY, _GROUP = _TASK_FIELDS.index("difficulty"), _TASK_FIELDS.index("grou
 
 
 def _task_rows(
-    version: DatasetVersion, begin: int, question_ids: Mapping[tuple[int, str], int], placed: Sequence[Placed]
+    version: DatasetVersion, begin: int, question_ids: Mapping[tuple[int, str], int], placed: Sequence[NumberedCanvas]
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for place, it in enumerate(placed):
@@ -179,13 +179,13 @@ def _asked_hash(shown: str, document: CanvasDocument, name: str) -> str:
 
 
 def _count(
-    canvas_set: CanvasSet, version: DatasetVersion, placed: Sequence[Placed], tasks: Sequence[tuple[Any, ...]]
+    canvas_set: CanvasSet, version: DatasetVersion, placed: Sequence[NumberedCanvas], tasks: Sequence[tuple[Any, ...]]
 ) -> None:
     """Move the numbers of the set, its version and its dataset with the rows just stored."""
     lacking = Counter(canvas_set.not_applicable)
     lacking.update(name for it in placed for name in canvas_set.task_classes if not it.document.questions.get(name))
     CanvasSet.objects.filter(pk=canvas_set.pk).update(
-        count=canvas_set.count + len(placed), not_applicable=dict(lacking), worked_at=timezone.now()
+        count=canvas_set.count + len(placed), not_applicable=dict(lacking)
     )
     total = version.task_count + len(tasks)
     facets = {

@@ -11,9 +11,10 @@ import logging
 from collections.abc import Mapping
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Greatest
 
-from benchmarks.engine.canvas_sets.generation import DrawingFailed, grow
+from benchmarks.engine.canvas_sets.generation import GenerationFailed, grow
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.sql import insert_results
 from benchmarks.engine.summary.adaptive import asked_of, batch_of, look, strata_of
@@ -69,7 +70,7 @@ def extend(run_id: int) -> bool:
         canvases = {stratum: number + add.get(stratum, 0) for stratum, number in used.items()}
         try:
             _grow(run.dataset.canvas_set, canvases)
-        except DrawingFailed as failure:
+        except GenerationFailed as failure:
             logger.exception("run %s: no more canvases can be generated", run_id)
             lifecycle.fail(run_id, f"{failure}. Fix the task class, then resume the run.")
             return False
@@ -105,5 +106,7 @@ def _grow(canvas_set: CanvasSet, canvases: Mapping[str, int]) -> None:
         if number
     ]
     needed = max(places, default=0)
-    CanvasSet.objects.filter(pk=canvas_set.pk, wanted__lt=needed).update(wanted=needed, error_message="")
+    # Also clears an error of an earlier attempt, which a resumed run tries again.
+    lacking = CanvasSet.objects.filter(pk=canvas_set.pk, count__lt=needed)
+    lacking.update(wanted=Greatest(F("wanted"), needed), error_message="")
     grow(canvas_set.pk)

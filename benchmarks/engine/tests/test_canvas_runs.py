@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from benchmarks.engine.canvas_sets.audit import audit_set
+from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.models import Outcome, Result, Run, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from tasks_app.canvas.descriptions import DESCRIPTIONS

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from django.utils import timezone
 
+from benchmarks.engine import lease as leases
 from benchmarks.engine.canvas_sets import generation
-from benchmarks.engine.canvas_sets.audit import audit_set, guess_score
-from benchmarks.engine.canvas_sets.generation import IDLE_AFTER, draw, grow, idle_sets, place_of
+from benchmarks.engine.canvas_sets.audit import guess_score
+from benchmarks.engine.canvas_sets.generation import audit_set, generate_canvas, grow, place_of, sets_without_worker
 from benchmarks.engine.canvas_sets.rows import append, difficulty_of, stored_documents
-from benchmarks.jobs import draw_canvases
-from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.jobs import generate_canvases
+from benchmarks.models import Dataset, DatasetVersion, Lease, Task
 from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import build_canvas
 from tasks_app.models import Canvas, CanvasSet, Question
@@ -73,7 +72,7 @@ def test_positions_are_those_of_the_canvases_without_gaps() -> None:
 @pytest.mark.django_db
 def test_what_is_stored_is_what_the_loader_made() -> None:
     canvas_set = make_canvas_set("2-4", 9)
-    made = [draw(canvas_set, index).document for index in range(9)]
+    made = [generate_canvas(canvas_set, index).document for index in range(9)]
     stored = [document for _, document in stored_documents(canvas_set, 0, 9)]
     assert [it.to_json() for it in stored] == [it.to_json() for it in made]
     assert [it.difficulty for it in stored] == [it.difficulty for it in made]
@@ -129,7 +128,7 @@ def test_a_set_grows_without_changing_what_it_had() -> None:
     assert (again.pk, again.content_hash) == (version.pk, version.content_hash)
     assert again.task_count == len(tasks_of(grown)) > version.task_count
     assert again.facets["group"]["count"] == 20
-    assert content(grown) == [draw(grown, index).document.to_json() for index in range(20)]
+    assert content(grown) == [generate_canvas(grown, index).document.to_json() for index in range(20)]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -157,49 +156,101 @@ def test_a_batch_that_another_has_stored_meanwhile_is_dropped() -> None:
     canvas_set = make_canvas_set("3", 4)
     stale = CanvasSet.objects.get(pk=canvas_set.pk)
     stale.count = 2
-    assert append(stale, [draw(canvas_set, 2)]) is False
+    assert append(stale, [generate_canvas(canvas_set, 2)]) is False
     assert Canvas.objects.count() == 4
 
 
 @pytest.mark.django_db
-def test_drawing_stops_between_batches_and_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generation_continues_where_it_stopped_and_audits_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "BATCH", 3)
     canvas_set = make_canvas_set("3", 2)
     CanvasSet.objects.update(wanted=11)
-    heard: list[int] = []
-    grow(canvas_set.pk, lambda grown: heard.append(grown.count), stopping=lambda: len(heard) == 2)
-    assert heard == [5, 8]
-    grow(canvas_set.pk)
-    canvas_set.refresh_from_db()
+    for expected, batches in ((8, 2), (11, 9)):
+        answers = iter([False] * batches + [True] * 9)
+        generation.work_on(canvas_set.pk, lambda stopped=answers: next(stopped))
+        canvas_set.refresh_from_db()
+        assert (canvas_set.count, Lease.objects.count()) == (expected, 0)
+    assert canvas_set.audited == 11
+    assert canvas_set.audit["tasks"]["count"]["agrees"] == 11
     assert content(canvas_set) == [build_canvas(3, 11, index, 11).to_json() for index in range(11)]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_job_draws_what_is_wanted_and_audits_it() -> None:
+def test_the_job_generates_the_canvases_wanted_and_audits_them() -> None:
     canvas_set = make_canvas_set("5", 2)
     CanvasSet.objects.update(wanted=6)
-    draw_canvases(canvas_set.pk)
+    generate_canvases(canvas_set.pk)
     canvas_set.refresh_from_db()
     assert (canvas_set.count, canvas_set.audited) == (6, 6)
-    assert canvas_set.audit["tasks"]["count"]["agrees"] == 6
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("fields", "idle"),
-    [
+def test_the_sweep_enqueues_incomplete_sets_that_nobody_works_on() -> None:
+    canvas_set = make_canvas_set("3", 3)
+    for fields, due in (
         ({"wanted": 9}, True),
         ({"wanted": 9, "error_message": "failed"}, False),
-        ({"audited": 3}, False),
+        ({}, False),
         ({"audited": 2}, True),
-    ],
-)
-def test_a_set_that_its_job_has_left_is_found(fields: dict[str, object], idle: bool) -> None:
-    canvas_set = make_canvas_set("3", 3)
-    CanvasSet.objects.update(**{"audited": 3, **fields})
-    assert idle_sets() == []
-    CanvasSet.objects.update(worked_at=timezone.now() - 2 * IDLE_AFTER - timedelta(seconds=1))
-    assert idle_sets() == ([canvas_set.pk] if idle else [])
+        ({"audited": 2, "error_message": "failed"}, False),
+        ({"origin": CanvasSet.Origin.IMPORTED, "wanted": 9}, False),
+    ):
+        CanvasSet.objects.update(**{"wanted": 3, "audited": 3, "error_message": "", "origin": "generated", **fields})
+        assert sets_without_worker() == ([canvas_set.pk] if due else []), fields
+        with leases.exclusive(f"canvas set {canvas_set.pk}"):
+            assert sets_without_worker() == [], fields
+
+
+@pytest.mark.django_db
+def test_generating_and_auditing_hold_the_lease_so_that_no_job_repeats_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "BATCH", 2)
+    canvas_set = make_canvas_set("3", 2)
+    CanvasSet.objects.update(wanted=6)
+    counts = []
+
+    def progress(done: int, total: int) -> None:
+        assert sets_without_worker() == []
+        generation.work_on(canvas_set.pk)  # as a second job would: it leaves the set to the holder of the lease
+        counts.append((Canvas.objects.count(), CanvasSet.objects.get().audited))
+
+    grow(canvas_set.pk, progress)
+    audit_set(canvas_set.pk, progress)
+    assert counts == [(4, 0), (6, 0), (6, 0)]
+    assert not Lease.objects.exists()
+
+
+@pytest.mark.django_db
+def test_whoever_needs_a_set_waits_for_its_holder_and_then_completes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    canvas_set = make_canvas_set("3", 2)
+    CanvasSet.objects.update(wanted=6)
+    waits = []
+    for work in (grow, audit_set):
+        holder = leases.acquire(f"canvas set {canvas_set.pk}")
+        assert holder is not None
+
+        def release(seconds: float, lease: Lease = holder) -> None:
+            waits.append(Canvas.objects.count())
+            leases.release(lease)
+
+        monkeypatch.setattr(generation.time, "sleep", release)
+        work(canvas_set.pk)
+    assert waits == [2, 6]
+    assert CanvasSet.objects.get().audited == 6
+
+
+@pytest.mark.django_db
+def test_a_lost_lease_ends_the_work_after_the_batch_and_is_acquired_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "BATCH", 2)
+    canvas_set = make_canvas_set("3", 2)
+    CanvasSet.objects.update(wanted=6)
+    workers = []
+
+    def lose(done: int, total: int) -> None:
+        workers.append(Lease.objects.get().pk)
+        Lease.objects.all().delete()
+
+    grow(canvas_set.pk, lose)
+    assert (Canvas.objects.count(), len(set(workers))) == (6, 2)
 
 
 class Failing(CanvasTask):
@@ -221,12 +272,14 @@ def test_a_failing_task_class_is_named_and_the_set_left_alone(monkeypatch: pytes
     monkeypatch.setattr(generation, "BATCH", 2)
     canvas_set = make_canvas_set("3", 2)
     CanvasSet.objects.update(wanted=8)
-    with pytest.raises(generation.DrawingFailed):
+    with pytest.raises(generation.GenerationFailed):
         generation.work_on(canvas_set.pk)
     canvas_set.refresh_from_db()
     assert canvas_set.count == 2
-    assert "canvas_3_3: RuntimeError: no more" in canvas_set.error_message
+    assert canvas_set.error_message == "canvas_3_3: RuntimeError: no more"
     assert not canvas_set.is_growing
+    with pytest.raises(generation.GenerationFailed, match="canvas_3_3"):
+        grow(canvas_set.pk)
 
 
 @pytest.mark.django_db
@@ -276,7 +329,7 @@ def test_a_class_that_the_solver_does_not_know_stays_unchecked(monkeypatch: pyte
 @pytest.mark.django_db
 def test_repeated_canvases_are_counted_as_duplicates() -> None:
     canvas_set = make_canvas_set("4", 3)
-    assert append(canvas_set, [replace(draw(canvas_set, 0), number=3)])
+    assert append(canvas_set, [replace(generate_canvas(canvas_set, 0), number=3)])
     found = audit_set(canvas_set.pk)
     assert found["duplicate_canvases"] == 1
     assert {task["duplicates"] for task in found["tasks"].values()} == {1}

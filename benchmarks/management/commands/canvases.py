@@ -14,10 +14,11 @@ from typing import Any
 
 from django.core.management import CommandError, CommandParser
 
+from benchmarks.engine.canvas_sets.audit import Progress
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
 from benchmarks.queries.canvas_sets import set_list
-from benchmarks.services.canvas_sets.control import Tell, audit_canvas_set, canvas_set_of, generate_canvas_set
+from benchmarks.services.canvas_sets.control import audit_canvas_set, canvas_set_of, generate_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
 
@@ -58,7 +59,7 @@ class Command(ActionCommand):
             asked["tracking_steps"] = tracking_steps
         began = perf_counter()
         try:
-            canvas_set = generate_canvas_set(asked, tell=self._bar("Drawing"))
+            canvas_set = generate_canvas_set(asked, progress=self._bar("Drawing"))
         except KeyboardInterrupt:
             raise CommandError("Stopped. The canvases drawn so far are kept.", returncode=gates.REFUSED) from None
         took = perf_counter() - began
@@ -110,7 +111,7 @@ class Command(ActionCommand):
             self.stdout.write(f"{fault['count']} × {fault['fault']} ({fault['verdict']}): {fault['meaning']}")
         return int(_bad(found) > 0)
 
-    def _bar(self, doing: str) -> Tell | None:
+    def _bar(self, doing: str) -> Progress | None:
         """A progress bar on the terminal; none where the output goes elsewhere."""
         if not self.stderr.isatty():
             return None

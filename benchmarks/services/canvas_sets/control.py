@@ -9,19 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from benchmarks import jobs
-from benchmarks.engine.canvas_sets import audit, generation
+from benchmarks.engine.canvas_sets import generation
+from benchmarks.engine.canvas_sets.audit import Progress
 from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.canvas_sets.request import CanvasSpec, canvas_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.control import delete_run
 from tasks_app.models import Canvas, CanvasSet, Question
-
-Tell = Callable[[int, int], None]
-"""Hears how far something has got, of how much."""
 
 
 def request_canvas_set(data: Any, user: Caller = None) -> CanvasSet:
@@ -31,11 +28,11 @@ def request_canvas_set(data: Any, user: Caller = None) -> CanvasSet:
     """
     with transaction.atomic():
         canvas_set = _wanted_set(canvas_spec(data), user)
-        _have_it_drawn(canvas_set)
+        _enqueue(canvas_set)
     return canvas_set
 
 
-def generate_canvas_set(data: Any, user: Caller = None, tell: Tell | None = None) -> CanvasSet:
+def generate_canvas_set(data: Any, user: Caller = None, progress: Progress | None = None) -> CanvasSet:
     """As ``request_canvas_set``, but draw now. Where that is broken off, the set wants no more than it got.
 
     Raises ``NotPossible`` where a task class fails on a canvas.
@@ -43,8 +40,8 @@ def generate_canvas_set(data: Any, user: Caller = None, tell: Tell | None = None
     with transaction.atomic():
         canvas_set = _wanted_set(canvas_spec(data), user)
     try:
-        generation.grow(canvas_set.pk, tell and (lambda grown: tell(grown.count, grown.wanted)))
-    except generation.DrawingFailed as failure:
+        generation.grow(canvas_set.pk, progress)
+    except generation.GenerationFailed as failure:
         _stop_growing(canvas_set)
         raise NotPossible(f"{failure}. What was drawn before it is kept; mend the task class and try again.") from None
     except KeyboardInterrupt:
@@ -54,23 +51,25 @@ def generate_canvas_set(data: Any, user: Caller = None, tell: Tell | None = None
     return canvas_set
 
 
-def continue_drawing(canvas_set: CanvasSet) -> None:
+def resume_generation(canvas_set: CanvasSet) -> None:
     """Have a set drawn on that stopped with an error."""
     with transaction.atomic():
-        CanvasSet.objects.filter(pk=canvas_set.pk).update(error_message="", worked_at=timezone.now())
-        _have_it_drawn(canvas_set)
+        CanvasSet.objects.filter(pk=canvas_set.pk).update(error_message="")
+        _enqueue(canvas_set)
 
 
 def request_audit(canvas_set: CanvasSet) -> None:
     """Have a job audit a set anew."""
     with transaction.atomic():
-        CanvasSet.objects.filter(pk=canvas_set.pk).update(audited=0, error_message="", worked_at=timezone.now())
-        _have_it_drawn(canvas_set)
+        CanvasSet.objects.filter(pk=canvas_set.pk).update(audited=0, error_message="")
+        _enqueue(canvas_set)
 
 
-def audit_canvas_set(canvas_set: CanvasSet, tell: Tell | None = None, *, only_new: bool = False) -> dict[str, Any]:
+def audit_canvas_set(
+    canvas_set: CanvasSet, progress: Progress | None = None, *, only_new: bool = False
+) -> dict[str, Any]:
     """Audit a set and store the findings with it; ``only_new`` leaves what was audited before as it is."""
-    return audit.audit_set(canvas_set.pk, tell, only_new=only_new)
+    return generation.audit_set(canvas_set.pk, progress, only_new=only_new)
 
 
 def canvas_set_of(slug: str) -> CanvasSet:
@@ -144,8 +143,7 @@ def _wanted_set(spec: CanvasSpec, user: Caller) -> CanvasSet:
         raise InvalidRequest({"name": [f"There is a canvas set {spec.slug} of another kind: {told}. Choose a name."]})
     canvas_set.wanted = max(canvas_set.wanted, spec.count)
     canvas_set.error_message = ""
-    canvas_set.worked_at = timezone.now()
-    canvas_set.save(update_fields=["wanted", "error_message", "worked_at"])
+    canvas_set.save(update_fields=["wanted", "error_message"])
     record(user, "canvas_set.grow", f"canvas set {spec.slug}", wanted=canvas_set.wanted)
     return canvas_set
 
@@ -156,8 +154,8 @@ def _stop_growing(canvas_set: CanvasSet) -> None:
         CanvasSet.objects.filter(pk=locked.pk).update(wanted=locked.count)
 
 
-def _have_it_drawn(canvas_set: CanvasSet) -> None:
-    transaction.on_commit(lambda: jobs.draw_canvases.delay(canvas_set.pk))
+def _enqueue(canvas_set: CanvasSet) -> None:
+    transaction.on_commit(lambda: jobs.generate_canvases.delay(canvas_set.pk))
 
 
 def _described(canvas_set: CanvasSet) -> str:

@@ -11,10 +11,11 @@ import orjson
 from django.db import transaction
 from django.utils.text import slugify
 
-from benchmarks.engine.canvas_sets.rows import Placed, append, stored_documents
+from benchmarks.engine.canvas_sets.audit import Progress
+from benchmarks.engine.canvas_sets.rows import NumberedCanvas, append, stored_documents
 from benchmarks.models import DatasetVersion
 from benchmarks.services.access import Caller
-from benchmarks.services.canvas_sets.control import Tell, new_set
+from benchmarks.services.canvas_sets.control import new_set
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from tasks_app.canvas.original import MAX_BYTES, file_name, parse_file_name
 from tasks_app.canvas.shapes import CanvasError
@@ -54,7 +55,7 @@ def import_canvases(paths: Sequence[Path], name: str = "", user: Caller = None) 
     return canvas_set
 
 
-def export_canvases(canvas_set: CanvasSet, folder: Path, tell: Tell | None = None) -> int:
+def export_canvases(canvas_set: CanvasSet, folder: Path, progress: Progress | None = None) -> int:
     """Write a set's files into a folder, which is made if need be; return how many.
 
     Imported files come out with the bytes they had. Raises ``NotPossible`` before it would replace any file, and where
@@ -68,8 +69,8 @@ def export_canvases(canvas_set: CanvasSet, folder: Path, tell: Tell | None = Non
             stored = stored_documents(canvas_set, begin, begin + BATCH)
             for canvas, document in stored:
                 (folder / file_name(canvas.n_shapes, canvas.number)).write_bytes(document.to_json())
-            if tell is not None:
-                tell(begin + len(stored), canvas_set.count)
+            if progress is not None:
+                progress(begin + len(stored), canvas_set.count)
     except OSError as error:
         raise NotPossible(f"{error.filename or folder} cannot be written: {error.strerror}.") from None
     return canvas_set.count
@@ -93,7 +94,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     return list(files.values())
 
 
-def _read(files: Sequence[Path]) -> list[Placed]:
+def _read(files: Sequence[Path]) -> list[NumberedCanvas]:
     """The canvases by number of shapes and number."""
     placed, problems = [], []
     for file in files:
@@ -109,14 +110,14 @@ def _read(files: Sequence[Path]) -> list[Placed]:
     return sorted(placed, key=lambda it: (it.n_shapes, it.number))
 
 
-def _placed(file: Path) -> Placed:
+def _placed(file: Path) -> NumberedCanvas:
     n_shapes, number = parse_file_name(file.name)
     with file.open("rb") as opened:
         document = CanvasDocument.from_json(opened.read(MAX_BYTES + 1), file.name)
     if len(document.shapes) != n_shapes:
         raise CanvasError(f"{file.name}: canvas: holds {len(document.shapes)} shapes, but the name says {n_shapes}")
     layout = {"descriptions": list(document.descriptions), "questions": list(document.questions)}
-    return Placed(n_shapes, number, replace(document, difficulty=_steps(document)), layout)
+    return NumberedCanvas(n_shapes, number, replace(document, difficulty=_steps(document)), layout)
 
 
 _STEP_READERS: dict[str, Callable[[str], int]] = {
@@ -138,13 +139,13 @@ def _steps(document: CanvasDocument) -> dict[str, dict[str, int]]:
     return dict(measured())
 
 
-def _content_hash(placed: Sequence[Placed]) -> str:
+def _content_hash(placed: Sequence[NumberedCanvas]) -> str:
     """SHA-256 over the files' names and contents."""
     files = [(it.key, hashlib.sha256(it.document.to_json()).hexdigest()) for it in placed]
     return hashlib.sha256(orjson.dumps(files)).hexdigest()
 
 
-def _spec(placed: Sequence[Placed], slug: str, name: str) -> dict[str, object]:
+def _spec(placed: Sequence[NumberedCanvas], slug: str, name: str) -> dict[str, object]:
     return {
         "slug": slug,
         "name": name[:200],

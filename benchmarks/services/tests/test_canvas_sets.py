@@ -12,10 +12,10 @@ from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.services.canvas_sets.control import (
     audit_canvas_set,
     canvas_set_of,
-    continue_drawing,
     delete_canvas_set,
     generate_canvas_set,
     request_canvas_set,
+    resume_generation,
 )
 from benchmarks.services.canvas_sets.request import LARGEST_SEED, MOST_CANVASES, canvas_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -29,7 +29,7 @@ from tests.support.factories import make_dataset
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The ids of the sets that jobs were called for."""
     ids: list[int] = []
-    monkeypatch.setattr(jobs.draw_canvases, "delay", ids.append)
+    monkeypatch.setattr(jobs.generate_canvases, "delay", ids.append)
     return ids
 
 
@@ -172,7 +172,7 @@ def test_breaking_off_keeps_what_was_drawn_and_wants_no_more(monkeypatch: pytest
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate_canvas_set({"shapes": 3, "count": 10}, tell=interrupt)
+        generate_canvas_set({"shapes": 3, "count": 10}, progress=interrupt)
     canvas_set = CanvasSet.objects.get()
     assert (canvas_set.count, canvas_set.wanted, Canvas.objects.count()) == (2, 2, 2)
 
@@ -181,7 +181,7 @@ def test_breaking_off_keeps_what_was_drawn_and_wants_no_more(monkeypatch: pytest
 def test_a_set_that_stopped_with_an_error_can_go_on(rung: list[int]) -> None:
     canvas_set = request_canvas_set({"shapes": 7, "count": 2})
     CanvasSet.objects.update(error_message="a task class failed")
-    continue_drawing(canvas_set)
+    resume_generation(canvas_set)
     canvas_set.refresh_from_db()
     assert canvas_set.is_growing
     assert rung == [canvas_set.pk] * 2
@@ -190,7 +190,7 @@ def test_a_set_that_stopped_with_an_error_can_go_on(rung: list[int]) -> None:
 @pytest.mark.django_db
 def test_progress_is_told() -> None:
     heard: list[tuple[int, int]] = []
-    canvas_set = generate_canvas_set({"shapes": 3, "count": 4}, tell=lambda done, of: heard.append((done, of)))
+    canvas_set = generate_canvas_set({"shapes": 3, "count": 4}, progress=lambda done, of: heard.append((done, of)))
     audit_canvas_set(canvas_set, lambda done, of: heard.append((done, of)))
     assert heard == [(4, 4), (4, 4)]
 

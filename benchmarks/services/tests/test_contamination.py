@@ -136,7 +136,7 @@ def test_a_run_over_part_of_a_set_gets_as_many_fresh_canvases(published: CanvasS
 
 def test_the_run_waits_for_all_its_canvases(published: CanvasSet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.services.runs.contamination.GENERATED_AT_ONCE", 30)
-    monkeypatch.setattr(drawing, "_have_it_drawn", lambda canvas_set: None)
+    monkeypatch.setattr(drawing, "_enqueue", lambda canvas_set: None)
     run = canvas_run(published, "baseline/reference", tasks=["existence"])
     fresh = check_contamination(run)
     assert fresh.dataset.canvas_set.count == 30
