@@ -48,10 +48,15 @@ def find_datasets() -> None:
 
 def prune_old_texts() -> None:
     """Delete texts that are older than ``retention.texts_days``, if it is configured."""
-    if days := settings.CODEFORGE.retention.texts_days:
+    days = settings.CODEFORGE.retention.texts_days
+    if days is None:
+        return
+    try:
         pruned = prune_texts(timedelta(days=days), stopping=STOPPING.is_set)
-        if pruned.runs:
-            logger.info("pruned the texts of %s results in %s runs", pruned.results, pruned.runs)
+    except NotPossible:  # another worker is pruning
+        return
+    if pruned.runs:
+        logger.info("pruned the texts of %s results in %s runs", pruned.results, pruned.runs)
 
 
 def follow_schedules() -> None:

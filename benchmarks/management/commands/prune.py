@@ -1,4 +1,4 @@
-"""``manage.py prune``: empty the texts of old runs' results. Exit code 2 where no age is given or configured."""
+"""``manage.py prune``: delete the texts of old runs. Exit code 2 if it is refused; nothing is changed then."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
+from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.retention import prune_texts
 
 
 def age(text: str) -> timedelta:
-    """``90d`` as a duration of at least a day. Raises what argparse shows."""
-    found = re.fullmatch(r"([1-9]\d{0,4})d", text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is no age; write days, such as 90d")
-    return timedelta(days=int(found[1]))
+    """``90d`` as a duration of at least one day. Raises the error that argparse shows."""
+    match = re.fullmatch(r"([1-9]\d{0,4})d", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid age. Enter a number of days, such as 90d.")
+    return timedelta(days=int(match[1]))
 
 
 class Command(BaseCommand):
@@ -39,13 +40,16 @@ class Command(BaseCommand):
         configured = settings.CODEFORGE.retention.texts_days
         chosen = older_than or (timedelta(days=configured) if configured else None)
         if chosen is None:
-            message = (
-                "codeforge.yaml has no retention.texts_days, so texts are kept. Say an age, such as --older-than 90d."
+            raise CommandError(
+                "codeforge.yaml does not set retention.texts_days. Specify an age, such as --older-than 90d.",
+                returncode=2,
             )
-            raise CommandError(message, returncode=2)
-        pruned = prune_texts(chosen, dry_run=dry_run)
-        did = "Would prune" if dry_run else "Pruned"
+        try:
+            pruned = prune_texts(chosen, dry_run=dry_run)
+        except NotPossible as refusal:
+            raise CommandError(refusal.message, returncode=2) from None
+        verb = "Would prune" if dry_run else "Pruned"
         self.stdout.write(
-            f"{did} the texts of {pruned.results:,} results in {pruned.runs:,} runs, "
-            f"and {pruned.cached_replies:,} replies of the cache."
+            f"{verb} the texts of {pruned.results:,} results in {pruned.runs:,} runs, "
+            f"and {pruned.cached_responses:,} cached responses."
         )
