@@ -1,4 +1,4 @@
-"""Reads of canvas sets, their canvases and questions, and what models answered to them."""
+"""Read canvas sets, their canvases and questions, and the answers of models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BY_INDEX = Order("index")
 
 @dataclass(frozen=True, slots=True)
 class GalleryFilters:
-    """``task`` names a task class, ``answer`` its reference answer, ``outcome`` how ``run`` ended on it."""
+    """``task``: a task class; ``answer``: an expected answer; ``outcome``: an outcome in run ``run``."""
 
     n_shapes: int | None = None
     task: str = ""
@@ -51,27 +51,27 @@ def set_detail(slug: str) -> CanvasSet:
 def gallery_page(
     canvas_set: CanvasSet, filters: GalleryFilters, after: str | None, before: str | None
 ) -> KeysetPage[Canvas]:
-    """Canvases in their order, without descriptions. Raises ``BadCursor``."""
+    """A page of the matching canvases in order, without descriptions. Raises ``BadCursor``."""
     return keyset_page(matching_canvases(canvas_set, filters), BY_INDEX, PAGE_SIZE, after, before)
 
 
 def matching_canvases(canvas_set: CanvasSet, filters: GalleryFilters) -> QuerySet[Canvas]:
-    found = Canvas.objects.filter(canvas_set=canvas_set).only("index", "n_shapes", "canvas_set")
+    canvases = Canvas.objects.filter(canvas_set=canvas_set).only("index", "n_shapes", "canvas_set")
     if filters.n_shapes is not None:
-        found = found.filter(n_shapes=filters.n_shapes)
+        canvases = canvases.filter(n_shapes=filters.n_shapes)
     if filters.task or filters.answer:
-        asked = Question.objects.filter(canvas__canvas_set=canvas_set)
+        questions = Question.objects.filter(canvas__canvas_set=canvas_set)
         if filters.task:
-            asked = asked.filter(task_name=filters.task)
+            questions = questions.filter(task_name=filters.task)
         if filters.answer:
-            asked = asked.filter(answer=filters.answer)
-        found = found.filter(pk__in=asked.values("canvas"))
+            questions = questions.filter(answer=filters.answer)
+        canvases = canvases.filter(pk__in=questions.values("canvas"))
     if filters.run is not None and filters.outcome:
         results = Result.objects.filter(run=filters.run, outcome=filters.outcome, task__question__isnull=False)
         if filters.task:
             results = results.filter(group=filters.task)
-        found = found.filter(pk__in=results.values("task__question__canvas"))
-    return found
+        canvases = canvases.filter(pk__in=results.values("task__question__canvas"))
+    return canvases
 
 
 def canvas_detail(slug: str, index: int) -> Canvas:
@@ -79,7 +79,7 @@ def canvas_detail(slug: str, index: int) -> Canvas:
     return Canvas.objects.select_related("canvas_set").get(canvas_set__slug=slug, index=index)
 
 
-def canvas_neighbours(canvas: Canvas) -> tuple[int | None, int | None]:
+def canvas_neighbors(canvas: Canvas) -> tuple[int | None, int | None]:
     """Indexes of the canvases before and after this one in its set."""
     others = Canvas.objects.filter(canvas_set=canvas.canvas_set_id)
     before = others.filter(index__lt=canvas.index).order_by("-index").values_list("index", flat=True).first()
@@ -92,7 +92,7 @@ def questions_of(canvas: Canvas) -> list[Question]:
 
 
 def answers_to(questions: Iterable[Question], limit: int = 300) -> dict[int, list[Result]]:
-    """Question id → the latest result of each model and way of asking, newest first."""
+    """Question ID → the latest result of each model and prompt variant, newest first."""
     results = (
         Result.objects.filter(task__question__in=[question.pk for question in questions])
         .exclude(outcome="")
@@ -101,27 +101,27 @@ def answers_to(questions: Iterable[Question], limit: int = 300) -> dict[int, lis
         .annotate(question_id=F("task__question"), answer_preview=Left("transcript__actual_output", PREVIEW))
         .order_by("-pk")[:limit]
     )
-    found: dict[int, dict[tuple[str, str, bool], Result]] = {}
+    latest: dict[int, dict[tuple[str, str, bool], Result]] = {}
     for result in results:
-        asked = (result.run.model, result.run.representation, result.run.few_shot)
-        found.setdefault(result.question_id, {}).setdefault(asked, result)
-    return {question: list(latest.values()) for question, latest in found.items()}
+        variant = (result.run.model, result.run.representation, result.run.few_shot)
+        latest.setdefault(result.question_id, {}).setdefault(variant, result)
+    return {question: list(results_of.values()) for question, results_of in latest.items()}
 
 
 def canvas_of_task(task: Task) -> Canvas | None:
-    """The canvas that a task asks about; ``None`` for a task of a YAML dataset."""
+    """The canvas of a task; ``None`` for a task of a YAML dataset."""
     if task.question_id is None:
         return None
     return Canvas.objects.select_related("canvas_set").defer("descriptions").get(questions=task.question_id)
 
 
 def runs_on(canvas_set: CanvasSet, limit: int = 30) -> list[tuple[int, str]]:
-    """Id and model of the latest runs on a set."""
+    """ID and model of the latest runs on a set."""
     dataset = Dataset.objects.filter(canvas_set=canvas_set).first()
     return list(dataset.runs.values_list("id", "model")[:limit]) if dataset else []
 
 
 def answers_of(canvas_set: CanvasSet, task: str) -> list[str]:
-    """The most frequent reference answers of a task class in a set, as its audit has them."""
+    """The most frequent expected answers of a task class in a set, according to its audit."""
     audit = canvas_set.audit.get("tasks", {}).get(task, {})
     return [answer for answer, _ in audit.get("answers", ())]

@@ -75,7 +75,7 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
     canvas = _canvas(slug, index)
     questions = reads.questions_of(canvas)
     answers = reads.answers_to(questions)
-    before, after = reads.canvas_neighbours(canvas)
+    before, after = reads.canvas_neighbors(canvas)
     shapes = _shapes(canvas)
     context = {
         "canvas": canvas,

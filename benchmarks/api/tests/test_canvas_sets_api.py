@@ -1,4 +1,4 @@
-"""``/api/v1/benchmarks/canvas-sets``: sets, their canvases with everything asked, and asking for more."""
+"""``/api/v1/benchmarks/canvas-sets``: sets, their canvases with all questions, and requests for more."""
 
 from __future__ import annotations
 
@@ -76,32 +76,32 @@ def test_a_list_of_canvases_needs_no_query_for_each(client: Client) -> None:
     canvas_set = make_canvas_set("4", 20)
     counted = []
     for size in (10, 20):
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             client.get(f"{SETS}/{canvas_set.slug}/canvases", {"page_size": size})
         counted.append(len(queries))
     assert counted[0] == counted[1]
 
 
 @pytest.mark.parametrize("path", ["nope", "nope/canvases", "nope/canvases/0", "4-shapes-seed-11/canvases/9"])
-def test_what_is_not_there_is_a_404(client: Client, path: str) -> None:
+def test_a_missing_set_or_canvas_is_a_404(client: Client, path: str) -> None:
     make_canvas_set("4", 1)
     assert client.get(f"{SETS}/{path}").status_code == 404
 
 
 @pytest.mark.django_db(transaction=True)
-def test_asking_for_a_set_is_accepted_and_a_job_draws_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_for_a_set_is_accepted_and_a_job_generates_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs.generate_canvases, "delay", jobs.generate_canvases)
     response = post(client, {"shapes": "3-4", "count": 6, "seed": 9, "name": "Small ones"})
     assert response.status_code == 202, response.content
     assert response.json()["slug"] == "small-ones"
     assert response["Location"] == f"http://testserver{SETS}/small-ones"
-    drawn = client.get(response["Location"]).json()
-    assert (drawn["count"], drawn["wanted"], drawn["audited"]) == (6, 6, 6)
+    generated = client.get(response["Location"]).json()
+    assert (generated["count"], generated["wanted"], generated["audited"]) == (6, 6, 6)
 
 
-def test_a_bad_request_is_told_field_by_field(client: Client) -> None:
+def test_the_errors_of_an_invalid_request_name_its_fields(client: Client) -> None:
     response = post(client, {"shapes": 25, "count": 0, "colour": "red"})
     assert response.status_code == 400
     assert set(response.json()) == {"colour"}
@@ -125,7 +125,7 @@ def test_a_set_is_deleted_unless_runs_have_used_it(client: Client) -> None:
     assert not CanvasSet.objects.exists()
 
 
-def test_outside_dev_mode_drawing_needs_permission(client: Client, settings: Any, django_user_model: Any) -> None:
+def test_outside_dev_mode_generating_needs_permission(client: Client, settings: Any, django_user_model: Any) -> None:
     settings.DEV_MODE = False
     settings.SECURE_SSL_REDIRECT = False
     assert post(client, {"shapes": 4, "count": 1}).status_code == 403

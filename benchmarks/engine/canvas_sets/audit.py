@@ -1,9 +1,9 @@
-"""The audit of a canvas set: what the second solver says of every answer, how answers are spread, what guesses score.
+"""Audit a canvas set: verdicts of a second solver on all answers, distribution of the answers, scores of guessing.
 
-It is stored with the set, so that pages only read it. ``CanvasSet.audit`` is::
+The audit is stored with the set, so pages only read it. ``CanvasSet.audit`` is::
 
-    {"canvases": how many were audited, "duplicate_canvases": those whose shapes an earlier one has,
-     "representation": what the solver read, "tasks": {class: ``TaskAudit`` as a mapping},
+    {"canvases": number audited, "duplicate_canvases": number with the same shapes as an earlier canvas,
+     "representation": input of the solver, "tasks": {class: ``TaskAudit`` as a mapping},
      "faults": [{"fault", "verdict", "meaning", "count"}] of an imported set}
 """
 
@@ -31,8 +31,8 @@ from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tasks_app.tasks.task import Task as CanvasTask
 
 BATCH = 500
-ANSWERS_KEPT = 24
-MOST_GUESSES = 200
+MAX_ANSWERS = 24
+MAX_GUESSES = 200
 
 Progress = Callable[[int, int], None]
 """Called with the number of canvases done, and the number in all."""
@@ -40,10 +40,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class TaskAudit:
-    """One task class of a set. Scores are means over its questions, as the class itself scores such an answer.
+    """One task class of a set. Scores are means over its questions, by the scoring of the class.
 
-    ``unchecked`` questions are of classes that the second solver does not know. ``duplicates`` ask exactly what an
-    earlier question of the set asks.
+    ``unchecked``: questions of classes that the second solver does not know. ``duplicates``: questions equal to an
+    earlier one of the set, with equal shapes.
     """
 
     asked: int
@@ -55,12 +55,12 @@ class TaskAudit:
     duplicates: int
     distinct_answers: int
     answers: list[list[str | int]]
-    """[answer, how often] of the most frequent answers, first the most frequent."""
+    """[answer, count] of the most frequent answers, the most frequent first."""
     majority_answer: str | None
     majority_score: float | None
     """The score of always giving the most frequent answer."""
     random_score: float | None
-    """The expected score of drawing one of the set's answers to the class, each alike; None for very many answers."""
+    """The expected score of guessing uniformly among the set's answers; None above ``MAX_GUESSES`` answers."""
 
 
 def store_audit(
@@ -108,7 +108,7 @@ def store_audit(
 def _audited(
     canvas: Canvas, document: CanvasDocument, canvas_set: CanvasSet, faults: Counter[Fault]
 ) -> Iterable[tuple[str, str, int]]:
-    """Rows (audit, note, question id) of one canvas; the faults of an imported one are counted in ``faults``."""
+    """Rows (audit, note, question ID) of one canvas. Adds the faults of an imported canvas to ``faults``."""
     findings: tuple[Finding, ...] = ()
     if canvas_set.origin == CanvasSet.Origin.IMPORTED:
         findings = find_faults(OriginalCanvas(document.shapes, document.descriptions, document.questions))
@@ -123,22 +123,22 @@ def _audited(
 
 
 def _verdict(solved: AnswerAudit | None, findings: Iterable[Finding]) -> tuple[str, str]:
-    """The graver of what the solver and the search for faults say of an answer, with what both have to note."""
-    said = [] if solved is None else [solved.audit]
+    """The more severe verdict of solver and fault search on an answer, and the notes of both."""
+    verdicts = [] if solved is None else [solved.audit]
     notes = [f"{solved.note[0].upper()}{solved.note[1:]}."] if solved is not None and solved.note else []
     for finding in findings:
         notes.append(finding.fault.meaning)
         if finding.fault.verdict is FaultVerdict.WRONG:
-            said.append(Audit.WRONG)
+            verdicts.append(Audit.WRONG)
         elif finding.fault.verdict is FaultVerdict.UNDETERMINED:
-            said.append(Audit.UNDETERMINED)
-    gravest = next((it for it in (Audit.WRONG, Audit.UNDETERMINED, Audit.AGREES) if it in said), None)
-    return gravest.value if gravest else "", " ".join(notes)
+            verdicts.append(Audit.UNDETERMINED)
+    severest = next((it for it in (Audit.WRONG, Audit.UNDETERMINED, Audit.AGREES) if it in verdicts), None)
+    return severest.value if severest else "", " ".join(notes)
 
 
 def _duplicate_canvases(canvas_set: CanvasSet) -> int:
-    drawn = Canvas.objects.filter(canvas_set=canvas_set).order_by()
-    return drawn.count() - drawn.values("shapes").distinct().count()
+    canvases = Canvas.objects.filter(canvas_set=canvas_set).order_by()
+    return canvases.count() - canvases.values("shapes").distinct().count()
 
 
 def _task_audits(canvas_set: CanvasSet) -> dict[str, TaskAudit]:
@@ -160,28 +160,27 @@ def _task_audits(canvas_set: CanvasSet) -> dict[str, TaskAudit]:
 def _task_audit(
     name: str, answers: Counter[str], audits: Mapping[str, int], distinct: int, canvas_set: CanvasSet
 ) -> TaskAudit:
-    asked = answers.total()
     ordered = sorted(answers.items(), key=lambda counted: (-counted[1], counted[0]))
     return TaskAudit(
-        asked=asked,
+        asked=answers.total(),
         not_applicable=canvas_set.not_applicable.get(name, 0),
         agrees=audits.get(Audit.AGREES, 0),
         wrong=audits.get(Audit.WRONG, 0),
         undetermined=audits.get(Audit.UNDETERMINED, 0),
         unchecked=audits.get("", 0),
-        duplicates=asked - distinct,
+        duplicates=answers.total() - distinct,
         distinct_answers=len(answers),
-        answers=[[answer, n] for answer, n in ordered[:ANSWERS_KEPT]],
+        answers=[[answer, n] for answer, n in ordered[:MAX_ANSWERS]],
         majority_answer=ordered[0][0] if ordered else None,
         majority_score=guess_score(name, answers, [ordered[0][0]]) if ordered else None,
-        random_score=guess_score(name, answers, list(answers)) if 0 < len(answers) <= MOST_GUESSES else None,
+        random_score=guess_score(name, answers, list(answers)) if 0 < len(answers) <= MAX_GUESSES else None,
     )
 
 
 def guess_score(name: str, answers: Mapping[str, int], guesses: Iterable[str]) -> float | None:
-    """The mean score of guessing, each of ``guesses`` as often, where answer ``a`` is right ``answers[a]`` times.
+    """The mean score of guessing uniformly among ``guesses``, if answer ``a`` is the expected one ``answers[a]`` times.
 
-    None for a class that is not registered, and where no guess can be read as an answer: that has no score.
+    Unreadable guesses have no score. None if no guess has a score, or the class is not registered.
     """
     task_class = REGISTERED_TASKS.get(name)
     if task_class is None:
@@ -198,5 +197,5 @@ def guess_score(name: str, answers: Mapping[str, int], guesses: Iterable[str]) -
 def _value(task_class: type[CanvasTask], answer: str, guess: str) -> float | None:
     try:
         return task_class.verdict(answer, guess).value
-    except Exception:  # a task class that someone added may raise anything; in a run that is no score either
+    except Exception:  # a task class added by a user may raise anything; in a run this gives no score either
         return None

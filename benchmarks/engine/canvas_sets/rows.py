@@ -1,6 +1,6 @@
-"""Canvas documents as rows: canvases, their questions, and a task for each question, written in bulk.
+"""Store canvas documents as rows: canvases, their questions, and a task for each question, in bulk.
 
-A set only ever grows at its end, so what a run has prepared stays as it is.
+Canvases are only appended, so the tasks of prepared runs never change.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tasks_app.models import Canvas, CanvasSet, Question
 from tasks_app.tasks.task import Question as Asked
 
 LEVELS = tuple(Task.Difficulty.values)
-MOST_SHAPES = (5, 12)
-MOST_STEPS = (3, 6)
-"""The most shapes, or steps to be followed, of an easy and of a medium question; above, it is hard."""
+MAX_SHAPES = (5, 12)
+MAX_STEPS = (3, 6)
+"""Maximum numbers of shapes, and of steps, of an easy and of a medium question. Above, a question is hard."""
 
 _STEPS = ("tracking_steps", "inference_steps")
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedCanvas:
-    """A document with the numbers in its file's name. ``layout`` has an imported file's names, in its order."""
+    """A document with the two numbers in its file name. ``layout``: the names in an imported file, in its order."""
 
     n_shapes: int
     number: int
@@ -46,61 +46,62 @@ class NumberedCanvas:
         return f"canvas_{self.n_shapes}_{self.number}"
 
     @property
-    def asked(self) -> Iterator[tuple[str, tuple[Asked, ...]]]:
-        """Task classes with their questions, the evaluated one first; without those that have none."""
+    def questions(self) -> Iterator[tuple[str, tuple[Asked, ...]]]:
+        """Task classes that have questions, each with its questions, the evaluated one first."""
         return ((name, questions) for name, questions in self.document.questions.items() if questions)
 
 
 def difficulty_of(n_shapes: int, measures: Mapping[str, int]) -> str:
-    """Easy up to 5 shapes and 3 steps, medium up to 12 and 6, else hard: the harder of the two decides.
+    """Easy up to 5 shapes and 3 steps, medium up to 12 and 6, otherwise hard.
 
-    Steps are changes and swaps to be tracked, or relations to be chained, where the question has any.
+    Steps are the changes or swaps to track, or the relations to chain, of questions that have them.
     """
     return _difficulty(n_shapes, max(measures.get(name, 0) for name in _STEPS))
 
 
 @cache
 def _difficulty(n_shapes: int, steps: int) -> str:
-    return LEVELS[max(_level(n_shapes, MOST_SHAPES), _level(steps, MOST_STEPS))]
+    return LEVELS[max(_level(n_shapes, MAX_SHAPES), _level(steps, MAX_STEPS))]
 
 
 def _level(value: int, bounds: Sequence[int]) -> int:
-    return sum(value > most for most in bounds)
+    return sum(value > bound for bound in bounds)
 
 
-def append(canvas_set: CanvasSet, placed: Sequence[NumberedCanvas]) -> bool:
-    """Store canvases at the end of a set, with their questions and tasks, or nothing at all.
+def append(canvas_set: CanvasSet, canvases: Sequence[NumberedCanvas]) -> bool:
+    """Append canvases to a set, with their questions and tasks, completely or not at all.
 
-    ``canvas_set`` is the set as it was when they were drawn. False where it has changed since; then nothing is stored.
+    ``canvas_set`` is the set for which they were generated. False if it has grown since; then nothing is stored.
     """
     with transaction.atomic():
+        # The lock and the count guard against a process that lost its lease without noticing.
         locked = CanvasSet.objects.select_for_update().filter(pk=canvas_set.pk, count=canvas_set.count).first()
         if locked is None:
             return False
-        canvas_ids = _insert_canvases(locked, placed)
-        question_ids = _insert_questions(locked, canvas_ids, placed)
+        canvas_ids = _insert_canvases(locked, canvases)
+        question_ids = _insert_questions(locked, canvas_ids, canvases)
         version = DatasetVersion.objects.select_related("dataset").get(dataset__canvas_set=locked)
-        tasks = _task_rows(version, locked.count, question_ids, placed)
+        tasks = _task_rows(version, locked.count, question_ids, canvases)
         insert_rows(Task, _TASK_FIELDS, tasks)
-        _count(locked, version, placed, tasks)
+        _count(locked, version, canvases, tasks)
     return True
 
 
-def _insert_canvases(canvas_set: CanvasSet, placed: Sequence[NumberedCanvas]) -> list[int]:
-    """Insert the canvases; return their ids in order."""
+def _insert_canvases(canvas_set: CanvasSet, canvases: Sequence[NumberedCanvas]) -> list[int]:
+    """Insert the canvases; return their IDs in order."""
     begin = canvas_set.count
     rows = (
         (canvas_set.pk, index, it.n_shapes, it.number, _shapes(it), it.document.descriptions, it.layout)
-        for index, it in enumerate(placed, begin)
+        for index, it in enumerate(canvases, begin)
     )
     insert_rows(Canvas, ("canvas_set", "index", "n_shapes", "number", "shapes", "descriptions", "layout"), rows)
     inserted = Canvas.objects.filter(canvas_set=canvas_set, index__gte=begin).order_by("index")
     return list(inserted.values_list("id", flat=True))
 
 
-def _shapes(placed: NumberedCanvas) -> list[dict[str, Any]]:
+def _shapes(canvas: NumberedCanvas) -> list[dict[str, Any]]:
     return [
-        {"shape": it.shape, "color": it.color, "size": it.size, "center": it.center} for it in placed.document.shapes
+        {"shape": it.shape, "color": it.color, "size": it.size, "center": it.center} for it in canvas.document.shapes
     ]
 
 
@@ -110,12 +111,12 @@ _QUESTION_FIELDS = (
 
 
 def _insert_questions(
-    canvas_set: CanvasSet, canvas_ids: Sequence[int], placed: Sequence[NumberedCanvas]
+    canvas_set: CanvasSet, canvas_ids: Sequence[int], canvases: Sequence[NumberedCanvas]
 ) -> dict[tuple[int, str], int]:
-    """Insert the evaluated questions with their examples; return their ids by (place among the canvases, class)."""
+    """Insert the questions with their examples; return (place among ``canvases``, task class) → question ID."""
     rows = []
-    for canvas_id, it in zip(canvas_ids, placed, strict=True):
-        for name, ((question, answer), *examples) in it.asked:
+    for canvas_id, it in zip(canvas_ids, canvases, strict=True):
+        for name, ((question, answer), *examples) in it.questions:
             measures = it.document.difficulty.get(name, {})
             number = isinstance(answer, int)
             rows.append((canvas_id, name, question, str(answer), number, examples, measures, "", ""))
@@ -135,12 +136,12 @@ _DIFFICULTY, _GROUP = _TASK_FIELDS.index("difficulty"), _TASK_FIELDS.index("grou
 
 
 def _task_rows(
-    version: DatasetVersion, begin: int, question_ids: Mapping[tuple[int, str], int], placed: Sequence[NumberedCanvas]
+    version: DatasetVersion, begin: int, question_ids: Mapping[tuple[int, str], int], canvases: Sequence[NumberedCanvas]
 ) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
-    for place, it in enumerate(placed):
-        shown = _shown_hash(it.document)
-        for name, questions in it.asked:
+    for place, it in enumerate(canvases):
+        canvas_hash = _canvas_hash(it.document)
+        for name, questions in it.questions:
             question, answer = questions[0]
             rows.append(
                 (
@@ -155,7 +156,7 @@ def _task_rows(
                     [],
                     {},
                     [],
-                    _asked_hash(shown, it.document, name),
+                    _question_hash(canvas_hash, it.document, name),
                     name,
                     it.n_shapes,
                     it.key,
@@ -165,27 +166,27 @@ def _task_rows(
     return rows
 
 
-def _shown_hash(document: CanvasDocument) -> str:
+def _canvas_hash(document: CanvasDocument) -> str:
     """SHA-256 over the shapes and every description that belongs to no task class."""
     shapes = [(it.shape, it.color, it.size, *it.center) for it in document.shapes]
     texts = {name: text for name, text in document.descriptions.items() if name not in document.questions}
     return hashlib.sha256(orjson.dumps([shapes, texts], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _asked_hash(shown: str, document: CanvasDocument, name: str) -> str:
-    """SHA-256 over the canvas and all that a class asks of it: equal canvases pair up wherever they are stored."""
-    asked = [(question, str(answer)) for question, answer in document.questions[name]]
-    return hashlib.sha256(orjson.dumps([shown, name, document.descriptions.get(name), asked])).hexdigest()
+def _question_hash(canvas_hash: str, document: CanvasDocument, name: str) -> str:
+    """SHA-256 over a canvas and its questions of one class. Equal tasks have equal hashes in all sets."""
+    questions = [(question, str(answer)) for question, answer in document.questions[name]]
+    return hashlib.sha256(orjson.dumps([canvas_hash, name, document.descriptions.get(name), questions])).hexdigest()
 
 
 def _count(
-    canvas_set: CanvasSet, version: DatasetVersion, placed: Sequence[NumberedCanvas], tasks: Sequence[tuple[Any, ...]]
+    canvas_set: CanvasSet, version: DatasetVersion, canvases: Sequence[NumberedCanvas], tasks: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Move the numbers of the set, its version and its dataset with the rows just stored."""
+    """Update the counts of the set, its version and its dataset for the rows just inserted."""
     lacking = Counter(canvas_set.not_applicable)
-    lacking.update(name for it in placed for name in canvas_set.task_classes if not it.document.questions.get(name))
+    lacking.update(name for it in canvases for name in canvas_set.task_classes if not it.document.questions.get(name))
     CanvasSet.objects.filter(pk=canvas_set.pk).update(
-        count=canvas_set.count + len(placed), not_applicable=dict(lacking)
+        count=canvas_set.count + len(canvases), not_applicable=dict(lacking)
     )
     total = version.task_count + len(tasks)
     facets = {
@@ -205,7 +206,7 @@ def _added(counted: Mapping[str, int] | None, more: Iterator[str]) -> dict[str, 
 
 
 def stored_documents(canvas_set: CanvasSet, begin: int, end: int) -> list[tuple[Canvas, CanvasDocument]]:
-    """The canvases from place ``begin`` to before ``end``, each with the document that made it. Two queries."""
+    """The canvases with indexes from ``begin`` to ``end`` - 1, each with its document. Two queries."""
     canvases = Canvas.objects.filter(canvas_set=canvas_set, index__gte=begin, index__lt=end).order_by("index")
     return [
         (canvas, _document(canvas, list(canvas.questions.all()), canvas_set))
@@ -214,15 +215,15 @@ def stored_documents(canvas_set: CanvasSet, begin: int, end: int) -> list[tuple[
 
 
 def _document(canvas: Canvas, questions: Sequence[Question], canvas_set: CanvasSet) -> CanvasDocument:
-    """A canvas as its file has it. A database may forget the order of names: it is the layout's, else the loader's."""
-    asked = {it.task_name: it for it in questions}
+    """A canvas as in its file. The order of names is from the layout, else from the loader: JSON columns lose it."""
+    by_class = {it.task_name: it for it in questions}
     classes = canvas.layout.get("questions", canvas_set.task_classes)
     names = canvas.layout.get("descriptions", (*STORED_DESCRIPTIONS, *canvas_set.task_classes))
     return CanvasDocument(
         shapes_of(canvas),
         {name: canvas.descriptions[name] for name in names if name in canvas.descriptions},
-        {name: _questions(asked[name]) if name in asked else () for name in classes},
-        {name: asked[name].difficulty for name in classes if name in asked},
+        {name: _questions(by_class[name]) if name in by_class else () for name in classes},
+        {name: by_class[name].difficulty for name in classes if name in by_class},
     )
 
 

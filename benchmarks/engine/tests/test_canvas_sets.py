@@ -1,4 +1,4 @@
-"""Canvas sets in the database: what is stored, how a set grows, and what its audit finds."""
+"""Canvas sets in the database: what is stored, how a set grows, and its audit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_set_is_a_dataset_with_one_version_and_a_task_for_each_question() -> N
 
 
 @pytest.mark.django_db
-def test_a_task_asks_the_evaluated_question_of_its_canvas() -> None:
+def test_a_task_has_the_evaluated_question_of_its_canvas() -> None:
     canvas_set = make_canvas_set("7", 3)
     document = build_canvas(7, 11, 2, 3)
     task = Task.objects.get(version__dataset__canvas_set=canvas_set, task_id="canvas_7_2/count")
@@ -70,7 +70,7 @@ def test_positions_are_those_of_the_canvases_without_gaps() -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_stored_is_what_the_loader_made() -> None:
+def test_stored_documents_equal_those_of_the_loader() -> None:
     canvas_set = make_canvas_set("2-4", 9)
     made = [generate_canvas(canvas_set, index).document for index in range(9)]
     stored = [document for _, document in stored_documents(canvas_set, 0, 9)]
@@ -79,15 +79,14 @@ def test_what_is_stored_is_what_the_loader_made() -> None:
 
 
 @pytest.mark.django_db
-def test_classes_that_cannot_ask_are_counted() -> None:
+def test_classes_without_a_question_are_counted() -> None:
     canvas_set = make_canvas_set("1", 4)
     assert canvas_set.not_applicable == {"transitivity": 4, "coordinate": 4, "shuffle_tracking": 4}
     assert Question.objects.filter(canvas__canvas_set=canvas_set).count() == 12
 
 
-@pytest.mark.parametrize(
-    ("n_shapes", "measures", "level"),
-    [
+def test_the_harder_of_shapes_and_steps_decides() -> None:
+    rows: list[tuple[int, dict[str, int], str]] = [
         (1, {}, "easy"),
         (5, {"tracking_steps": 3, "line_length": 5}, "easy"),
         (6, {}, "medium"),
@@ -95,10 +94,9 @@ def test_classes_that_cannot_ask_are_counted() -> None:
         (12, {"tracking_steps": 6}, "medium"),
         (13, {}, "hard"),
         (3, {"tracking_steps": 7}, "hard"),
-    ],
-)
-def test_the_harder_of_shapes_and_steps_decides(n_shapes: int, measures: dict[str, int], level: str) -> None:
-    assert difficulty_of(n_shapes, measures) == level
+    ]
+    for n_shapes, measures, level in rows:
+        assert difficulty_of(n_shapes, measures) == level, (n_shapes, measures)
 
 
 @pytest.mark.django_db
@@ -114,7 +112,7 @@ def test_a_range_spreads_its_count_evenly_and_numbers_each_kind_from_zero() -> N
 
 
 @pytest.mark.django_db
-def test_a_set_grows_without_changing_what_it_had() -> None:
+def test_a_set_grows_without_changing_its_canvases() -> None:
     small = make_canvas_set("3-5", 7)
     rows = [Canvas, Question]
     before = [list(model.objects.order_by("pk").values()) for model in rows]
@@ -152,7 +150,7 @@ def test_equal_canvases_pair_up_across_sets_and_others_do_not() -> None:
 
 
 @pytest.mark.django_db
-def test_a_batch_that_another_has_stored_meanwhile_is_dropped() -> None:
+def test_a_batch_that_another_process_has_stored_is_dropped() -> None:
     canvas_set = make_canvas_set("3", 4)
     stale = CanvasSet.objects.get(pk=canvas_set.pk)
     stale.count = 2
@@ -267,7 +265,7 @@ class Failing(CanvasTask):
 
 
 @pytest.mark.django_db
-def test_a_failing_task_class_is_named_and_the_set_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_task_class_is_named_and_stops_the_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTERED_TASKS, "failing", Failing)
     monkeypatch.setattr(generation, "BATCH", 2)
     canvas_set = make_canvas_set("3", 2)
@@ -285,36 +283,36 @@ def test_a_failing_task_class_is_named_and_the_set_left_alone(monkeypatch: pytes
 @pytest.mark.django_db
 def test_the_audit_of_a_generated_set_finds_nothing_wrong() -> None:
     canvas_set = make_canvas_set("2-24", 46)
-    found = audit_set(canvas_set.pk)
+    audit = audit_set(canvas_set.pk)
     canvas_set.refresh_from_db()
-    assert canvas_set.audit == found
-    for name, task in found["tasks"].items():
+    assert canvas_set.audit == audit
+    for name, task in audit["tasks"].items():
         assert task["agrees"] == task["asked"] == 46 - task["not_applicable"], name
         assert task["wrong"] == task["undetermined"] == task["unchecked"] == task["duplicates"] == 0
-    assert found["tasks"]["existence"]["majority_score"] == pytest.approx(0.5, abs=0.05)
+    assert audit["tasks"]["existence"]["majority_score"] == pytest.approx(0.5, abs=0.05)
     assert set(Question.objects.values_list("audit", flat=True)) == {"agrees"}
 
 
 @pytest.mark.django_db
-def test_the_audit_marks_a_wrong_answer_and_says_the_right_one() -> None:
+def test_the_audit_marks_a_wrong_answer_and_notes_the_correct_one() -> None:
     canvas_set = make_canvas_set("7", 2)
     question = Question.objects.filter(task_name="existence").earliest("pk")
     wrong = "No" if question.answer == "Yes" else "Yes"
     Question.objects.filter(pk=question.pk).update(answer=wrong)
-    found = audit_set(canvas_set.pk)
+    audit = audit_set(canvas_set.pk)
     question.refresh_from_db()
-    assert (question.audit, found["tasks"]["existence"]["wrong"]) == ("wrong", 1)
+    assert (question.audit, audit["tasks"]["existence"]["wrong"]) == ("wrong", 1)
     assert question.audit_note == f"The answer is {'No' if wrong == 'Yes' else 'Yes'}."
 
 
 @pytest.mark.django_db
-def test_an_audit_of_what_is_new_leaves_the_rest() -> None:
+def test_an_audit_of_new_canvases_keeps_the_others() -> None:
     canvas_set = make_canvas_set("7", 2)
     audit_set(canvas_set.pk)
     Question.objects.update(audit="wrong")
     make_canvas_set("7", 5)
-    found = audit_set(canvas_set.pk, only_new=True)["tasks"]["count"]
-    assert (found["wrong"], found["agrees"]) == (2, 3)
+    audit = audit_set(canvas_set.pk, only_new=True)["tasks"]["count"]
+    assert (audit["wrong"], audit["agrees"]) == (2, 3)
     assert audit_set(canvas_set.pk)["tasks"]["count"]["agrees"] == 5
 
 
@@ -322,32 +320,28 @@ def test_an_audit_of_what_is_new_leaves_the_rest() -> None:
 def test_a_class_that_the_solver_does_not_know_stays_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTERED_TASKS, "failing", Failing)
     monkeypatch.setattr(Failing, "asked", 0)
-    found = audit_set(make_canvas_set("3", 3).pk)["tasks"]["failing"]
-    assert (found["asked"], found["unchecked"], found["undetermined"]) == (3, 3, 0)
+    audit = audit_set(make_canvas_set("3", 3).pk)["tasks"]["failing"]
+    assert (audit["asked"], audit["unchecked"], audit["undetermined"]) == (3, 3, 0)
 
 
 @pytest.mark.django_db
 def test_repeated_canvases_are_counted_as_duplicates() -> None:
     canvas_set = make_canvas_set("4", 3)
     assert append(canvas_set, [replace(generate_canvas(canvas_set, 0), number=3)])
-    found = audit_set(canvas_set.pk)
-    assert found["duplicate_canvases"] == 1
-    assert {task["duplicates"] for task in found["tasks"].values()} == {1}
+    audit = audit_set(canvas_set.pk)
+    assert audit["duplicate_canvases"] == 1
+    assert {task["duplicates"] for task in audit["tasks"].values()} == {1}
 
 
-@pytest.mark.parametrize(
-    ("name", "answers", "guesses", "score"),
-    [
+def test_guesses_are_scored_by_their_class() -> None:
+    rows: list[tuple[str, dict[str, int], list[str], float | None]] = [
         ("existence", {"Yes": 3, "No": 1}, ["Yes"], 0.75),
         ("existence", {"Yes": 3, "No": 1}, ["Yes", "No"], 0.5),
         ("coordinate", {"Above Left": 1, "Above": 1}, ["Above Left"], 0.75),
         ("nothing", {"Yes": 1}, ["Yes"], None),
-    ],
-)
-def test_a_guess_scores_what_its_class_says(
-    name: str, answers: dict[str, int], guesses: list[str], score: float | None
-) -> None:
-    assert guess_score(name, answers, guesses) == score
+    ]
+    for name, answers, guesses, score in rows:
+        assert guess_score(name, answers, guesses) == score, (name, guesses)
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (3, 12), (1, 24)])

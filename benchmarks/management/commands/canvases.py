@@ -1,7 +1,6 @@
 """``manage.py canvases generate|import|export|list|audit``: canvas sets from a terminal or a pipeline.
 
-Exit codes: 0, all is well; 1, the audit found answers that are wrong or undetermined; 2, the command could not do what
-was asked, or was called wrongly.
+Exit codes: 0 success, 1 the audit found wrong or undetermined answers, 2 failure.
 """
 
 from __future__ import annotations
@@ -27,54 +26,62 @@ COLUMNS = ("set", "canvases", "shapes", "seed", "tasks", "origin", "name")
 
 
 class Command(ActionCommand):
-    help = "Generate canvas sets, take over canvas files, write them back, audit them."
+    help = "Generate, import, export, list and audit canvas sets."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="generate|import|export|list|audit")
-        generate = self.action(actions, "generate", "Draw a set, or more of it, and audit it.", self.generate)
+        generate = self.action(actions, "generate", "Generate or extend a set, and audit it.", self.generate)
         generate.add_argument(
-            "--shapes", required=True, metavar="N|N-M", help="shapes on a canvas; a range takes turns"
+            "--shapes", required=True, metavar="N|N-M", help="shapes per canvas; a range is spread evenly"
         )
-        generate.add_argument("--count", required=True, metavar="N", help="canvases that the set is to have")
-        generate.add_argument("--seed", default="0", metavar="N", help="the same seed draws the same set (default 0)")
-        generate.add_argument("--name", default="", help="what to call it; by default its shapes and seed")
-        generate.add_argument("--tracking-steps", default=None, metavar="N", help="changes and swaps told (default 3)")
-        take = self.action(actions, "import", "Take over canvas files as a set, answers as they are.", self.take_over)
-        take.add_argument("paths", nargs="+", type=Path, metavar="DIR|FILE", help="canvas_{shapes}_{number}.json")
-        take.add_argument("--name", default="", help="what to call the set; by default as its folder")
-        export = self.action(actions, "export", "Write a set's canvas files into a folder.", self.export)
-        export.add_argument("slug", help="the set")
-        export.add_argument("folder", type=Path, metavar="DIR", help="where to; no file there is replaced")
+        generate.add_argument("--count", required=True, metavar="N", help="total number of canvases of the set")
+        generate.add_argument(
+            "--seed", default="0", metavar="N", help="the same seed generates the same set (default 0)"
+        )
+        generate.add_argument("--name", default="", help="name of the set (default: from its shapes and seed)")
+        generate.add_argument(
+            "--tracking-steps", default=None, metavar="N", help="changes and swaps per tracking question (default 3)"
+        )
+        importing = self.action(
+            actions, "import", "Import canvas files as a set, keeping their answers.", self.import_files
+        )
+        importing.add_argument("paths", nargs="+", type=Path, metavar="DIR|FILE", help="canvas_{shapes}_{number}.json")
+        importing.add_argument("--name", default="", help="name of the set (default: that of the directory)")
+        export = self.action(actions, "export", "Write the canvas files of a set to a directory.", self.export)
+        export.add_argument("slug", help="identifier of the set")
+        export.add_argument(
+            "folder", type=Path, metavar="DIR", help="target directory; existing files are never replaced"
+        )
         listing = self.action(actions, "list", "List the sets.", self.list_sets)
-        audit = self.action(actions, "audit", "Audit a set anew: balance, guesses, duplicates, solver.", self.audit)
-        audit.add_argument("slug", help="the set")
+        audit = self.action(actions, "audit", "Audit a set again: balance, guessing, duplicates, solver.", self.audit)
+        audit.add_argument("slug", help="identifier of the set")
         for action in (listing, audit):
             action.add_argument("--json", action="store_true", dest="as_json", help="print JSON instead of text")
 
     def generate(
         self, *, shapes: str, count: str, seed: str, name: str, tracking_steps: str | None, **options: Any
     ) -> int:
-        asked: dict[str, Any] = {"shapes": shapes, "count": count, "seed": seed, "name": name}
+        request: dict[str, Any] = {"shapes": shapes, "count": count, "seed": seed, "name": name}
         if tracking_steps is not None:
-            asked["tracking_steps"] = tracking_steps
-        began = perf_counter()
+            request["tracking_steps"] = tracking_steps
+        started = perf_counter()
         try:
-            canvas_set = generate_canvas_set(asked, progress=self._bar("Drawing"))
+            canvas_set = generate_canvas_set(request, progress=self._bar("Generating"))
         except KeyboardInterrupt:
-            raise CommandError("Stopped. The canvases drawn so far are kept.", returncode=gates.REFUSED) from None
-        took = perf_counter() - began
-        self.stdout.write(self.style.SUCCESS(f"{_told(canvas_set)}, drawn in {took:.1f} s."))
+            raise CommandError("Stopped. Canvases generated so far are kept.", returncode=gates.REFUSED) from None
+        seconds = perf_counter() - started
+        self.stdout.write(self.style.SUCCESS(f"{_summary(canvas_set)}, generated in {seconds:.1f} s."))
         return self._audit(canvas_set, only_new=True)
 
-    def take_over(self, paths: Sequence[Path], *, name: str, **options: Any) -> int:
+    def import_files(self, paths: Sequence[Path], *, name: str, **options: Any) -> int:
         canvas_set = import_canvases(paths, name)
-        self.stdout.write(self.style.SUCCESS(f"{_told(canvas_set)}, imported."))
+        self.stdout.write(self.style.SUCCESS(f"{_summary(canvas_set)}, imported."))
         self._audit(canvas_set)
         return 0
 
     def export(self, slug: str, *, folder: Path, **options: Any) -> int:
         written = export_canvases(canvas_set_of(slug), folder, self._bar("Writing"))
-        self.stdout.write(self.style.SUCCESS(f"Wrote {written} files into {folder}."))
+        self.stdout.write(self.style.SUCCESS(f"Wrote {written} files to {folder}."))
         return 0
 
     def list_sets(self, *, as_json: bool, **options: Any) -> int:
@@ -84,19 +91,21 @@ class Command(ActionCommand):
         elif rows:
             self.stdout.write(_table(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
         else:
-            self.stdout.write("No canvas sets yet. Draw one: canvases generate --shapes 7 --count 1000 --seed 11")
+            self.stdout.write(
+                "No canvas sets yet. To generate one, run: canvases generate --shapes 7 --count 1000 --seed 11"
+            )
         return 0
 
     def audit(self, slug: str, *, as_json: bool, **options: Any) -> int:
         if not as_json:
             return self._audit(canvas_set_of(slug))
-        found = audit_canvas_set(canvas_set_of(slug))
-        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
-        return int(_bad(found) > 0)
+        audit = audit_canvas_set(canvas_set_of(slug))
+        self.stdout.write(json.dumps(audit, indent=2, ensure_ascii=False))
+        return int(_not_agreeing(audit) > 0)
 
     def _audit(self, canvas_set: CanvasSet, *, only_new: bool = False) -> int:
-        """Audit with a progress bar and print what was found; 1 where an answer is not what the solver says."""
-        found = audit_canvas_set(canvas_set, self._bar("Auditing"), only_new=only_new)
+        """Audit with a progress bar and print the audit; 1 if the solver does not agree with every answer."""
+        audit = audit_canvas_set(canvas_set, self._bar("Auditing"), only_new=only_new)
         head = ("task class", "asked", "n/a", "agrees", "wrong", "undetermined", "duplicates", "majority", "random")
         rows = [
             (
@@ -104,28 +113,28 @@ class Command(ActionCommand):
                 *(it[key] for key in ("asked", "not_applicable", "agrees", "wrong", "undetermined", "duplicates")),
                 *(_score(it[key]) for key in ("majority_score", "random_score")),
             )
-            for name, it in found["tasks"].items()
+            for name, it in audit["tasks"].items()
         ]
         self.stdout.write(_table(head, rows))
-        for fault in found["faults"]:
+        for fault in audit["faults"]:
             self.stdout.write(f"{fault['count']} × {fault['fault']} ({fault['verdict']}): {fault['meaning']}")
-        return int(_bad(found) > 0)
+        return int(_not_agreeing(audit) > 0)
 
-    def _bar(self, doing: str) -> Progress | None:
-        """A progress bar on the terminal; none where the output goes elsewhere."""
+    def _bar(self, label: str) -> Progress | None:
+        """A progress bar on the terminal; ``None`` if the output is not a terminal."""
         if not self.stderr.isatty():
             return None
 
-        def show(done: int, of: int) -> None:
-            filled = BAR * done // max(of, 1)
-            end = "\n" if done >= of else ""
-            self.stderr.write(f"\r{doing} [{'#' * filled:{BAR}}] {done:,} of {of:,}", lambda text: text, ending=end)
+        def show(done: int, total: int) -> None:
+            filled = BAR * done // max(total, 1)
+            end = "\n" if done >= total else ""
+            self.stderr.write(f"\r{label} [{'#' * filled:{BAR}}] {done:,} of {total:,}", lambda text: text, ending=end)
             self.stderr.flush()
 
         return show
 
 
-def _told(canvas_set: CanvasSet) -> str:
+def _summary(canvas_set: CanvasSet) -> str:
     return f"{canvas_set.slug}: {canvas_set.count:,} canvases, {_tasks(canvas_set):,} tasks"
 
 
@@ -134,8 +143,8 @@ def _tasks(canvas_set: CanvasSet) -> int:
     return version.task_count if version else 0
 
 
-def _bad(found: dict[str, Any]) -> int:
-    return sum(int(it["wrong"] + it["undetermined"]) for it in found["tasks"].values())
+def _not_agreeing(audit: dict[str, Any]) -> int:
+    return sum(int(it["wrong"] + it["undetermined"]) for it in audit["tasks"].values())
 
 
 def _score(value: float | None) -> str:

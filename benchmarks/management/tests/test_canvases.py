@@ -1,4 +1,4 @@
-"""``manage.py canvases``: what it prints and the codes it exits with."""
+"""``manage.py canvases``: output and exit codes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def run(*arguments: object, stderr: io.StringIO | None = None) -> tuple[int, str
     return 0, out.getvalue()
 
 
-def test_generate_draws_audits_and_says_so() -> None:
+def test_generate_prints_the_set_and_its_audit() -> None:
     code, printed = run("generate", "--shapes", 7, "--count", 20, "--seed", 11)
     assert code == 0
-    assert printed.startswith("7-shapes-seed-11: 20 canvases, 120 tasks, drawn in ")
+    assert printed.startswith("7-shapes-seed-11: 20 canvases, 120 tasks, generated in ")
     row = next(line.split() for line in printed.splitlines() if line.startswith("existence "))
     assert row == ["existence", "20", "0", "20", "0", "0", "0", "0.500", "0.500"]
     assert CanvasSet.objects.get().audited == 20
@@ -51,7 +51,7 @@ def test_a_terminal_sees_a_progress_bar_and_a_pipe_does_not() -> None:
     terminal, pipe = Terminal(), io.StringIO()
     run("generate", "--shapes", 3, "--count", 4, stderr=terminal)
     run("generate", "--shapes", 3, "--count", 8, stderr=pipe)
-    assert f"Drawing [{'#' * 40}] 4 of 4\n" in terminal.getvalue()
+    assert f"Generating [{'#' * 40}] 4 of 4\n" in terminal.getvalue()
     assert pipe.getvalue() == ""
 
 
@@ -67,26 +67,26 @@ def test_a_terminal_sees_a_progress_bar_and_a_pipe_does_not() -> None:
         (["--shapes", "7"], "--count"),
     ],
 )
-def test_an_impossible_request_is_an_error_at_once(arguments: list[str], says: str) -> None:
-    code, told = run("generate", *arguments)
+def test_an_invalid_request_is_an_error(arguments: list[str], says: str) -> None:
+    code, message = run("generate", *arguments)
     assert code != 0
-    assert says in told
+    assert says in message
     assert not CanvasSet.objects.exists()
 
 
-def test_control_c_keeps_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(set_id: int, tell: object = None) -> None:
+def test_control_c_keeps_the_canvases_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(set_id: int, progress: object = None) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(services.canvas_sets, "grow", interrupted)
-    code, told = run("generate", "--shapes", 7, "--count", 5)
-    assert (code, told) == (2, "Stopped. The canvases drawn so far are kept.")
+    monkeypatch.setattr(services.generation, "grow", interrupted)
+    code, message = run("generate", "--shapes", 7, "--count", 5)
+    assert (code, message) == (2, "Stopped. Canvases generated so far are kept.")
     assert not CanvasSet.objects.get().is_growing
 
 
 def test_export_and_import_go_both_ways(tmp_path: Path) -> None:
     run("generate", "--shapes", "3-4", "--count", 6, "--name", "mine")
-    assert run("export", "mine", tmp_path / "out") == (0, f"Wrote 6 files into {tmp_path / 'out'}.\n")
+    assert run("export", "mine", tmp_path / "out") == (0, f"Wrote 6 files to {tmp_path / 'out'}.\n")
     code, printed = run("import", tmp_path / "out", "--name", "theirs")
     assert code == 0
     assert printed.startswith("theirs: 6 canvases, 36 tasks, imported.\n")
@@ -97,8 +97,8 @@ def test_import_takes_files_too_and_names_a_bad_one(tmp_path: Path) -> None:
     run("generate", "--shapes", 3, "--count", 2, "--name", "mine")
     run("export", "mine", tmp_path / "out")
     (tmp_path / "canvas_3_9.json").write_text("[]")
-    code, told = run("import", tmp_path / "out" / "canvas_3_0.json", tmp_path / "canvas_3_9.json")
-    assert (code, told) == (2, "files: canvas_3_9.json: must be an object, not list")
+    code, message = run("import", tmp_path / "out" / "canvas_3_0.json", tmp_path / "canvas_3_9.json")
+    assert (code, message) == (2, "files: canvas_3_9.json: must be an object, not list")
     assert run("import", tmp_path / "out" / "canvas_3_0.json")[1].startswith("out: 1 canvases, 6 tasks")
 
 
@@ -121,6 +121,6 @@ def test_list_names_every_set() -> None:
 
 
 @pytest.mark.parametrize("action", ["audit", "export"])
-def test_an_unknown_set_is_told(action: str, tmp_path: Path) -> None:
+def test_an_unknown_set_is_an_error(action: str, tmp_path: Path) -> None:
     arguments = [tmp_path] if action == "export" else []
-    assert run(action, "nope", *arguments) == (2, "There is no canvas set nope. Known: none yet.")
+    assert run(action, "nope", *arguments) == (2, "Canvas set nope does not exist. Existing sets: none yet.")

@@ -1,6 +1,6 @@
-"""Canvas sets: asking for one, drawing, auditing and deleting it. Every set is a dataset of the same name.
+"""Request, generate, audit and delete canvas sets. Every set is a dataset of the same name.
 
-The command draws at once; the API, the admin and the form ask, and a job draws.
+The command generates at once. The API, the admin and the page request a set, which a job generates.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tasks_app.models import Canvas, CanvasSet, Question
 
 
 def request_canvas_set(data: Any, user: Caller = None) -> CanvasSet:
-    """Make a set, or let the one of the same name grow, and have a job draw it once this is committed.
+    """Create a set, or extend the set of the same name, and enqueue a job that generates it.
 
-    Asking for no more than a set has, or will have, changes nothing. Raises ``InvalidRequest`` naming every bad field.
+    A set never wants fewer canvases than before. Raises ``InvalidRequest`` naming every invalid field.
     """
     with transaction.atomic():
         canvas_set = _wanted_set(canvas_spec(data), user)
@@ -33,17 +33,20 @@ def request_canvas_set(data: Any, user: Caller = None) -> CanvasSet:
 
 
 def generate_canvas_set(data: Any, user: Caller = None, progress: Progress | None = None) -> CanvasSet:
-    """As ``request_canvas_set``, but draw now. Where that is broken off, the set wants no more than it got.
+    """As ``request_canvas_set``, but generate now. If that fails or is interrupted, the set keeps what it has.
 
-    Raises ``NotPossible`` where a task class fails on a canvas.
+    Raises ``NotPossible`` if a task class fails on a canvas.
     """
     with transaction.atomic():
         canvas_set = _wanted_set(canvas_spec(data), user)
     try:
         generation.grow(canvas_set.pk, progress)
+    # In both cases the set wants only what it has. Otherwise the sweep would enqueue what the user has stopped.
     except generation.GenerationFailed as failure:
         _stop_growing(canvas_set)
-        raise NotPossible(f"{failure}. What was drawn before it is kept; mend the task class and try again.") from None
+        raise NotPossible(
+            f"{failure}. Canvases generated before the error are kept. Fix the task class and try again."
+        ) from None
     except KeyboardInterrupt:
         _stop_growing(canvas_set)
         raise
@@ -52,14 +55,14 @@ def generate_canvas_set(data: Any, user: Caller = None, progress: Progress | Non
 
 
 def resume_generation(canvas_set: CanvasSet) -> None:
-    """Have a set drawn on that stopped with an error."""
+    """Clear the error of a set and enqueue a job that continues it."""
     with transaction.atomic():
         CanvasSet.objects.filter(pk=canvas_set.pk).update(error_message="")
         _enqueue(canvas_set)
 
 
 def request_audit(canvas_set: CanvasSet) -> None:
-    """Have a job audit a set anew."""
+    """Enqueue a job that audits all of a set again."""
     with transaction.atomic():
         CanvasSet.objects.filter(pk=canvas_set.pk).update(audited=0, error_message="")
         _enqueue(canvas_set)
@@ -68,30 +71,30 @@ def request_audit(canvas_set: CanvasSet) -> None:
 def audit_canvas_set(
     canvas_set: CanvasSet, progress: Progress | None = None, *, only_new: bool = False
 ) -> dict[str, Any]:
-    """Audit a set and store the findings with it; ``only_new`` leaves what was audited before as it is."""
+    """Audit a set now, and store and return its audit. ``only_new`` keeps the audits of earlier canvases."""
     return generation.audit_set(canvas_set.pk, progress, only_new=only_new)
 
 
 def canvas_set_of(slug: str) -> CanvasSet:
-    """Raises ``NotPossible``, naming the sets there are."""
-    found = CanvasSet.objects.filter(slug=slug).first()
-    if found is None:
-        known = ", ".join(CanvasSet.objects.order_by("slug").values_list("slug", flat=True)[:20]) or "none yet"
-        raise NotPossible(f"There is no canvas set {slug}. Known: {known}.")
-    return found
+    """The set with this slug. Raises ``NotPossible``, listing the sets that exist."""
+    canvas_set = CanvasSet.objects.filter(slug=slug).first()
+    if canvas_set is None:
+        slugs = ", ".join(CanvasSet.objects.order_by("slug").values_list("slug", flat=True)[:20]) or "none yet"
+        raise NotPossible(f"Canvas set {slug} does not exist. Existing sets: {slugs}.")
+    return canvas_set
 
 
 def why_not_deletable(canvas_set: CanvasSet) -> str:
-    """Why a set has to stay, and what to do about it; empty where it can go."""
-    if used := Run.objects.filter(dataset__canvas_set=canvas_set).count():
-        return f"{canvas_set.slug} has {used} run{'s' if used > 1 else ''}. Delete them first."
+    """Why a set cannot be deleted, and what to do about it; empty if it can."""
+    if runs := Run.objects.filter(dataset__canvas_set=canvas_set).count():
+        return f"{canvas_set.slug} has {runs} run{'s. Delete the runs' if runs > 1 else '. Delete the run'} first."
     if canvas_set.is_growing:
-        return f"{canvas_set.slug} is being drawn. Delete it when it has its {canvas_set.wanted} canvases."
+        return f"{canvas_set.slug} is being generated. Delete it when all {canvas_set.wanted} canvases exist."
     return ""
 
 
 def delete_canvas_set(canvas_set: CanvasSet, user: Caller = None) -> None:
-    """Delete a set with its dataset. Raises ``NotPossible`` where runs have used it, or a job is drawing it."""
+    """Delete a set with its dataset. Raises ``NotPossible`` if runs use it or it is being generated."""
     with transaction.atomic():
         locked = CanvasSet.objects.select_for_update().get(pk=canvas_set.pk)
         if reason := why_not_deletable(locked):
@@ -99,6 +102,7 @@ def delete_canvas_set(canvas_set: CanvasSet, user: Caller = None) -> None:
         record(user, "canvas_set.delete", f"canvas set {locked.slug}")
         for calibration in Run.objects.filter(dataset__known_answers_of=locked):
             delete_run(calibration, user)
+        # Children first, each with one statement: cascading would load hundreds of thousands of rows.
         Dataset.objects.filter(canvas_set=locked).update(current_version=None)
         Task.objects.filter(version__dataset__canvas_set=locked).delete()
         Question.objects.filter(canvas__canvas_set=locked).delete()
@@ -107,17 +111,17 @@ def delete_canvas_set(canvas_set: CanvasSet, user: Caller = None) -> None:
 
 
 def new_set(spec: dict[str, Any], content_hash: Callable[[CanvasSet], str], user: Caller) -> CanvasSet:
-    """Store an empty set with its dataset and version, which a run can use once it has tasks.
+    """Store an empty set with its dataset and a version, which runs can use once it has tasks.
 
-    ``spec`` are fields of the set. Call this in a transaction. Raises ``InvalidRequest`` where the name is taken.
+    ``spec`` has the fields of the set. Call this in a transaction. Raises ``InvalidRequest`` if the name is taken.
     """
     slug, name = spec["slug"], spec["name"]
     if Dataset.objects.filter(slug=slug).exists():
-        raise InvalidRequest({"name": [f"There is a dataset {slug} already. Choose another name."]})
+        raise InvalidRequest({"name": [f"Dataset {slug} already exists. Enter another name."]})
     canvas_set = CanvasSet.objects.create(**spec)
     record(user, "canvas_set.create", f"canvas set {slug}", wanted=canvas_set.wanted)
     dataset = Dataset.objects.create(
-        slug=slug, name=name, description=_described(canvas_set), kind=Dataset.Kind.CANVAS, canvas_set=canvas_set
+        slug=slug, name=name, description=_description(canvas_set), kind=Dataset.Kind.CANVAS, canvas_set=canvas_set
     )
     generated = canvas_set.origin == CanvasSet.Origin.GENERATED
     DatasetVersion.objects.create(
@@ -133,14 +137,14 @@ def new_set(spec: dict[str, Any], content_hash: Callable[[CanvasSet], str], user
 
 
 def _wanted_set(spec: CanvasSpec, user: Caller) -> CanvasSet:
-    """The set of this name, wanting at least as many canvases as asked for. Call this in a transaction."""
+    """Create or extend the set of this name, without its canvases. Call this in a transaction."""
     canvas_set = CanvasSet.objects.select_for_update().filter(slug=spec.slug).first()
     if canvas_set is None:
         fields = {**spec.fixed, "slug": spec.slug, "name": spec.name, "wanted": spec.count}
         return new_set(fields, generation.content_hash, user)
     if differences := spec.differences(canvas_set):
-        told = "; ".join(differences)
-        raise InvalidRequest({"name": [f"There is a canvas set {spec.slug} of another kind: {told}. Choose a name."]})
+        problem = f"Canvas set {spec.slug} already exists with other settings: {'; '.join(differences)}."
+        raise InvalidRequest({"name": [f"{problem} Enter another name."]})
     canvas_set.wanted = max(canvas_set.wanted, spec.count)
     canvas_set.error_message = ""
     canvas_set.save(update_fields=["wanted", "error_message"])
@@ -151,6 +155,7 @@ def _wanted_set(spec: CanvasSpec, user: Caller) -> CanvasSet:
 def _stop_growing(canvas_set: CanvasSet) -> None:
     with transaction.atomic():
         locked = CanvasSet.objects.select_for_update().get(pk=canvas_set.pk)
+        # The lock waits for a batch that another process is storing, so the number wanted includes it.
         CanvasSet.objects.filter(pk=locked.pk).update(wanted=locked.count)
 
 
@@ -158,7 +163,7 @@ def _enqueue(canvas_set: CanvasSet) -> None:
     transaction.on_commit(lambda: jobs.generate_canvases.delay(canvas_set.pk))
 
 
-def _described(canvas_set: CanvasSet) -> str:
+def _description(canvas_set: CanvasSet) -> str:
     if canvas_set.origin == CanvasSet.Origin.IMPORTED:
-        return "Imported canvas files: shapes, descriptions and questions with their answers, as they were."
-    return f"Generated canvases: questions about shapes, with seed {canvas_set.seed}."
+        return "Imported canvas files, with their shapes, descriptions, questions and answers unchanged."
+    return f"Questions about shapes on canvases generated with seed {canvas_set.seed}."

@@ -1,9 +1,10 @@
-"""Canvas files: taking them over as a set, and writing a set back, both ways without loss."""
+"""Import canvas files as a set, and export a set as files, both without loss."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,48 +24,49 @@ from tasks_app.canvas.wording import UnreadableError, read_changes, read_shuffle
 from tasks_app.loader import CanvasDocument
 from tasks_app.models import CanvasSet
 
-MOST_FILES = 20_000
-MOST_TOLD = 20
+MAX_FILES = 20_000
+MAX_PROBLEMS = 20
 BATCH = 500
 
 
 def import_canvases(paths: Sequence[Path], name: str = "", user: Caller = None) -> CanvasSet:
-    """Take over canvas files, or the ``canvas_*.json`` of directories, as one set; all of them or none.
+    """Import canvas files, or the ``canvas_*.json`` of directories, as one set, completely or not at all.
 
-    Answers stay what they are, right or wrong: the audit marks them. The set's name is by default that of the first
-    folder. The same files under the same name again are the set there is. Raises ``InvalidRequest`` telling what is
-    wrong, file by file.
+    Answers are kept, right or wrong; the audit marks them. By default the set is named after the first directory.
+    Importing the same files under the same name again returns the existing set. Raises ``InvalidRequest`` naming the
+    problem of every invalid file.
     """
     files = _files(paths)
-    placed = _read(files)
+    canvases = _read(files)
     name = name or files[0].resolve().parent.name
     slug = slugify(name)[:100]
     if not slug:
-        raise InvalidRequest({"name": [f"{name!r} makes no address: give a name with letters a to z or digits."]})
-    content = _content_hash(placed)
+        raise InvalidRequest({"name": [f"{name!r} contains no letters a-z or digits. Enter another name."]})
+    content = _content_hash(canvases)
     with transaction.atomic():
-        known = CanvasSet.objects.select_for_update().filter(slug=slug).first()
-        if known is not None:
-            if DatasetVersion.objects.filter(dataset__canvas_set=known, content_hash=content).exists():
-                return known
-            raise InvalidRequest({"name": [f"There is a canvas set {slug} with other canvases. Give another name."]})
-        canvas_set = new_set(_spec(placed, slug, name), lambda made: content, user)
-        for begin in range(0, len(placed), BATCH):
-            append(canvas_set, placed[begin : begin + BATCH])
+        existing = CanvasSet.objects.select_for_update().filter(slug=slug).first()
+        if existing is not None:
+            if DatasetVersion.objects.filter(dataset__canvas_set=existing, content_hash=content).exists():
+                return existing
+            raise InvalidRequest(
+                {"name": [f"Canvas set {slug} already exists with other canvases. Enter another name."]}
+            )
+        canvas_set = new_set(_spec(canvases, slug, name), lambda canvas_set: content, user)
+        for begin in range(0, len(canvases), BATCH):
+            append(canvas_set, canvases[begin : begin + BATCH])
             canvas_set.refresh_from_db()
     return canvas_set
 
 
 def export_canvases(canvas_set: CanvasSet, folder: Path, progress: Progress | None = None) -> int:
-    """Write a set's files into a folder, which is made if need be; return how many.
+    """Write the files of a set to a directory, which is created if it does not exist; return their number.
 
-    Imported files come out with the bytes they had. Raises ``NotPossible`` before it would replace any file, and where
-    the folder cannot be written.
+    Imported files come back byte for byte. Raises ``NotPossible`` if the directory has canvas files or is not writable.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if taken := next(iter(sorted(folder.glob("canvas_*.json"))), None):
-            raise NotPossible(f"{taken} is there already, and no file is replaced. Name an empty folder.")
+            raise NotPossible(f"{taken} already exists. Files are never replaced. Choose an empty directory.")
         for begin in range(0, canvas_set.count, BATCH):
             stored = stored_documents(canvas_set, begin, begin + BATCH)
             for canvas, document in stored:
@@ -72,86 +74,82 @@ def export_canvases(canvas_set: CanvasSet, folder: Path, progress: Progress | No
             if progress is not None:
                 progress(begin + len(stored), canvas_set.count)
     except OSError as error:
-        raise NotPossible(f"{error.filename or folder} cannot be written: {error.strerror}.") from None
+        raise NotPossible(f"{error.filename or folder} is not writable: {error.strerror}.") from None
     return canvas_set.count
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """The files named, and the canvas files of the folders named, each name once."""
+    """The given files, and the canvas files of the given directories. File names must be unique."""
     files: dict[str, Path] = {}
     for path in paths:
-        found = sorted(path.glob("canvas_*.json")) if path.is_dir() else [path]
-        if not found:
-            raise InvalidRequest({"files": [f"{path} holds no canvas_*.json."]})
-        for file in found:
+        matches = sorted(path.glob("canvas_*.json")) if path.is_dir() else [path]
+        if not matches:
+            raise InvalidRequest({"files": [f"{path} contains no canvas_*.json files."]})
+        for file in matches:
             if file.name in files:
                 raise InvalidRequest({"files": [f"{files[file.name]} and {file} have the same name."]})
             files[file.name] = file
     if not files:
-        raise InvalidRequest({"files": ["Name canvas files, or a folder that holds some."]})
-    if len(files) > MOST_FILES:
-        raise InvalidRequest({"files": [f"{len(files):,} files are too many for a set; take {MOST_FILES:,} at most."]})
+        raise InvalidRequest({"files": ["No files given. Give canvas files, or a directory that contains some."]})
+    if len(files) > MAX_FILES:
+        raise InvalidRequest({"files": [f"{len(files):,} files are too many for a set. The maximum is {MAX_FILES:,}."]})
     return list(files.values())
 
 
 def _read(files: Sequence[Path]) -> list[NumberedCanvas]:
-    """The canvases by number of shapes and number."""
-    placed, problems = [], []
+    """The canvases of the files, ordered by number of shapes and number."""
+    canvases, problems = [], []
     for file in files:
         try:
-            placed.append(_placed(file))
+            canvases.append(_read_file(file))
         except CanvasError as error:
             problems.append(str(error))
         except OSError as error:
-            problems.append(f"{file}: cannot be read: {error.strerror}")
+            problems.append(f"{file}: is not readable: {error.strerror}")
     if problems:
-        more = [f"and {len(problems) - MOST_TOLD} more files"] if len(problems) > MOST_TOLD else []
-        raise InvalidRequest({"files": [*problems[:MOST_TOLD], *more]})
-    return sorted(placed, key=lambda it: (it.n_shapes, it.number))
+        more = [f"and {len(problems) - MAX_PROBLEMS} more files"] if len(problems) > MAX_PROBLEMS else []
+        raise InvalidRequest({"files": [*problems[:MAX_PROBLEMS], *more]})
+    return sorted(canvases, key=lambda it: (it.n_shapes, it.number))
 
 
-def _placed(file: Path) -> NumberedCanvas:
+def _read_file(file: Path) -> NumberedCanvas:
     n_shapes, number = parse_file_name(file.name)
     with file.open("rb") as opened:
+        # One byte too many is enough for the parser to reject a file that is too large.
         document = CanvasDocument.from_json(opened.read(MAX_BYTES + 1), file.name)
     if len(document.shapes) != n_shapes:
-        raise CanvasError(f"{file.name}: canvas: holds {len(document.shapes)} shapes, but the name says {n_shapes}")
+        raise CanvasError(f"{file.name}: canvas: has {len(document.shapes)} shapes, but the file name says {n_shapes}")
     layout = {"descriptions": list(document.descriptions), "questions": list(document.questions)}
     return NumberedCanvas(n_shapes, number, replace(document, difficulty=_steps(document)), layout)
 
 
-_STEP_READERS: dict[str, Callable[[str], int]] = {
-    "existence_tracking": lambda text: len(read_changes(text)),
-    "shuffle_tracking": lambda text: len(read_shuffle(text)[2]),
-}
-
-
 def _steps(document: CanvasDocument) -> dict[str, dict[str, int]]:
-    """The tracking steps that the descriptions tell, by task class, where they can be read."""
+    """Task class → {"tracking_steps": number}, for the tracking descriptions that can be parsed."""
+    readers: dict[str, Callable[[str], int]] = {
+        "existence_tracking": lambda text: len(read_changes(text)),
+        "shuffle_tracking": lambda text: len(read_shuffle(text)[2]),
+    }
+    steps = {}
+    for name, count in readers.items():
+        # Files by others may lack a description or word it differently; such questions have no number of steps.
+        with suppress(KeyError, UnreadableError):
+            steps[name] = {"tracking_steps": count(document.descriptions[name])}
+    return steps
 
-    def measured() -> Iterator[tuple[str, dict[str, int]]]:
-        for name, count in _STEP_READERS.items():
-            try:
-                yield name, {"tracking_steps": count(document.descriptions[name])}
-            except (KeyError, UnreadableError):
-                continue
 
-    return dict(measured())
-
-
-def _content_hash(placed: Sequence[NumberedCanvas]) -> str:
+def _content_hash(canvases: Sequence[NumberedCanvas]) -> str:
     """SHA-256 over the files' names and contents."""
-    files = [(it.key, hashlib.sha256(it.document.to_json()).hexdigest()) for it in placed]
+    files = [(it.key, hashlib.sha256(it.document.to_json()).hexdigest()) for it in canvases]
     return hashlib.sha256(orjson.dumps(files)).hexdigest()
 
 
-def _spec(placed: Sequence[NumberedCanvas], slug: str, name: str) -> dict[str, object]:
+def _spec(canvases: Sequence[NumberedCanvas], slug: str, name: str) -> dict[str, object]:
     return {
         "slug": slug,
         "name": name[:200],
         "origin": CanvasSet.Origin.IMPORTED,
-        "shapes_low": placed[0].n_shapes,
-        "shapes_high": placed[-1].n_shapes,
-        "task_classes": list(dict.fromkeys(task for it in placed for task in it.document.questions)),
-        "wanted": len(placed),
+        "shapes_low": canvases[0].n_shapes,
+        "shapes_high": canvases[-1].n_shapes,
+        "task_classes": list(dict.fromkeys(task for it in canvases for task in it.document.questions)),
+        "wanted": len(canvases),
     }

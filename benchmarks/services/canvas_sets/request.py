@@ -1,4 +1,4 @@
-"""What may be asked of a canvas set: one definition for the API, the forms and the command, with the same errors."""
+"""Validate requests for canvas sets: one definition, with the same errors, for the API, the forms and the command."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class ShapesField(serializers.CharField):
     """A number of shapes, 7 or "7", or a range of them, "3-12"; read as (low, high)."""
 
     default_error_messages = {  # noqa: RUF012 - declared like this by the base class
-        "form": "Write a number of shapes such as 7, or a range such as 3-12.",
-        "bounds": f"A canvas has 1 to {MAX_SHAPES} shapes: there are {MAX_SHAPES} kinds, and none is repeated.",
-        "order": "The range ends before it begins: write the smaller number first, as in 3-12.",
+        "form": "Enter a number such as 7, or a range such as 3-12.",
+        "bounds": f"A canvas has 1 to {MAX_SHAPES} shapes, all different. Enter numbers in this range.",
+        "order": "The range is reversed. Enter the smaller number first, for example, 3-12.",
     }
 
     def to_internal_value(self, data: Any) -> Any:
@@ -48,36 +48,42 @@ class ShapesField(serializers.CharField):
 
 
 class CanvasSetRequest(serializers.Serializer[Any]):
-    """A request for a generated set. ``shapes`` becomes (low, high); everything else stays what it was."""
+    """A request for a generated set. ``shapes`` becomes (low, high)."""
 
-    shapes = ShapesField(help_text="A number of shapes, 7, or a range over which the count is spread evenly, 3-12")
+    shapes = ShapesField(
+        help_text="A number of shapes such as 7, or a range such as 3-12, over which the count is spread evenly"
+    )
     count = serializers.IntegerField(
-        min_value=1, max_value=MOST_CANVASES, help_text="How many canvases; more than the set has makes it grow"
+        min_value=1, max_value=MOST_CANVASES, help_text="Total number of canvases; an existing set is extended to it"
     )
     seed = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=LARGEST_SEED, help_text="The same seed draws the same set"
+        required=False, default=0, min_value=0, max_value=LARGEST_SEED, help_text="The same seed generates the same set"
     )
-    name = StrictText(required=False, allow_blank=True, default="", max_length=100, help_text="By default made up")
+    name = StrictText(
+        required=False, allow_blank=True, default="", max_length=100, help_text="Default: derived from the settings"
+    )
     tracking_steps = serializers.IntegerField(
         required=False, default=DEFAULT_TRACKING_STEPS, min_value=1, max_value=MOST_STEPS,
-        help_text="Changes and swaps that the tracking questions tell",
+        help_text="Changes and swaps per tracking question",
     )  # fmt: skip
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
             known = ", ".join(self.fields)
-            raise serializers.ValidationError({name: [f"Unknown field. Known: {known}."] for name in unknown})
+            raise serializers.ValidationError({name: [f"Unknown field. Allowed fields: {known}."] for name in unknown})
         return super().to_internal_value(data)
 
     def validate_name(self, name: str) -> str:
         if name and not slugify(name):
-            raise serializers.ValidationError("Use letters a to z or digits: the set's address is made of them.")
+            raise serializers.ValidationError(
+                "The name contains no letters a-z or digits, so no identifier can be derived. Enter another name."
+            )
         return name
 
 
 @dataclass(frozen=True, slots=True)
 class CanvasSpec:
-    """A checked request: everything a set's canvases depend on, how many there should be, and what it is called."""
+    """A valid request: everything that the canvases of a set depend on, their number, and the name of the set."""
 
     name: str
     slug: str
@@ -102,41 +108,48 @@ class CanvasSpec:
         }
 
     def differences(self, canvas_set: CanvasSet) -> list[str]:
-        """Where a stored set is not what is asked for: "seed 12 instead of 11"."""
+        """How a stored set differs from the request: "seed 12 instead of 11"."""
         if canvas_set.origin != CanvasSet.Origin.GENERATED:
             return ["it was imported"]
-        told = []
+        differences = []
         for name, wanted in self.fixed.items():
             stored = getattr(canvas_set, name)
             if stored != wanted:
-                told.append(f"{name.replace('_', ' ')} {_listed(stored)} instead of {_listed(wanted)}")
-        return told
+                differences.append(f"{name.replace('_', ' ')} {_listed(stored)} instead of {_listed(wanted)}")
+        return differences
 
 
 def canvas_spec(data: Any) -> CanvasSpec:
-    """Check a request. Raises ``InvalidRequest`` naming every bad field."""
+    """Validate a request. Raises ``InvalidRequest`` naming every invalid field."""
     request = CanvasSetRequest(data=data)
     if not request.is_valid():
         raise InvalidRequest({name: [str(text) for text in texts] for name, texts in request.errors.items()})
-    asked = request.validated_data
-    low, high = asked["shapes"]
-    if asked["count"] < high - low + 1:
-        raise InvalidRequest({"count": [f"{asked['count']} canvases cannot be spread over {high - low + 1} numbers."]})
-    name = asked["name"] or _made_up(low, high, asked["seed"], asked["tracking_steps"])
+    values = request.validated_data
+    low, high = values["shapes"]
+    period = high - low + 1
+    if values["count"] < period:
+        raise InvalidRequest(
+            {
+                "count": [
+                    f"{values['count']} canvases are too few for {period} numbers of shapes. Enter at least {period}."
+                ]
+            }
+        )
+    name = values["name"] or _default_name(low, high, values["seed"], values["tracking_steps"])
     return CanvasSpec(
         name=name,
         slug=slugify(name)[:100],
-        count=asked["count"],
-        seed=asked["seed"],
+        count=values["count"],
+        seed=values["seed"],
         shapes_low=low,
         shapes_high=high,
-        tracking_steps=asked["tracking_steps"],
+        tracking_steps=values["tracking_steps"],
         task_classes=tuple(REGISTERED_TASKS),
         generator_version=GENERATOR_VERSION,
     )
 
 
-def _made_up(low: int, high: int, seed: int, tracking_steps: int) -> str:
+def _default_name(low: int, high: int, seed: int, tracking_steps: int) -> str:
     shapes = f"{low} to {high} shapes" if high > low else f"{low} shape{'s' if low > 1 else ''}"
     steps = "" if tracking_steps == DEFAULT_TRACKING_STEPS else f", {tracking_steps} steps"
     return f"{shapes}, seed {seed}{steps}"

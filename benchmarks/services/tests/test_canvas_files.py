@@ -89,12 +89,12 @@ def test_steps_are_read_from_the_texts(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_the_same_files_again_are_the_set_there_is_and_others_need_a_name(tmp_path: Path) -> None:
+def test_the_same_files_again_are_the_same_set_and_others_need_another_name(tmp_path: Path) -> None:
     first = import_canvases([write(tmp_path / "set", (3, 0), (3, 1))])
     assert first.slug == "set"
     assert import_canvases([tmp_path / "set"]).pk == first.pk
     write(tmp_path / "set", (3, 2))
-    with pytest.raises(InvalidRequest, match="There is a canvas set set with other canvases"):
+    with pytest.raises(InvalidRequest, match="Canvas set set already exists with other canvases"):
         import_canvases([tmp_path / "set"])
     assert import_canvases([tmp_path / "set"], "Three").count == 3
 
@@ -105,37 +105,37 @@ def test_every_broken_file_is_named_and_nothing_is_stored(tmp_path: Path) -> Non
     (folder / "canvas_3_1.json").write_text("{")
     (folder / "canvas_3_2.json").rename(folder / "canvas_4_2.json")
     (folder / "canvas_nonsense.json").write_text("{}")
-    with pytest.raises(InvalidRequest) as refusal:
+    with pytest.raises(InvalidRequest) as error:
         import_canvases([folder])
-    told = refusal.value.errors["files"]
-    assert len(told) == 3
-    assert any("canvas_3_1.json: this is not JSON" in text for text in told)
-    assert any("holds 3 shapes, but the name says 4" in text for text in told)
-    assert any("canvas_nonsense.json: a canvas file is named" in text for text in told)
+    problems = error.value.errors["files"]
+    assert len(problems) == 3
+    assert any("canvas_3_1.json: this is not JSON" in text for text in problems)
+    assert any("has 3 shapes, but the file name says 4" in text for text in problems)
+    assert any("canvas_nonsense.json: a canvas file is named" in text for text in problems)
     assert not CanvasSet.objects.exists()
 
 
 @pytest.mark.django_db
-def test_very_many_broken_files_are_told_in_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_TOLD", 2)
+def test_the_problems_of_very_many_files_are_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_PROBLEMS", 2)
     for number in range(5):
         (tmp_path / f"canvas_3_{number}.json").write_text("{")
-    with pytest.raises(InvalidRequest) as refusal:
+    with pytest.raises(InvalidRequest) as error:
         import_canvases([tmp_path])
-    assert refusal.value.errors["files"][2:] == ["and 3 more files"]
+    assert error.value.errors["files"][2:] == ["and 3 more files"]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("paths", "says"),
     [
-        (["nowhere/canvas_3_0.json"], "cannot be read"),
-        (["empty"], r"holds no canvas_\*.json"),
-        ([], "Name canvas files"),
+        (["nowhere/canvas_3_0.json"], "is not readable"),
+        (["empty"], r"contains no canvas_\*.json"),
+        ([], "No files given"),
         (["set", "twin"], "have the same name"),
     ],
 )
-def test_what_cannot_be_imported_is_told(tmp_path: Path, paths: list[str], says: str) -> None:
+def test_an_import_that_is_not_possible_says_why(tmp_path: Path, paths: list[str], says: str) -> None:
     (tmp_path / "empty").mkdir()
     write(tmp_path / "set", (3, 0))
     write(tmp_path / "twin", (3, 0))
@@ -154,10 +154,10 @@ def test_a_file_larger_than_a_canvas_can_be_is_not_read_whole(tmp_path: Path) ->
 def test_an_export_replaces_nothing_and_says_where_it_cannot_write(tmp_path: Path) -> None:
     canvas_set = make_canvas_set("3", 1)
     (tmp_path / "canvas_9_9.json").write_text("mine")
-    with pytest.raises(NotPossible, match="no file is replaced"):
+    with pytest.raises(NotPossible, match="Files are never replaced"):
         export_canvases(canvas_set, tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(NotPossible, match="cannot be written"):
+    with pytest.raises(NotPossible, match="is not writable"):
         export_canvases(canvas_set, tmp_path / "file")
 
 
@@ -183,15 +183,15 @@ def test_the_originals_come_back_byte_for_byte(originals: CanvasSet, tmp_path: P
 
 @pytest.mark.django_db
 def test_the_audit_marks_what_is_wrong_in_the_originals(originals: CanvasSet) -> None:
-    found = audit_canvas_set(originals)
+    audit = audit_canvas_set(originals)
     marked = Counter(Question.objects.values_list("task_name", "audit"))
-    assert marked["transitivity", "wrong"] == found["tasks"]["transitivity"]["wrong"] == 4
+    assert marked["transitivity", "wrong"] == audit["tasks"]["transitivity"]["wrong"] == 4
     assert marked["coordinate", "wrong"] == 11
-    assert sum(task["agrees"] for task in found["tasks"].values()) == 1200 - 15
-    assert found["tasks"]["existence"]["distinct_answers"] == 1
-    assert found["tasks"]["count"]["majority_score"] == 1.0
-    assert {fault["fault"] for fault in found["faults"]} >= {"direction_dropped", "tie_in_ordered_line"}
-    assert "unexplained" not in {fault["fault"] for fault in found["faults"]}
+    assert sum(task["agrees"] for task in audit["tasks"].values()) == 1200 - 15
+    assert audit["tasks"]["existence"]["distinct_answers"] == 1
+    assert audit["tasks"]["count"]["majority_score"] == 1.0
+    assert {fault["fault"] for fault in audit["faults"]} >= {"direction_dropped", "tie_in_ordered_line"}
+    assert "unexplained" not in {fault["fault"] for fault in audit["faults"]}
     assert not Question.objects.exclude(audit="agrees").filter(audit_note="").exists()
 
 
