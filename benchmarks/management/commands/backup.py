@@ -1,4 +1,4 @@
-"""``manage.py backup FILE``: everything that is stored, as one file. Exit code 2 where it cannot be written."""
+"""``manage.py backup FILE``: write a snapshot of all data to one file. Exit code 2 if the file cannot be written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ class Command(BaseCommand):
     help = "Write a consistent snapshot of all data to one file for manage.py restore."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="such as codeforge-2026-01-31.zip; it is replaced")
+        parser.add_argument(
+            "file", type=Path, metavar="FILE", help="for example codeforge-2026-01-31.zip; an existing file is replaced"
+        )
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:

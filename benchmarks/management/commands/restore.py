@@ -1,4 +1,4 @@
-"""``manage.py restore FILE``: a backup into this database. Exit code 2 where it is refused; nothing is changed then."""
+"""``manage.py restore FILE``: restore a backup. Exit code 2 if it is refused; nothing is changed then."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Command(BaseCommand):
     help = "Restore a backup file into this database, completely or not at all."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="what manage.py backup wrote")
-        parser.add_argument("--replace", action="store_true", help="delete everything that is in this database")
+        parser.add_argument("file", type=Path, metavar="FILE", help="a file of manage.py backup")
+        parser.add_argument("--replace", action="store_true", help="delete the existing content of this database")
 
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
         try:

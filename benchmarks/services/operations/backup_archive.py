@@ -1,8 +1,8 @@
-"""A backup is a ZIP file: ``tables/NAME.jsonl`` for each table, one row a line, and ``manifest.json``.
+"""The file format of a backup: a ZIP file with ``manifest.json`` and one ``tables/NAME.jsonl`` for each table.
 
-A row is a JSON array in the order of the table's columns. The manifest tells what the file is, and of every table its
-columns, its number of rows and the SHA-256 of its lines. Rows are written and read one after the other, so that
-neither takes memory for more than one of them.
+A line is one row: a JSON array in the order of the table's columns. The manifest has the migrations of the database,
+and for each table its columns, its number of rows and the SHA-256 of its lines. Rows are written and read one at a
+time, so memory does not grow with their number.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
+
+from pydantic import BaseModel, ValidationError
 
 FORMAT = "codeforge-backup"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-LONGEST_MANIFEST = 16 * 2**20
-LONGEST_ROW = 512 * 2**20
-"""Bytes; far more than any row has. A file that claims more is not one of ours."""
+MAX_MANIFEST_BYTES = 16 * 2**20
+MAX_ROW_BYTES = 512 * 2**20
+"""Far more than any row has: a file with a longer one was not written here, and must not fill the memory."""
 
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
-"""What reading a ZIP file that is damaged, encrypted or something else raises."""
+"""What reading a ZIP file raises that is damaged, encrypted or not a ZIP file."""
 
 
 class DamagedBackup(Exception):
-    """The file is no backup, or not whole. The message says where and why."""
+    """The file is not a backup, or not a whole one. The message is a sentence that says where and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
-    """What the manifest tells of one table."""
+class TableEntry(BaseModel, frozen=True):
+    """A table in the manifest."""
 
     name: str
     columns: tuple[str, ...]
@@ -42,9 +42,8 @@ class TableEntry:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """``migrations`` are those applied to the database, as ``app.name``; ``made_at`` is a moment in ISO 8601."""
+class Manifest(BaseModel, frozen=True):
+    """``migrations`` are those applied to the database, as ``app.name``; ``made_at`` is a time in ISO 8601."""
 
     made_at: str
     code_version: str
@@ -55,121 +54,96 @@ class Manifest:
     version: int = FORMAT_VERSION
 
 
-@dataclass(slots=True)
-class BackupWriter:
-    """Writes tables one after the other; ``close_with`` ends the file."""
-
-    file: zipfile.ZipFile
-    tables: list[TableEntry] = field(default_factory=list)
-
-    def write_table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> TableEntry:
-        """Write every row. Values are those of JSON; NaN is written as Python does."""
-        digest, count = hashlib.sha256(), 0
-        with self.file.open(_member(name), "w", force_zip64=True) as member:
-            for row in rows:
-                line = json.dumps(row, separators=(",", ":")).encode() + b"\n"
-                digest.update(line)
-                member.write(line)
-                count += 1
-        entry = TableEntry(name, tuple(columns), count, digest.hexdigest())
-        self.tables.append(entry)
-        return entry
-
-    def close_with(self, **facts: Any) -> Manifest:
-        """Write the manifest, with the fields of ``Manifest`` that are not about the file itself."""
-        manifest = Manifest(tables=tuple(self.tables), **facts)
-        self.file.writestr(MANIFEST, json.dumps(asdict(manifest), indent=2) + "\n")
-        return manifest
+def write_table(file: zipfile.ZipFile, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> TableEntry:
+    """Write rows of JSON values; return the table's entry for the manifest."""
+    digest, count = hashlib.sha256(), 0
+    with file.open(_member(name), "w", force_zip64=True) as member:
+        for row in rows:
+            line = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+            digest.update(line)
+            member.write(line)
+            count += 1
+    return TableEntry(name=name, columns=tuple(columns), rows=count, sha256=digest.hexdigest())
 
 
-@contextmanager
-def new_backup(path: Path) -> Iterator[BackupWriter]:
-    """A file at ``path`` that only its owner may read. Raises ``OSError``."""
-    path.touch(mode=0o600)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        yield BackupWriter(file)
+def write_manifest(file: zipfile.ZipFile, manifest: Manifest) -> None:
+    """Write the manifest. It comes last, because it has the number of rows and the hash of each table."""
+    file.writestr(MANIFEST, manifest.model_dump_json(indent=2) + "\n")
 
 
 class BackupReader:
-    """A backup that was opened. Its manifest is checked; ``verify`` checks the rest."""
+    """An open backup. Its manifest was checked; ``verify`` checks the rest."""
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file
-        self.manifest = _manifest(file)
+        self.manifest = _read_manifest(file)
 
     @classmethod
     @contextmanager
-    def of(cls, path: Path) -> Iterator[Self]:
-        """Open the file. Raises ``DamagedBackup``, and ``OSError`` where it is not there or not to be read."""
+    def open(cls, path: Path) -> Iterator[Self]:
+        """Open the file. Raises ``DamagedBackup``, and ``OSError`` if it does not exist or cannot be read."""
         with path.open("rb") as raw:
             try:
                 file = zipfile.ZipFile(raw)
             except _UNREADABLE as error:
-                raise DamagedBackup(f"it is no backup, or its end is missing ({error})") from None
+                raise DamagedBackup(f"The file is not a backup, or its end is missing ({error}).") from None
             with file:
                 yield cls(file)
 
     def verify(self) -> None:
-        """Read all of it, and compare with the manifest. Raises ``DamagedBackup``."""
+        """Read the whole file and compare it with the manifest. Raises ``DamagedBackup``."""
         members = {_member(table.name) for table in self.manifest.tables} | {MANIFEST}
-        if strange := sorted(set(self._file.namelist()) ^ members):
-            raise DamagedBackup(f"{MANIFEST} and the file disagree about {strange[0]}")
+        if differing := sorted(set(self._file.namelist()) ^ members):
+            raise DamagedBackup(f"{MANIFEST} and the content of the file differ in {differing[0]}.")
         for table in self.manifest.tables:
             digest, count = hashlib.sha256(), 0
             for line in self._lines(table.name):
                 digest.update(line)
                 count += 1
             if (count, digest.hexdigest()) != (table.rows, table.sha256):
-                raise DamagedBackup(f"{table.name} is not what {MANIFEST} says: {count} rows of {table.rows}")
+                raise DamagedBackup(f"Table {table.name} differs from {MANIFEST} ({count} of {table.rows} rows read).")
 
     def rows(self, table: TableEntry) -> Iterator[tuple[int, list[Any]]]:
-        """Bytes and values of each row. Raises ``DamagedBackup`` where a row has other columns than its table."""
+        """Size in bytes and values of each row. Raises ``DamagedBackup`` if a row does not fit the table's columns."""
         for number, line in enumerate(self._lines(table.name), 1):
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise DamagedBackup(f"{table.name}, row {number}: no JSON ({error})") from None
+                raise DamagedBackup(f"Table {table.name}, row {number} is not valid JSON ({error}).") from None
             if not isinstance(row, list) or len(row) != len(table.columns):
-                raise DamagedBackup(f"{table.name}, row {number}: {len(table.columns)} values are wanted")
+                raise DamagedBackup(f"Table {table.name}, row {number} does not have {len(table.columns)} values.")
             yield len(line), row
 
     def _lines(self, table: str) -> Iterator[bytes]:
         try:
             with self._file.open(_member(table)) as member:
-                yield from _bounded_lines(member, table)
+                # Bounded, because a small file can decompress to a line larger than the memory.
+                while line := member.readline(MAX_ROW_BYTES):
+                    if not line.endswith(b"\n"):
+                        raise DamagedBackup(f"Table {table} has a row without an end.")
+                    yield line
         except _UNREADABLE as error:
-            raise DamagedBackup(f"{table} cannot be read ({error})") from None
-
-
-def _bounded_lines(member: IO[bytes], table: str) -> Iterator[bytes]:
-    while line := member.readline(LONGEST_ROW):
-        if not line.endswith(b"\n"):
-            raise DamagedBackup(f"{table} has a row without an end")
-        yield line
+            raise DamagedBackup(f"Table {table} cannot be read ({error}).") from None
 
 
 def _member(table: str) -> str:
     return f"tables/{table}.jsonl"
 
 
-def _manifest(file: zipfile.ZipFile) -> Manifest:
+def _read_manifest(file: zipfile.ZipFile) -> Manifest:
     try:
         with file.open(MANIFEST) as member:
-            told = json.loads(member.read(LONGEST_MANIFEST))
+            content = json.loads(member.read(MAX_MANIFEST_BYTES))
     except KeyError:
-        raise DamagedBackup(f"it is no backup: it has no {MANIFEST}") from None
+        raise DamagedBackup(f"The file is not a backup: it does not contain {MANIFEST}.") from None
     except (*_UNREADABLE, RecursionError) as error:
-        raise DamagedBackup(f"{MANIFEST} cannot be read ({error})") from None
-    if not isinstance(told, Mapping) or told.get("format") != FORMAT:
-        raise DamagedBackup(f"{MANIFEST} is not that of a backup")
-    if told.get("version") != FORMAT_VERSION:
-        raise DamagedBackup(f"it has format version {told.get('version')}, and this release reads {FORMAT_VERSION}")
+        raise DamagedBackup(f"{MANIFEST} cannot be read ({error}).") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise DamagedBackup(f"The file is not a backup: the format in {MANIFEST} is not {FORMAT}.")
+    if content.get("version") != FORMAT_VERSION:
+        raise DamagedBackup(f"The format version is {content.get('version')}; this release reads {FORMAT_VERSION}.")
     try:
-        tables = tuple(
-            TableEntry(str(one["name"]), tuple(map(str, one["columns"])), int(one["rows"]), str(one["sha256"]))
-            for one in told["tables"]
-        )
-        made_at, code, database = (str(told[name]) for name in ("made_at", "code_version", "database"))
-        return Manifest(made_at, code, database, tuple(map(str, told["migrations"])), tables)
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedBackup(f"{MANIFEST} lacks something, or has it in another form ({error})") from None
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise DamagedBackup(f"{MANIFEST}, {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None

@@ -1,14 +1,15 @@
-"""Backup and restore of everything that is stored, between any two of the supported databases.
+"""Backup and restore of all stored data, between any two of the supported databases.
 
-Left out are sessions, counts of failed logins, and the presence of workers: all of them concern one installation at one
-time. Secrets (the secret key, keys of providers) are configuration, and never in the database.
+Not included are sessions, failed logins and the list of active workers, because they belong to one installation at one
+time. Secrets (the secret key, provider keys) are configuration and never in the database.
 """
 
 from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -32,98 +33,111 @@ from django.utils import timezone
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.models import LIVE, Run, Worker
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.operations.backup_archive import BackupReader, DamagedBackup, Manifest, TableEntry, new_backup
+from benchmarks.services.operations.backup_archive import (
+    BackupReader,
+    DamagedBackup,
+    Manifest,
+    TableEntry,
+    write_manifest,
+    write_table,
+)
 from benchmarks.services.operations.code_version import code_version
 
-LEFT_OUT_APPS = frozenset({"sessions", "axes"})
-LEFT_OUT: tuple[type[Model], ...] = (Worker,)
-EMPTIED: tuple[type[Model], ...] = (*LEFT_OUT, Session)
-"""Not backed up, and emptied by restoring: what they tell is no longer so."""
-MADE_BY_INSTALLING: tuple[type[Model], ...] = (ContentType, Permission, Group, Group.permissions.through)
-"""Tables that ``migrate`` and ``groups`` fill: a database with nothing else is empty."""
+BATCH_ROWS = 500
+BATCH_BYTES = 4 * 2**20
 
-PORTION_ROWS = 500
-PORTION_BYTES = 4 * 2**20
+EXCLUDED_APPS = frozenset({"sessions", "axes"})
+EMPTIED: tuple[type[Model], ...] = (Worker, Session)
+"""Not backed up, and emptied by a restore: they describe the installation before it."""
+CREATED_BY_INSTALLING: tuple[type[Model], ...] = (ContentType, Permission, Group, Group.permissions.through)
+"""Tables that ``migrate`` and ``groups`` fill: a database with nothing else is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored, and how many of its runs workers will go on with."""
+    """What was restored, and how many of its runs workers will continue."""
 
     manifest: Manifest
     live_runs: int
 
 
 def write_backup(path: Path, *, using: str = DEFAULT_DB_ALIAS) -> Manifest:
-    """Write all tables as they are at one moment, while others go on reading and writing.
+    """Write a consistent snapshot of all tables to one file, while others continue to read and write.
 
-    A file at ``path`` is replaced once the new one is whole. Raises ``NotPossible`` where it cannot be written.
+    A file at ``path`` is replaced when the new one is complete. Raises ``NotPossible`` if it cannot be written.
     """
     connection = connections[using]
+    # In the same folder, so that the replacement is atomic: a failed backup leaves the previous one as it was.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
-        with new_backup(unfinished) as backup, _snapshot(connection):
-            for model in backed_up_models():
-                backup.write_table(model._meta.db_table, _columns(model), _stored_rows(model, using))
-            manifest = backup.close_with(
+        unfinished.touch(mode=0o600)  # before the first byte: it contains everything the database does
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file, _snapshot(connection):
+            tables = [
+                write_table(file, model._meta.db_table, _columns(model), _stored_rows(model, using))
+                for model in backed_up_models()
+            ]
+            manifest = Manifest(
                 made_at=timezone.now().isoformat(timespec="seconds"),
                 code_version=code_version(),
                 database=connection.vendor,
                 migrations=_migrations(connection),
+                tables=tuple(tables),
             )
+            write_manifest(file, manifest)
         unfinished.replace(path)
     except OSError as error:
-        raise NotPossible(f"{path} cannot be written: {error.strerror}. Choose another place.") from None
+        raise NotPossible(f"{path} cannot be written: {error.strerror}. Choose another location.") from None
     finally:
         unfinished.unlink(missing_ok=True)
     return manifest
 
 
 def restore_backup(path: Path, *, replace: bool = False, using: str = DEFAULT_DB_ALIAS) -> Restored:
-    """Put everything of a backup into the database, or nothing: whatever fails, the database stays as it was.
+    """Restore a backup completely or not at all: after any error the database is as it was.
 
-    Raises ``NotPossible`` where the file is damaged (found before anything is written) or of another migration state,
-    where the database has something and ``replace`` is not given, and where workers are at work on it.
+    Raises ``NotPossible`` if the file is damaged or has other migrations, if the database is not empty and ``replace``
+    is not given, or if workers are active on it.
     """
     try:
-        with BackupReader.of(path) as backup:
-            _check_state(backup.manifest, connections[using])
+        with BackupReader.open(path) as backup:
+            _check_schema(backup.manifest, connections[using])
             _check_target(replace, using)
+            # The whole file is checked before the transaction, which locks the tables for as long as it takes.
             backup.verify()
             with transaction.atomic(using=using):
-                _check_target(replace, using)
+                _check_target(replace, using)  # again: a worker may have started meanwhile
                 _restore(backup, connections[using])
             ContentType.objects.clear_cache()
             live = Run.objects.using(using).filter(status__in=LIVE).count()
             return Restored(backup.manifest, live)
     except DamagedBackup as damage:
-        raise NotPossible(f"{path}: {damage}. Nothing was changed.") from None
+        raise NotPossible(f"{path}: {damage} Nothing was changed.") from None
     except OSError as error:
         raise NotPossible(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def backed_up_models() -> list[type[Model]]:
-    """Every stored model with a table of its own, those between two models included, in a fixed order."""
+    """Every model with a table of its own, many-to-many tables included, in a fixed order."""
     return [
         model
         for model in apps.get_models(include_auto_created=True)
-        if model._meta.app_label not in LEFT_OUT_APPS and model not in LEFT_OUT and _has_table(model)
+        if model._meta.app_label not in EXCLUDED_APPS
+        and model is not Worker
+        and (model._meta.managed and not model._meta.proxy and not model._meta.swapped)
     ]
-
-
-def _has_table(model: type[Model]) -> bool:
-    return model._meta.managed and not model._meta.proxy and not model._meta.swapped
 
 
 @contextmanager
 def _snapshot(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """A transaction that only reads, and sees one moment from its beginning to its end."""
+    """A read-only transaction in which every query sees the database at the same moment."""
     if connection.vendor == "postgresql":
+        # The level can only be set before the first query, so this must be the outermost transaction (durable).
         with transaction.atomic(using=connection.alias, durable=True), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
         return
-    # atomic() takes SQLite's write lock (settings.py), and workers would wait for the whole of the backup.
+    # Not atomic(): it begins with SQLite's write lock (transaction_mode in settings.py), and workers would wait for the
+    # whole backup. A deferred transaction takes its snapshot with the first read, and in WAL mode blocks no writer.
     with connection.cursor() as cursor:
         cursor.execute("BEGIN DEFERRED")
         try:
@@ -143,12 +157,12 @@ def _columns(model: type[Model]) -> list[str]:
 def _stored_rows(model: type[Model], using: str) -> Iterator[list[Any]]:
     names = [field.attname for field in _fields(model)]
     rows = model._base_manager.using(using).order_by("pk").values_list(*names)
-    for row in rows.iterator(chunk_size=PORTION_ROWS):
-        yield [_plain(value) for value in row]
+    for row in rows.iterator(chunk_size=BATCH_ROWS):
+        yield [_json_value(value) for value in row]
 
 
-def _plain(value: Any) -> Any:
-    """The value as JSON has it; ``Field.to_python`` makes it what it was."""
+def _json_value(value: Any) -> Any:
+    """A stored value as JSON; ``Field.to_python`` converts it back."""
     match value:
         case datetime() | date() | time():
             return value.isoformat()
@@ -166,94 +180,95 @@ def _migrations(connection: BaseDatabaseWrapper) -> tuple[str, ...]:
     return tuple(sorted(f"{label}.{name}" for label, name in applied if label in labels))
 
 
-def _check_state(manifest: Manifest, connection: BaseDatabaseWrapper) -> None:
-    theirs, ours = set(manifest.migrations), set(_migrations(connection))
-    if ahead := sorted(theirs - ours):
+def _check_schema(manifest: Manifest, connection: BaseDatabaseWrapper) -> None:
+    in_backup, in_database = set(manifest.migrations), set(_migrations(connection))
+    if missing := sorted(in_backup - in_database):
         raise NotPossible(
-            f"The backup was made by {manifest.code_version} after the migration {ahead[-1]}, which this database has "
-            "not. Install that release or a later one that has it, run manage.py migrate, and restore then."
+            f"The backup was made by {manifest.code_version} after the migration {missing[-1]}, which this database "
+            "does not have. Install that release or a later one, run manage.py migrate, and restore again."
         )
-    if behind := sorted(ours - theirs):
+    if later := sorted(in_database - in_backup):
         raise NotPossible(
-            f"The backup was made by {manifest.code_version}, before the migration {behind[0]} of this database. "
-            "Restore it into an empty database with that release, and migrate that database afterwards."
+            f"The backup was made by {manifest.code_version} before the migration {later[0]} of this database. "
+            "Restore it into an empty database with that release, then migrate that database."
         )
-    expected = {model._meta.db_table: _columns(model) for model in backed_up_models()}
-    found = {table.name: list(table.columns) for table in manifest.tables}
-    if strange := sorted(name for name in expected.keys() | found if expected.get(name) != found.get(name)):
-        raise DamagedBackup(f"its table {strange[0]} is not as in this database, though all migrations are the same")
+    expected = {model._meta.db_table: tuple(_columns(model)) for model in backed_up_models()}
+    actual = {table.name: table.columns for table in manifest.tables}
+    if differing := sorted(name for name in expected | actual if expected.get(name) != actual.get(name)):
+        raise DamagedBackup(f"Table {differing[0]} differs from this database, although the migrations are the same.")
 
 
 def _check_target(replace: bool, using: str) -> None:
     alive = Worker.objects.using(using).filter(heartbeat_at__gt=timezone.now() - ALIVE_FOR)
     if names := list(alive.values_list("name", flat=True)[:3]):
-        raise NotPossible(f"Workers are at work on this database ({', '.join(names)}). Stop them first.")
+        raise NotPossible(f"Workers are active on this database ({', '.join(names)}). Stop them first.")
     if replace:
         return
     for model in backed_up_models():
-        if model not in MADE_BY_INSTALLING and model._base_manager.using(using).exists():
+        if model not in CREATED_BY_INSTALLING and model._base_manager.using(using).exists():
             raise NotPossible(
-                f"This database is not empty: there are {model._meta.verbose_name_plural}. Restore into an empty one, "
-                "or say --replace to lose all that is in it."
+                f"The database is not empty: it contains {model._meta.verbose_name_plural}. Restore into an empty "
+                "database, or use --replace to delete its contents."
             )
 
 
 def _restore(backup: BackupReader, connection: BaseDatabaseWrapper) -> None:
-    """In one transaction: empty all tables, fill them, and set the numbers that new rows get."""
+    """Empty all tables and fill them. The caller holds one transaction around it, so an error leaves no half."""
     models = backed_up_models()
-    emptied = [model._meta.db_table for model in (*models, *EMPTIED)]
-    flush = connection.ops.sql_flush(no_style(), emptied, reset_sequences=True)
     tables = {table.name: table for table in backup.manifest.tables}
-    with connection.cursor() as cursor:
-        for statement in flush:
-            cursor.execute(statement)
+    emptied = [model._meta.db_table for model in (*models, *EMPTIED)]
+    _execute(connection, connection.ops.sql_flush(no_style(), emptied, reset_sequences=True))
+    # In any order, because some tables refer to each other: foreign keys are deferred, and checked below.
     for model in models:
         _fill(model, tables[model._meta.db_table], backup, connection)
-    with connection.cursor() as cursor:
-        for statement in connection.ops.sequence_reset_sql(no_style(), models):
-            cursor.execute(statement)
+    # Rows with given keys do not advance PostgreSQL's sequences; without this the next new row would get a used key.
+    _execute(connection, connection.ops.sequence_reset_sql(no_style(), models))
     try:
         connection.check_constraints()
     except DatabaseError as error:
-        raise DamagedBackup(f"its rows do not fit together ({error})") from None
+        raise DamagedBackup(f"Its rows refer to rows that do not exist ({error}).") from None
+
+
+def _execute(connection: BaseDatabaseWrapper, statements: Iterable[str]) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
 
 
 def _fill(model: type[Model], table: TableEntry, backup: BackupReader, connection: BaseDatabaseWrapper) -> None:
+    # Plain SQL, because bulk_create() would replace the stored times of auto_now_add fields with the current one.
     fields = _fields(model)
     quoted = connection.ops.quote_name
     columns = ", ".join(quoted(str(field.column)) for field in fields)
-    places = ", ".join(["%s"] * len(fields))
-    insert = f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({places})"
-    done = 0
-    for portion in _portions(backup.rows(table)):
+    insert = f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join(['%s'] * len(fields))})"
+    n_stored = 0
+    for batch in _batches(backup.rows(table)):
         try:
+            rows = [[_parameter(*pair, connection) for pair in zip(row, fields, strict=True)] for row in batch]
             with connection.cursor() as cursor:
-                cursor.executemany(insert, [_prepared(row, fields, connection) for row in portion])
+                cursor.executemany(insert, rows)
         except (DatabaseError, ValidationError, ValueError, TypeError, OverflowError) as error:
-            where = f"{table.name}, rows {done + 1} to {done + len(portion)}"
-            raise DamagedBackup(f"{where}: the database does not take them ({error})") from None
-        done += len(portion)
+            where = f"Table {table.name}, rows {n_stored + 1} to {n_stored + len(batch)}"
+            raise DamagedBackup(f"{where}: the database does not accept them ({error}).") from None
+        n_stored += len(batch)
 
 
-def _portions(rows: Iterator[tuple[int, list[Any]]]) -> Iterator[list[list[Any]]]:
-    portion: list[list[Any]] = []
+def _batches(rows: Iterator[tuple[int, list[Any]]]) -> Iterator[list[list[Any]]]:
+    """Batches limited in rows and in bytes: a row with a long conversation may have megabytes."""
+    batch: list[list[Any]] = []
     size = 0
     for length, row in rows:
-        portion.append(row)
+        batch.append(row)
         size += length
-        if len(portion) >= PORTION_ROWS or size >= PORTION_BYTES:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
-
-
-def _prepared(row: Sequence[Any], fields: Sequence[Field[Any, Any]], connection: BaseDatabaseWrapper) -> list[Any]:
-    return [_parameter(value, field, connection) for value, field in zip(row, fields, strict=True)]
+        if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _parameter(value: Any, field: Field[Any, Any], connection: BaseDatabaseWrapper) -> Any:
     if isinstance(field, JSONField):
-        # None in a column that takes no NULL is JSON's own null.
+        # None in a column without NULL is the JSON value null.
         return None if value is None and field.null else connection.ops.adapt_json_value(value, field.encoder)
     return field.get_db_prep_save(field.to_python(value), connection)

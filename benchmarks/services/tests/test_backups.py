@@ -1,7 +1,8 @@
-"""A filled database, backed up and restored: into the other database, whole or not at all."""
+"""A filled database is backed up and restored into either kind of database, completely or not at all."""
 
 from __future__ import annotations
 
+import stat
 import threading
 import tracemalloc
 import zipfile
@@ -60,7 +61,7 @@ def fill() -> None:
 
 
 def stored(using: str) -> dict[str, list[dict[str, Any]]]:
-    """Every row of every table that a backup has to have, read without any of its code."""
+    """Every row of every table that a backup must contain, read without the code of backups."""
     return {
         model._meta.db_table: list(model._base_manager.using(using).order_by("pk").values())
         for model in apps.get_models(include_auto_created=True)
@@ -84,7 +85,7 @@ def other(tmp_path: Path) -> Iterator[str]:
         yield alias
 
 
-def test_every_row_is_the_same_in_the_other_database_and_back_again(tmp_path: Path) -> None:
+def test_every_row_survives_the_way_to_postgresql_and_back(tmp_path: Path) -> None:
     fill()
     before = stored("default")
     assert sum(map(bool, before.values())) >= 18
@@ -95,22 +96,20 @@ def test_every_row_is_the_same_in_the_other_database_and_back_again(tmp_path: Pa
         write_backup(tmp_path / "b.zip", using=postgresql)
         restore_backup(tmp_path / "b.zip", using=sqlite)
         assert stored(sqlite) == before
+        for alias in (postgresql, sqlite):
+            add_rows(alias)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_new_rows_get_new_numbers_afterwards(kind: str, tmp_path: Path) -> None:
-    fill()
-    write_backup(tmp_path / "a.zip")
-    with empty_database(kind, tmp_path) as alias:
-        restore_backup(tmp_path / "a.zip", using=alias)
-        highest = Run.objects.using(alias).latest("pk").pk
-        given = Run.objects.using(alias).values("dataset_id", "dataset_version_id", "model", "metrics").latest("pk")
-        assert Run.objects.using(alias).create(**given).pk == highest + 1
-        group = Group.objects.using(alias).create(name="more")
-        User.objects.using(alias).get(username="anna").groups.add(group)
+def add_rows(alias: str) -> None:
+    """New rows get unused keys, in tables of models and in many-to-many tables."""
+    highest = Run.objects.using(alias).latest("pk").pk
+    fields = Run.objects.using(alias).values("dataset_id", "dataset_version_id", "model", "metrics").latest("pk")
+    assert Run.objects.using(alias).create(**fields).pk == highest + 1, alias
+    group = Group.objects.using(alias).create(name="more")
+    User.objects.using(alias).get(username="anna").groups.add(group)
 
 
-def test_the_commands_do_it_and_accounts_and_tokens_work_afterwards(tmp_path: Path, settings: Any) -> None:
+def test_accounts_and_tokens_work_after_the_commands_and_sessions_end(tmp_path: Path, settings: Any) -> None:
     account = User.objects.create_user("anna", password="correct horse")
     assign_group(account, "runner")
     _, token = create_token(account, "nightly", ["read"])
@@ -128,17 +127,17 @@ def test_the_commands_do_it_and_accounts_and_tokens_work_afterwards(tmp_path: Pa
     assert not Session.objects.exists()
 
 
-def test_a_database_with_something_in_it_is_kept(tmp_path: Path) -> None:
+def test_a_database_that_is_not_empty_is_kept(tmp_path: Path) -> None:
     make_dataset()
     write_backup(tmp_path / "a.zip")
     before = stored("default")
-    with pytest.raises(CommandError, match=r"not empty: there are .*--replace") as refused:
+    with pytest.raises(CommandError, match=r"not empty: it contains .*--replace") as refused:
         call_command("restore", str(tmp_path / "a.zip"))
     assert refused.value.returncode == 2
     assert stored("default") == before
 
 
-def test_replacing_loses_what_is_there(tmp_path: Path, other: str) -> None:
+def test_replace_deletes_the_existing_content(tmp_path: Path, other: str) -> None:
     write_backup(tmp_path / "empty.zip", using=other)
     fill()
     before = stored(other)
@@ -147,23 +146,22 @@ def test_replacing_loses_what_is_there(tmp_path: Path, other: str) -> None:
     assert not CanvasSet.objects.exists()
 
 
-def test_a_database_at_which_workers_are_is_kept(tmp_path: Path) -> None:
+def test_a_database_with_active_workers_is_kept(tmp_path: Path) -> None:
     write_backup(tmp_path / "a.zip")
     now = timezone.now()
     Worker.objects.create(name="host:1:x", threads=8, started_at=now, heartbeat_at=now)
-    with pytest.raises(NotPossible, match="host:1:x"):
+    with pytest.raises(NotPossible, match=r"Workers are active on this database .host:1:x"):
         restore_backup(tmp_path / "a.zip", replace=True)
 
 
-@pytest.mark.parametrize(("change", "told"), [("remove", "after the migration"), ("add", "before the migration")])
-def test_another_migration_state_is_refused(tmp_path: Path, other: str, change: str, told: str) -> None:
+def test_other_migrations_are_refused(tmp_path: Path, other: str) -> None:
     write_backup(tmp_path / "a.zip")
     recorder = MigrationRecorder(connections[other])
-    if change == "remove":
-        recorder.record_unapplied("tasks_app", "0001_initial")
-    else:
-        recorder.record_applied("benchmarks", "9999_later")
-    with pytest.raises(NotPossible, match=told):
+    recorder.record_applied("benchmarks", "9999_later")
+    with pytest.raises(NotPossible, match=r"before the migration benchmarks\.9999_later"):
+        restore_backup(tmp_path / "a.zip", using=other)
+    recorder.record_unapplied("tasks_app", "0001_initial")
+    with pytest.raises(NotPossible, match=r"after the migration tasks_app\.0001_initial"):
         restore_backup(tmp_path / "a.zip", using=other)
 
 
@@ -176,41 +174,38 @@ def test_a_damaged_file_is_found_before_anything_is_written(
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    monkeypatch.setattr(backups, "_restore", lambda *args: pytest.fail("began to write"))
+    monkeypatch.setattr(backups, "_restore", lambda *args: pytest.fail("the restore began to write"))
     with pytest.raises(NotPossible, match="Nothing was changed"):
         restore_backup(path, using=other)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-@pytest.mark.parametrize(
-    ("table", "spoil", "told"),
-    [
-        ("benchmarks_run", lambda row: [*row[:1], 10**9, *row[2:]], "do not fit together"),
-        ("benchmarks_result", lambda row: ["x", *row[1:]], "benchmarks_result, rows 1 to"),
-        ("benchmarks_score", lambda row: [None if value == "scored" else value for value in row], "rows 1 to"),
-    ],
-)
-def test_rows_that_the_database_does_not_take_change_nothing(
-    *, tmp_path: Path, kind: str, table: str, spoil: Any, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file made on purpose, whole and with the right hashes."""
+def test_rows_that_the_database_refuses_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are whole, with correct hashes, and have rows that the constraints of the tables forbid."""
     fill()
     stored_rows = backups._stored_rows
+    changes: tuple[tuple[str, Any, str], ...] = (
+        ("benchmarks_run", lambda row: [*row[:1], 10**9, *row[2:]], "refer to rows that do not exist"),
+        ("benchmarks_result", lambda row: ["x", *row[1:]], "benchmarks_result, rows 1 to"),
+        ("benchmarks_score", lambda row: [None if value == "scored" else value for value in row], "rows 1 to"),
+    )
+    for table, change, _ in changes:
 
-    def spoilt(model: Any, using: str) -> Iterator[list[Any]]:
-        rows = stored_rows(model, using)
-        return map(spoil, rows) if model._meta.db_table == table else rows
+        def changed(model: Any, using: str, table: str = table, change: Any = change) -> Iterator[list[Any]]:
+            rows = stored_rows(model, using)
+            return map(change, rows) if model._meta.db_table == table else rows
 
-    monkeypatch.setattr(backups, "_stored_rows", spoilt)
-    write_backup(tmp_path / "a.zip")
-    with empty_database(kind, tmp_path) as alias:
-        before = stored(alias)
-        with pytest.raises(NotPossible, match=told):
-            restore_backup(tmp_path / "a.zip", using=alias)
-        assert stored(alias) == before
+        monkeypatch.setattr(backups, "_stored_rows", changed)
+        write_backup(tmp_path / f"{table}.zip")
+    for kind in ("sqlite", "postgresql"):
+        with empty_database(kind, tmp_path) as alias:
+            before = stored(alias)
+            for table, _, message in changes:
+                with pytest.raises(NotPossible, match=message):
+                    restore_backup(tmp_path / f"{table}.zip", using=alias)
+                assert stored(alias) == before, (kind, table)
 
 
-def test_what_is_written_meanwhile_is_not_in_it_and_need_not_wait(
+def test_changes_during_a_backup_are_not_in_it_and_do_not_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     fill()
@@ -238,12 +233,13 @@ def test_what_is_written_meanwhile_is_not_in_it_and_need_not_wait(
     assert stored(other) == before
 
 
-def test_neither_secrets_nor_sessions_are_in_the_file(tmp_path: Path, settings: Any) -> None:
+def test_the_file_is_private_and_has_neither_secrets_nor_sessions(tmp_path: Path, settings: Any) -> None:
     account = User.objects.create_user("anna")
     _, token = create_token(account, "nightly", ["read"])
     client = Client()
     client.force_login(account)
     write_backup(tmp_path / "a.zip")
+    assert stat.S_IMODE((tmp_path / "a.zip").stat().st_mode) == 0o600
     with zipfile.ZipFile(tmp_path / "a.zip") as file:
         content = b"".join(file.read(name) for name in file.namelist())
         assert not [name for name in file.namelist() if "session" in name or "axes" in name]
@@ -252,7 +248,7 @@ def test_neither_secrets_nor_sessions_are_in_the_file(tmp_path: Path, settings: 
     assert ApiToken.objects.get().digest.encode() in content
 
 
-def test_a_backup_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_backup_leaves_the_previous_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.zip"
     write_backup(path)
     before = path.read_bytes()
@@ -267,7 +263,7 @@ def test_a_backup_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: 
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.zip"]
 
 
-def test_a_place_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_or_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="No such file"):
         call_command("backup", str(tmp_path / "missing/a.zip"))
     with pytest.raises(CommandError, match="No such file"):
@@ -275,18 +271,19 @@ def test_a_place_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_ten_times_the_rows_take_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
-    monkeypatch.setattr(backups, "PORTION_ROWS", 20)
+    monkeypatch.setattr(backups, "BATCH_ROWS", 20)
     dataset = make_dataset(1)
     run = make_scored_run(dataset, values=[1.0])
     result = run.results.get()
     peaks = []
     for count in (100, 1_000):
-        have = Result.objects.count()
+        existing = Result.objects.count()
         rows = [
-            Result(run=run, task=result.task, repeat=n, position=n, difficulty="easy") for n in range(have + 1, count)
+            Result(run=run, task=result.task, repeat=n, position=n, difficulty="easy")
+            for n in range(existing + 1, count)
         ]
-        made = Result.objects.bulk_create(rows)
-        Transcript.objects.bulk_create([Transcript(result=row, actual_output=f"{row.pk} " * 2_000) for row in made])
+        results = Result.objects.bulk_create(rows)
+        Transcript.objects.bulk_create([Transcript(result=row, actual_output=f"{row.pk} " * 2_000) for row in results])
         peaks.append(peak_of_backup_and_restore(tmp_path / "a.zip", other))
     assert peaks[1] < 1.3 * peaks[0]
 
