@@ -110,7 +110,7 @@ def exit_code(arguments: list[str]) -> Any:
 def test_the_examples_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, and without the time that a worker is given to take a run up."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
     monkeypatch.setattr(sweeper, "ENQUEUE_AGAIN_AFTER", timedelta(0))
     call_command("datasets", "sync")
     examples = commands(PAGE)

@@ -12,12 +12,12 @@ from tasks_app.models import CanvasSet
 
 
 def make_canvas_set(shapes: str = "7", count: int = 3, seed: int = 11, **request: Any) -> CanvasSet:
-    """A drawn set, not audited."""
+    """A generated set, not audited."""
     return generate_canvas_set({"shapes": shapes, "count": count, "seed": seed, **request})
 
 
 def canvas_run(canvas_set: CanvasSet, model: str = "baseline/solver", **request: Any) -> Run:
-    """A run over a set, worked on until it ended."""
+    """A run on a set, executed until it ended."""
     dataset = Dataset.objects.get(canvas_set=canvas_set)
     run = start_run({"dataset": dataset.slug, "model": model, **request})
     work_on_run_once(run.pk)

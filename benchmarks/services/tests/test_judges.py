@@ -299,7 +299,7 @@ def test_judges_are_calibrated_for_metrics_that_compare_with_the_reference() -> 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
     """Run the command; returns exit code and output. It does not wait for workers."""
-    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
     monkeypatch.setattr(following, "runs_without_worker", lambda: Run.objects.values_list("pk", flat=True))
 
     def run(*arguments: object) -> tuple[int, str]:
