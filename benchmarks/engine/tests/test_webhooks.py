@@ -1,4 +1,4 @@
-"""Messages about runs, from the transition that owes them to a receiver on loopback."""
+"""Webhook deliveries, from the status change that stores them to a receiver on loopback."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Hook = Callable[..., Receiver]
 
 @pytest.fixture
 def hook(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
-    """Start a receiver that answers so, and configure it as the webhook ``ops``."""
+    """Start a receiver with these responses, and configure it as the webhook ``ops``."""
     monkeypatch.setenv(SECRET_ENV, SECRET)
     with ExitStack() as receivers:
 
@@ -54,8 +54,8 @@ def configured(settings: Any, **webhooks: WebhookConfig) -> None:
 
 
 def completed_run(endpoint: Endpoint, hook: Hook, *answers: int, **options: Any) -> tuple[Run, Receiver]:
-    """A run of two sums that the model gets wrong, and the receiver that is to be told."""
-    endpoint(lambda asked: "nothing")
+    """A run of two sums that the model gets wrong, and the receiver of its deliveries."""
+    endpoint(lambda request: "nothing")
     receiver = hook(*answers, **options)
     run = make_run(make_dataset(2))
     work_on_run_once(run.pk)
@@ -68,12 +68,12 @@ def the_delivery() -> WebhookDelivery:
     return WebhookDelivery.objects.get()
 
 
-def let_time_pass() -> None:
-    """Everything that waits for its next attempt is due."""
+def make_due() -> None:
+    """Make all pending deliveries due."""
     WebhookDelivery.objects.update(next_attempt_at=timezone.now() - timedelta(seconds=1))
 
 
-def test_the_end_of_a_run_is_told_once_signed_and_with_its_numbers(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_completed_run_is_delivered_once_signed_and_with_its_numbers(endpoint: Endpoint, hook: Hook) -> None:
     run, receiver = completed_run(endpoint, hook)
     assert send_due() == 1
     assert send_due() == 0
@@ -85,10 +85,10 @@ def test_the_end_of_a_run_is_told_once_signed_and_with_its_numbers(endpoint: End
     assert not message.is_signed(b"x" * 32)
     assert message.headers["webhook-id"] == str(delivery.pk)
     assert message.json["type"] == "run.completed"
-    told = message.json["data"]["run"]
+    run_data = message.json["data"]["run"]
     exact = run.summary["metrics"]["exact_match"]
-    assert told["summary"]["exact_match"] == {"mean": 0.0, "n": 2, "low": exact["low"], "high": exact["high"]}
-    assert told | {"summary": None} == {
+    assert run_data["summary"]["exact_match"] == {"mean": 0.0, "n": 2, "low": exact["low"], "high": exact["high"]}
+    assert run_data | {"summary": None} == {
         "id": run.pk,
         "status": "completed",
         "dataset": "sums",
@@ -105,32 +105,32 @@ def test_the_end_of_a_run_is_told_once_signed_and_with_its_numbers(endpoint: End
 
 
 def test_signatures_are_those_of_standard_webhooks() -> None:
-    """The vector that the libraries of the specification are tested with."""
+    """The test vector of the specification's libraries."""
     webhook = WebhookConfig(url="http://127.0.0.1/", secret_env="S")
     key = webhook.signing_key({"S": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"})
     signed = signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_nothing_is_owed_where_the_transition_is_undone(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_status_change_that_is_rolled_back_stores_no_delivery(endpoint: Endpoint, hook: Hook) -> None:
     endpoint()
     hook()
     run = make_run()
 
-    def undone() -> None:
+    def rolled_back() -> None:
         with transaction.atomic():
             assert lifecycle.cancel(run.pk)
-            raise ConnectionError("the database went away")
+            raise ConnectionError("the connection was lost")
 
     with pytest.raises(ConnectionError):
-        undone()
+        rolled_back()
     assert not WebhookDelivery.objects.exists()
     assert lifecycle.cancel(run.pk)
     assert not lifecycle.cancel(run.pk)
     assert the_delivery().event == "run.cancelled"
 
 
-def test_a_message_that_is_refused_comes_again_later_and_later_with_the_same_text_and_id(
+def test_a_refused_delivery_is_retried_at_growing_intervals_with_the_same_body_and_id(
     endpoint: Endpoint, hook: Hook
 ) -> None:
     _, receiver = completed_run(endpoint, hook, 500, 503)
@@ -141,7 +141,7 @@ def test_a_message_that_is_refused_comes_again_later_and_later_with_the_same_tex
         pauses.append((delivery.next_attempt_at - timezone.now()).total_seconds())
         assert delivery.state == "pending"
         assert send_due() == 0
-        let_time_pass()
+        make_due()
     assert delivery.last_error == "The address returned 503."
     assert pauses == [pytest.approx(30, abs=10), pytest.approx(60, abs=10)]
     assert send_due() == 1
@@ -151,11 +151,11 @@ def test_a_message_that_is_refused_comes_again_later_and_later_with_the_same_tex
     assert (the_delivery().attempts, the_delivery().last_error) == (3, "")
 
 
-def test_a_message_is_given_up_after_its_attempts(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_delivery_is_given_up_after_its_last_attempt(endpoint: Endpoint, hook: Hook) -> None:
     _, receiver = completed_run(endpoint, hook, *[500] * 9, retries={"max_attempts": 3})
     for _ in range(6):
         send_due()
-        let_time_pass()
+        make_due()
     assert len(receiver.messages) == 3
     assert (the_delivery().state, the_delivery().attempts) == ("given_up", 3)
 
@@ -167,9 +167,7 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, hook: Hook) -> None:
     assert the_delivery().last_error == "The address returned 307; redirects are not followed."
 
 
-def test_an_address_that_hangs_costs_its_time_and_keeps_no_other_waiting(
-    endpoint: Endpoint, hook: Hook, settings: Any
-) -> None:
+def test_an_address_that_hangs_times_out_and_delays_no_other(endpoint: Endpoint, hook: Hook, settings: Any) -> None:
     endpoint()
     with receiving([HANG]) as hanging:
         fine = hook()
@@ -182,7 +180,7 @@ def test_an_address_that_hangs_costs_its_time_and_keeps_no_other_waiting(
     assert (refused.state, refused.last_error) == ("pending", "The address did not respond within 0.3 s.")
 
 
-def test_an_address_that_is_not_there_is_told_without_the_address(
+def test_a_failed_connection_is_reported_without_the_address(
     endpoint: Endpoint, hook: Hook, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     completed_run(endpoint, hook)
@@ -194,7 +192,7 @@ def test_an_address_that_is_not_there_is_told_without_the_address(
     assert SECRET not in caplog.text
 
 
-def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_ever(
+def test_a_delivery_of_a_dead_worker_is_retried_but_not_forever(
     endpoint: Endpoint, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, receiver = completed_run(endpoint, hook, retries={"max_attempts": 2})
@@ -206,11 +204,11 @@ def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_eve
         dying.setattr("benchmarks.engine.webhooks.delivery._store_success", die)
         with pytest.raises(KeyboardInterrupt):
             send_due()
-        assert send_due() == 0, "it is claimed until its time is over"
-        let_time_pass()
+        assert send_due() == 0, "the claim holds until its due time"
+        make_due()
         with pytest.raises(KeyboardInterrupt):
             send_due()
-    let_time_pass()
+    make_due()
     assert send_due() == 0
     assert len(receiver.messages) == 2
     assert len({message.headers["webhook-id"] for message in receiver.messages}) == 1
@@ -218,15 +216,15 @@ def test_a_worker_that_dies_with_a_message_neither_loses_it_nor_sends_it_for_eve
     assert the_delivery().last_error == "The worker stopped during the last attempt."
 
 
-def test_of_two_workers_that_see_a_message_due_one_gets_it(endpoint: Endpoint, hook: Hook) -> None:
+def test_one_of_two_workers_that_see_a_due_delivery_claims_it(endpoint: Endpoint, hook: Hook) -> None:
     completed_run(endpoint, hook)
-    seen, seen_too = the_delivery(), the_delivery()
-    assert delivery._claim(seen) is not None
-    assert delivery._claim(seen_too) is None
+    first, second = the_delivery(), the_delivery()
+    assert delivery._claim(first) is not None
+    assert delivery._claim(second) is None
     assert the_delivery().attempts == 1
 
 
-def test_a_stopped_run_is_told_when_its_numbers_are_final(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_stopped_run_is_delivered_when_its_numbers_are_final(endpoint: Endpoint, hook: Hook) -> None:
     endpoint()
     receiver = hook()
     run = make_run(make_dataset(2))
@@ -234,30 +232,32 @@ def test_a_stopped_run_is_told_when_its_numbers_are_final(endpoint: Endpoint, ho
     lease = dispatch.lease_run(run.pk)
     assert lease is not None
     cancel_run(run)
-    assert send_due() == 0, "a shift is still on it"
+    assert send_due() == 0, "a worker still holds a lease on it"
     leases.leave(lease)
     leases.release(lease, give_back_claims)
     runs_without_worker()
-    let_time_pass()
+    make_due()
     assert send_due() == 1
-    told = receiver.messages[0].json["data"]["run"]
-    assert told["status"] == "cancelled"
-    assert told["summary"]["exact_match"] == {"mean": None, "n": 0, "low": None, "high": None}
+    run_data = receiver.messages[0].json["data"]["run"]
+    assert run_data["status"] == "cancelled"
+    assert run_data["summary"]["exact_match"] == {"mean": None, "n": 0, "low": None, "high": None}
 
 
-def test_a_run_that_went_on_before_it_was_told_has_no_numbers_in_the_message(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_run_that_was_resumed_before_its_delivery_is_reported_without_numbers(endpoint: Endpoint, hook: Hook) -> None:
     endpoint()
     receiver = hook()
     run = make_run(make_dataset(2))
     cancel_run(run)
     resume_run(run)
     assert send_due() == 1
-    told = receiver.messages[0].json["data"]["run"]
-    assert told["status"] == "cancelled"
-    assert told["summary"] is told["done"] is told["errors"] is None
+    run_data = receiver.messages[0].json["data"]["run"]
+    assert run_data["status"] == "cancelled"
+    assert run_data["summary"] is run_data["done"] is run_data["errors"] is None
 
 
-def test_every_end_of_a_run_is_told_and_only_to_who_wants_it(endpoint: Endpoint, hook: Hook, settings: Any) -> None:
+def test_each_end_of_a_run_is_delivered_to_the_webhooks_that_subscribe_to_it(
+    endpoint: Endpoint, hook: Hook, settings: Any
+) -> None:
     endpoint()
     receiver = hook()
     configured(settings, all=receiver.webhook(), failures=receiver.webhook(events=["run.failed"]))
@@ -265,12 +265,12 @@ def test_every_end_of_a_run_is_told_and_only_to_who_wants_it(endpoint: Endpoint,
         end(make_run(make_dataset(1)).pk)
     runs_without_worker()
     assert send_due() == 3
-    told = sorted(message.json["type"] for message in receiver.messages)
-    assert told == ["run.cancelled", "run.failed", "run.failed"]
+    types = sorted(message.json["type"] for message in receiver.messages)
+    assert types == ["run.cancelled", "run.failed", "run.failed"]
     assert not any(b"[prompt]" in message.body for message in receiver.messages)
 
 
-def test_a_run_that_pauses_for_its_budget_is_told(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_run_that_pauses_for_its_budget_is_delivered(endpoint: Endpoint, hook: Hook) -> None:
     endpoint()
     receiver = hook()
     run = make_run(make_dataset(3), budget_usd=0.000001, max_tokens=100)
@@ -287,7 +287,7 @@ def test_without_webhooks_nothing_is_stored(endpoint: Endpoint) -> None:
     assert send_due() == 0
 
 
-def test_what_is_owed_to_a_webhook_that_was_removed_is_given_up(endpoint: Endpoint, hook: Hook, settings: Any) -> None:
+def test_a_delivery_to_a_removed_webhook_is_given_up(endpoint: Endpoint, hook: Hook, settings: Any) -> None:
     _, receiver = completed_run(endpoint, hook)
     configured(settings)
     assert send_due() == 0
@@ -295,21 +295,23 @@ def test_what_is_owed_to_a_webhook_that_was_removed_is_given_up(endpoint: Endpoi
     assert not receiver.messages
 
 
-@pytest.mark.parametrize("value", [None, "", "secret-s3cret", "whsec_s3cret!", "whsec_czNjcmV0"])
-def test_nothing_is_sent_unsigned(
-    endpoint: Endpoint, hook: Hook, monkeypatch: pytest.MonkeyPatch, value: str | None
+def test_nothing_is_sent_without_a_valid_secret(
+    endpoint: Endpoint, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, receiver = completed_run(endpoint, hook)
-    monkeypatch.delenv(SECRET_ENV) if value is None else monkeypatch.setenv(SECRET_ENV, value)
-    assert send_due() == 0
-    assert not receiver.messages
-    delivery = the_delivery()
-    assert delivery.state == "pending"
-    assert SECRET_ENV in delivery.last_error
-    assert not value or value not in delivery.last_error
+    for value in (None, "", "secret-s3cret", "whsec_s3cret!", "whsec_czNjcmV0"):
+        monkeypatch.delenv(SECRET_ENV) if value is None else monkeypatch.setenv(SECRET_ENV, value)
+        WebhookDelivery.objects.update(last_error="")
+        make_due()
+        assert send_due() == 0, value
+        assert not receiver.messages, value
+        delivery = the_delivery()
+        assert delivery.state == "pending", value
+        assert SECRET_ENV in delivery.last_error, value
+        assert not value or value not in delivery.last_error, value
 
 
-def test_a_message_is_sent_again_on_demand_and_that_is_recorded(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_delivery_is_sent_again_on_demand_and_that_is_audited(endpoint: Endpoint, hook: Hook) -> None:
     _, receiver = completed_run(endpoint, hook)
     with pytest.raises(NotPossible):
         send_again(the_delivery())
@@ -322,7 +324,7 @@ def test_a_message_is_sent_again_on_demand_and_that_is_recorded(endpoint: Endpoi
     assert AuditEntry.objects.get(action="webhook.send").account == user
 
 
-def test_a_run_is_deleted_with_its_messages(endpoint: Endpoint, hook: Hook) -> None:
+def test_a_run_is_deleted_with_its_deliveries(endpoint: Endpoint, hook: Hook) -> None:
     run, _ = completed_run(endpoint, hook)
     delete_run(run)
     assert not WebhookDelivery.objects.exists()
