@@ -14,12 +14,18 @@ from tests.loopback.server import LoopbackServer
 from tests.support.factories import PATIENT, config_for
 
 
+SHARED_SITES = ("test_planted_secrets.py", "test_how_tos.py")
+"""Test files whose fixtures take many seconds to build, once for each process."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all browser tests in one process of a parallel run: they share a site that takes seconds to build."""
+    """Keep tests that share an expensive fixture, such as the site of the browser tests, in one process."""
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.xdist_group("browser"))
+        elif item.path.name in SHARED_SITES:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture
