@@ -13,7 +13,6 @@ from tests.loopback.hosting import serve
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import PATIENT, config_for
 
-
 SHARED_SITES = ("test_planted_secrets.py", "test_how_tos.py")
 """Test files whose fixtures take many seconds to build, once for each process."""
 
