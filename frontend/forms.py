@@ -12,7 +12,7 @@ from rest_framework.fields import empty
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset
-from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.labels import TASK_FIELD, sentence_case
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.runs import models_used
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
@@ -95,7 +95,8 @@ class LaunchForm(RequestForm):
         super().__init__(data, initial={**defaults, **(initial or {})})
         self.fields = {name: _parameter_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
         self._datasets = {dataset.slug: dataset for dataset in datasets}
-        self._choose("dataset", [(dataset.slug, f"{dataset.slug} ({dataset.kind})") for dataset in datasets])
+        marks = {Dataset.Kind.CANVAS.value: " (canvas set)"}
+        self._choose("dataset", [(dataset.slug, dataset.slug + marks.get(dataset.kind, "")) for dataset in datasets])
         self._choose("metrics", [(name, metric.title) for name, metric in REGISTERED_METRICS.items()])
         self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
         self.known_models = sorted({*known_baselines(), *settings.CODEFORGE.models, *models_used(external=False)})
@@ -107,10 +108,11 @@ class LaunchForm(RequestForm):
             yield group.value, fields
 
     def missing_for(self, metric: Metric) -> list[str]:
-        """What the metric needs and no task of the selected dataset has, such as a schema; empty if it applies."""
+        """Titles of the fields that the metric needs and no task of the selected dataset has; empty if it applies."""
         slug = self["dataset"].value() or next(iter(self._datasets), "")
         version = self._datasets[slug].current_version if slug in self._datasets else None
-        return [] if version is None else missing_fields(metric, version)
+        missing = [] if version is None else missing_fields(metric, version)
+        return [TASK_FIELD.get(name, "task class" if name == "group" else name).lower() for name in missing]
 
 
 def _parameter_field(parameter: RunParameter) -> forms.Field:

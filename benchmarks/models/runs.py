@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from benchmarks.models.datasets import Dataset, DatasetVersion
+from benchmarks.presentation import actions
 from benchmarks.presentation.labels import RUN_STATUS
 
 
@@ -20,9 +21,9 @@ class RunStatus(models.TextChoices):
     CANCELLED = "cancelled", RUN_STATUS["cancelled"]
 
 
-TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.FAILED, RunStatus.CANCELLED})
-COMPLETED = frozenset({RunStatus.COMPLETED, RunStatus.COMPLETED_WITH_ERRORS})
-LIVE = frozenset({RunStatus.QUEUED, RunStatus.PREPARING, RunStatus.RUNNING})
+TERMINAL = frozenset(RunStatus(status) for status in actions.TERMINAL)
+COMPLETED = frozenset(RunStatus(status) for status in actions.COMPLETED)
+LIVE = frozenset(RunStatus(status) for status in actions.LIVE)
 
 
 class Run(models.Model):

@@ -8,6 +8,22 @@ from __future__ import annotations
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.presentation.numbers import plural
 
+TASK_FIELD = {
+    "name": "Name",
+    "difficulty": "Difficulty",
+    "input": "Input",
+    "expected_output": "Expected answer",
+    "expected_tools": "Expected tool calls",
+    "context": "Context",
+    "tools": "Available tools",
+    "tool_results": "Simulated tool results",
+    "choices": "Choices",
+    "pattern": "Pattern",
+    "tolerance": "Tolerance",
+    "schema": "Schema",
+    "tests": "Tests",
+}
+"""Fields of a task with their titles."""
 RUN_STATUS = {
     "queued": "Queued",
     "preparing": "Preparing",

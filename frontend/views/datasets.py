@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, run_list
@@ -24,22 +25,6 @@ from frontend.views.shared import or_404, paged
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
 CHANGES_SHOWN = 40
-COMPARED = {
-    "name": "Name",
-    "difficulty": "Difficulty",
-    "input": "Input",
-    "expected_output": "Expected answer",
-    "expected_tools": "Expected tool calls",
-    "context": "Context",
-    "tools": "Available tools",
-    "tool_results": "Simulated tool results",
-    "choices": "Choices",
-    "pattern": "Pattern",
-    "tolerance": "Tolerance",
-    "schema": "Schema",
-    "tests": "Tests",
-}
-"""Fields of a task that may differ between versions, with their titles on the pages."""
 
 
 @require_safe
@@ -116,7 +101,9 @@ def _version(dataset: Dataset, number: int) -> DatasetVersion:
 
 def _parts(before: Task, after: Task) -> list[tuple[str, str, str, Difference | None]]:
     """The fields in which two tasks differ: label, both texts, their marked difference."""
-    texts = ((title, *(_as_text(getattr(task, name)) for task in (before, after))) for name, title in COMPARED.items())
+    texts = (
+        (title, *(_as_text(getattr(task, name)) for task in (before, after))) for name, title in TASK_FIELD.items()
+    )
     return [(title, left, right, difference(left, right)) for title, left, right in texts if left != right]
 
 

@@ -50,32 +50,32 @@ class Fault(Enum):
     TIE_IN_ORDERED_LINE = (Verdict.WRONG, "A line of shapes puts one before another although their centers are level.")
     REPEATED_KIND = (
         Verdict.UNDETERMINED,
-        "Two shapes of the canvas have the same name, so a text that uses it does not say which is meant.",
+        "Two shapes on the canvas have the same name, so texts that use it are ambiguous.",
     )
-    SHAPES_TOUCH = (Verdict.WRONG, "Two shapes of the canvas touch or overlap.")
+    SHAPES_TOUCH = (Verdict.WRONG, "Two shapes on the canvas touch or overlap.")
     IMPOSSIBLE_CHANGE = (
         Verdict.WRONG,
-        "A shape is added although it is in the canvas, or removed or swapped although it is not.",
+        "A shape is added although it is on the canvas, or removed or swapped although it is not.",
     )
-    WRONG_ANSWER = (Verdict.WRONG, "The answer is not the one that follows from the canvas.")
-    ANSWER_CONTRADICTS_TEXT = (Verdict.WRONG, "The task's own description says something else than the answer.")
-    ANSWER_NOT_IN_TEXT = (Verdict.UNDETERMINED, "The task's own description does not determine the answer.")
+    WRONG_ANSWER = (Verdict.WRONG, "The answer does not follow from the canvas.")
+    ANSWER_CONTRADICTS_TEXT = (Verdict.WRONG, "The task's description contradicts the answer.")
+    ANSWER_NOT_IN_TEXT = (Verdict.UNDETERMINED, "The task's description does not determine the answer.")
     UNREADABLE_QUESTION = (
         Verdict.UNDETERMINED,
-        "The question is not worded as this task's questions are, or names what its description does not have.",
+        "The question does not have the form of this task's questions, or names something that is not described.",
     )
     ASKS_ABOUT_NEIGHBORS = (
         Verdict.WEAK,
-        "The evaluated question asks for a relation that the description states, so nothing has to be inferred.",
+        "The evaluated question asks about a relation that the description states, so no inference is needed.",
     )
     NO_TRACKING_NEEDED = (
         Verdict.WEAK,
-        "The answer is the same before and after the changes, so ignoring them is right.",
+        "The answer is the same before and after the changes, so they can be ignored.",
     )
-    REPEATED_QUESTION = (Verdict.WEAK, "The same question was asked before in this list.")
+    REPEATED_QUESTION = (Verdict.WEAK, "The same question occurs earlier in the list.")
     TOO_FEW_QUESTIONS = (Verdict.WEAK, "There are fewer than three questions.")
     TRAILING_SPACE = (Verdict.FORM, "The answer starts or ends with white space.")
-    UNEXPLAINED = (Verdict.WRONG, "The text differs from ours, and no known fault explains it.")
+    UNEXPLAINED = (Verdict.WRONG, "The text differs from the computed one, and no known fault explains it.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,10 @@ def judge_phrase(expected: str, actual: str) -> Verdict:
     wanted = _phrase(expected)
     given = _phrase(reply.answer)
     if not given.strip():
-        return Verdict.unparsable("the reply is empty")
+        return Verdict.unparsable("The answer is empty.")
     if wanted in given:
-        return Verdict.of(1.0, reply.answer, f"contains {expected!r}")
-    return Verdict.of(0.0, reply.answer, f"does not contain {expected!r}")
+        return Verdict.of(1.0, reply.answer, f"Contains {expected!r}.")
+    return Verdict.of(0.0, reply.answer, f"Does not contain {expected!r}.")
 
 
 def judge_yes_no(expected: str, actual: str) -> Verdict:
@@ -66,11 +66,11 @@ def judge_directions(expected: str, actual: str) -> Verdict:
     if not reply.marked and len(given) > 2:
         given = next((last for sentence in reversed(reply.sentences) if (last := _directions(sentence))), given)
     if not given:
-        return Verdict.unparsable("the reply names no direction")
+        return Verdict.unparsable("The answer does not contain a direction.")
     hits, misses = wanted & given, given - wanted
     value = max(0.0, len(hits) / len(wanted) - len(misses) / 2)
     extracted = " ".join(direction for direction in ("above", "below", "left", "right") if direction in given)
-    return Verdict.of(value, extracted, f"{len(hits)} of {len(wanted)} directions right, {len(misses)} wrong")
+    return Verdict.of(value, extracted, f"{len(hits)} of {len(wanted)} directions correct, {len(misses)} wrong.")
 
 
 def _judge_single(expected: str, reply: Reply, find: Callable[[str], Set[str]], what: str) -> Verdict:
@@ -79,11 +79,11 @@ def _judge_single(expected: str, reply: Reply, find: Callable[[str], Set[str]], 
         return _abstained(reply)
     answers = _settle(reply, find)
     if len(answers) != 1:
-        reason = f"the reply does not give {what}" if not answers else f"the reply gives more than one of: {what}"
+        reason = f"The answer contains more than one of: {what}." if answers else f"The answer does not contain {what}."
         return Verdict.unparsable(reason, ", ".join(sorted(answers)) or None)
     (answer,) = answers
     value = float(answer == expected)
-    return Verdict.of(value, answer, f"read {answer!r}" if value else f"read {answer!r}, expected {expected!r}")
+    return Verdict.of(value, answer, f"Found {answer!r}." if value else f"Found {answer!r}, expected {expected!r}.")
 
 
 def _settle(reply: Reply, find: Callable[[str], Set[str]]) -> Set[str]:
@@ -110,7 +110,7 @@ def _is_hedged(answer: str) -> bool:
 
 
 def _abstained(reply: Reply) -> Verdict:
-    return Verdict.of(0.0, "not enough information", "the reply says that there is not enough information")
+    return Verdict.of(0.0, "not enough information", "The answer says that there is not enough information.")
 
 
 def _phrase(text: str) -> str:

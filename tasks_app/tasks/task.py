@@ -128,7 +128,7 @@ class Task:
         value = task.score(io.StringIO(json.dumps({"expected": expected, "actual": actual})))
         if not 0 <= value <= 1:
             raise TaskError(f"{cls.__name__}.score returned {value!r}: a score is a number from 0 to 1.")
-        return Verdict.of(float(value), extracted=None, reason=f"scored by {cls.__name__}.score")
+        return Verdict.of(float(value), extracted=None, reason=f"Scored by {cls.__name__}.score.")
 
 
 def check_questions(task_class: type[Task], questions: tuple[Question, ...], selected_answer: Answer | None) -> None:

@@ -11,7 +11,7 @@ class Status(StrEnum):
     PARTIAL = "partial"
     WRONG = "wrong"
     UNPARSABLE = "unparsable"
-    """No answer could be read from the reply, or several that disagree."""
+    """No answer found, or several conflicting ones."""
 
 
 @dataclass(frozen=True, slots=True)
