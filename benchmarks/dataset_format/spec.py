@@ -201,5 +201,6 @@ DATASET: TypeAdapter[DatasetSpec] = TypeAdapter(
 def as_mapping(record: TaskSpec | DatasetSpec) -> dict[str, Any]:
     """The record as plain mappings and lists, in declared order, without keys that have their default value."""
     adapter: TypeAdapter[Any] = TASK if isinstance(record, TaskSpec) else DATASET
-    plain: dict[str, Any] = adapter.dump_python(record, mode="json", exclude_defaults=True)
+    # Without warnings: records made from database rows have lists in place of tuples, which are dumped alike.
+    plain: dict[str, Any] = adapter.dump_python(record, mode="json", exclude_defaults=True, warnings=False)
     return plain
