@@ -6,7 +6,6 @@ Schema only compared with its metaschema. Nothing is fetched, because references
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 import warnings
@@ -35,6 +34,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.problems import REPORTED, Fault, Path, Reported, printable, quoted
 from benchmarks.dataset_format.scalars import unstorable
+from benchmarks.sandbox.python_source import parse_python
 
 TOOL_NAME = r"^[A-Za-z0-9_-]{1,64}$"
 _NOT_IN_ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -142,7 +142,7 @@ def _python(text: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are not errors
-            ast.parse(text)
+            parse_python(text)
     except SyntaxError as error:
         line = error.lineno or 1
         message = f"is not valid Python: {printable(error.msg)} in line {line} of the code"

@@ -4,6 +4,7 @@ import ast
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_error, scored
 from benchmarks.metrics.extraction import extract_code
+from benchmarks.sandbox.python_source import parse_python
 from benchmarks.sandbox.sandbox import Report, Sandbox, SandboxError
 
 
@@ -60,7 +61,7 @@ class CodeTests(DeterministicMetric):
 def problem_in_tests(tests: str) -> str | None:
     """What is wrong with a task's tests, or ``None``."""
     try:
-        body = ast.parse(tests).body
+        body = parse_python(tests).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"{type(error).__name__}: {error}"
     has_check = any(
