@@ -71,10 +71,10 @@ def field_table() -> str:
     """Markdown tables of all keys: of the file, of a task, of an expected tool call."""
     tables = []
     for title, record in (("The file", DatasetSpec), ("A task", TaskSpec), ("An entry of `expected_tools`", ToolUse)):
-        rows = [f"### {title}\n", "| key | value | default | meaning |", "|---|---|---|---|"]
+        rows = [f"### {title}\n", "| key | value | meaning |", "|---|---|---|"]
         for key in keys_of(record):
-            default = "**required**" if key.required else f"`{key.default}`" if key.default else ""
-            rows.append(f"| `{key.name}` | {_escape(key.label)} | {default} | {_escape(key.doc)} |")
+            default = ", **required**" if key.required else f", default `{key.default}`" if key.default else ""
+            rows.append(f"| `{key.name}` | {_escape(key.label)}{default} | {_escape(key.doc)} |")
         tables.append("\n".join(rows))
     return "\n\n".join(tables) + "\n"
 

@@ -161,7 +161,7 @@ class TaskSpec(Record):
     choices: Annotated[Texts, Field(min_length=2, json_schema_extra={"uniqueItems": True})] = ()
     """The answers to choose from, for `multiple_choice`"""
     pattern: Annotated[Regex | None, text("a regular expression")] = None
-    """Regular expression (Python) that the answer must match, for `regex`"""
+    """Regular expression (RE2 syntax) that the answer must match, for `regex`"""
     tolerance: Annotated[Number | None, Expects("a number of at least 0", (int, float))] = None
     """How far the answer may be off, for `numeric`"""
 

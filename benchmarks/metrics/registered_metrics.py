@@ -71,13 +71,8 @@ def metrics_with(sandbox: Sandbox | None) -> dict[str, Metric]:
 
 def metric_table() -> str:
     """All metrics as a Markdown table."""
-    rows = ["| metric | description | needs | range | better | judge |", "|---|---|---|---|---|---|"]
+    rows = ["| metric | description | needs |", "|---|---|---|"]
     for metric in REGISTERED_METRICS.values():
-        low, high = metric.range
-        span = f"{low:g} to {high:g}" if high is not None else f"{low:g} or more"
         needs = ", ".join(f"`{name}`" for name in sorted(metric.needs)) or "–"
-        rows.append(
-            f"| `{metric.name}` | {metric.description} | {needs} | {f'{span} {metric.unit}'.strip()} "
-            f"| {'higher' if metric.higher_is_better else 'lower'} | {'yes' if metric.judged else 'no'} |"
-        )
+        rows.append(f"| `{metric.name}` | {metric.description} | {needs} |")
     return "\n".join(rows)

@@ -72,7 +72,7 @@ def test_every_key_of_the_schema_is_described_for_editors() -> None:
 def test_the_tables_list_every_key_and_which_are_required() -> None:
     rows = field_table().splitlines()
     for key in (key for record in (DatasetSpec, TaskSpec, ToolUse) for key in keys_of(record)):
-        row = f"| `{key.name}` | {key.label} | {'**required**' if key.required else ''}"
+        row = f"| `{key.name}` | {key.label}{', **required** |' if key.required else ''}"
         assert any(line.startswith(row) for line in rows), key.name
 
 
