@@ -16,7 +16,7 @@ from django.utils.http import urlencode
 from benchmarks.admin.base import ServiceDeletion, change_url, column, form_data
 from benchmarks.admin.forms import ProblemForm
 from benchmarks.services.canvas_sets import control
-from benchmarks.services.canvas_sets.request import MOST_CANVASES
+from benchmarks.services.canvas_sets.control import MOST_CANVASES
 from tasks_app.canvas.generator import MAX_SHAPES
 from tasks_app.models import CanvasSet
 

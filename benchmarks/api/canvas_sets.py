@@ -16,8 +16,7 @@ from benchmarks.api.pagination import Pages
 from benchmarks.api.permissions import ReadOrEdit
 from benchmarks.api.views import NOT_NOW, REFUSED
 from benchmarks.queries.canvas_sets import canvas_sets, canvases_of
-from benchmarks.services.canvas_sets.control import delete_canvas_set, request_canvas_set
-from benchmarks.services.canvas_sets.request import CanvasSetRequest
+from benchmarks.services.canvas_sets.control import CanvasSetRequest, delete_canvas_set, request_canvas_set
 from tasks_app.models import Canvas, CanvasSet, Question
 
 

@@ -10,7 +10,7 @@ import hashlib
 import platform
 import random
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -29,8 +29,9 @@ from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 from benchmarks.services.runs import control
-from benchmarks.services.runs.start import RunRequest, StrictText, enqueue_run
+from benchmarks.services.runs.start import RunRequest, enqueue_run
 from tasks_app.models import CanvasSet, Question
 
 CANVAS_FIELDS = frozenset({"input", "expected_output", "actual_output"})
@@ -46,7 +47,7 @@ def calibratable_metrics() -> list[str]:
     ]
 
 
-class CalibrationRequest(serializers.Serializer[Any]):
+class CalibrationRequest(StrictRequest):
     """A request for a calibration. Validation turns ``canvas_set`` into the ``CanvasSet``."""
 
     judge_model = StrictText(
@@ -70,12 +71,6 @@ class CalibrationRequest(serializers.Serializer[Any]):
     seed = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=2**31 - 1, help_text="Selects the questions and their order"
     )
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
-            known = ", ".join(self.fields)
-            raise serializers.ValidationError({name: [f"Unknown field. Valid fields: {known}."] for name in unknown})
-        return super().to_internal_value(data)
 
     def validate_judge_model(self, model: str) -> str:
         return RunRequest().validate_judge_model(model)
@@ -111,10 +106,7 @@ def start_calibration(data: Any, user: Caller = None) -> Run:
     A wrong answer is the correct answer to another question of its task class, so the set needs several questions per
     class.
     """
-    request = CalibrationRequest(data=data)
-    if not request.is_valid():
-        raise InvalidRequest({name: [str(text) for text in texts] for name, texts in request.errors.items()})
-    valid = request.validated_data
+    valid = validated_by(CalibrationRequest(data=data))
     answers = _known_answers(valid["canvas_set"], valid["questions"], valid["seed"])
     if not answers:
         raise InvalidRequest(

@@ -5,20 +5,100 @@ The command generates at once. The API, the admin and the page request a set, wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
+from django.utils.text import slugify
+from rest_framework import serializers
 
 from benchmarks import jobs
 from benchmarks.engine.canvas_sets import generation
 from benchmarks.engine.canvas_sets.audit import Progress
 from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.services.access import Caller, account_of, record
-from benchmarks.services.canvas_sets.request import CanvasSpec, canvas_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 from benchmarks.services.runs.control import delete_run
+from tasks_app.canvas.generator import GENERATOR_VERSION, MAX_SHAPES
 from tasks_app.models import Canvas, CanvasSet, Question
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS
+
+MOST_CANVASES = 100_000
+MOST_STEPS = 100
+LARGEST_SEED = 2**63 - 1
+
+_SHAPES = re.compile(r"(-?[0-9]{1,9})(?:\s*-\s*([0-9]{1,9}))?", re.ASCII)
+
+
+class ShapesField(serializers.CharField):
+    """A number of shapes, 7 or "7", or a range of them, "3-12"; read as (low, high)."""
+
+    default_error_messages = {  # noqa: RUF012 - declared like this by the base class
+        "form": "Enter a number such as 7, or a range such as 3-12.",
+        "bounds": f"A canvas has 1 to {MAX_SHAPES} shapes, all different. Enter numbers in this range.",
+        "order": "The range is reversed. Enter the smaller number first, for example, 3-12.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, bool) or not isinstance(data, str | int):
+            self.fail("form")
+        match = _SHAPES.fullmatch(str(data)[:40].strip())
+        if match is None:
+            self.fail("form")
+        low, high = int(match[1]), int(match[2] or match[1])
+        if not (1 <= low <= MAX_SHAPES and 1 <= high <= MAX_SHAPES):
+            self.fail("bounds")
+        if high < low:
+            self.fail("order")
+        return low, high
+
+
+class CanvasSetRequest(StrictRequest):
+    """A request for a generated set. Validation turns it into the fields of a ``CanvasSet``."""
+
+    shapes = ShapesField(
+        help_text="A number of shapes such as 7, or a range such as 3-12, over which the count is spread evenly"
+    )
+    count = serializers.IntegerField(
+        min_value=1, max_value=MOST_CANVASES, help_text="Total number of canvases; an existing set is extended to it"
+    )
+    seed = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=LARGEST_SEED, help_text="The same seed generates the same set"
+    )
+    name = StrictText(
+        required=False, allow_blank=True, default="", max_length=100, help_text="Default: derived from the settings"
+    )
+    tracking_steps = serializers.IntegerField(
+        required=False, default=DEFAULT_TRACKING_STEPS, min_value=1, max_value=MOST_STEPS,
+        help_text="Changes and swaps per tracking question",
+    )  # fmt: skip
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        low, high = attrs.pop("shapes")
+        attrs["wanted"] = count = attrs.pop("count")
+        if count < (period := high - low + 1):
+            message = f"{count} canvases are too few for {period} numbers of shapes. Enter at least {period}."
+            raise serializers.ValidationError({"count": [message]})
+        if not attrs["name"]:
+            shapes = f"{low} to {high} shapes" if high > low else f"{low} shape{'s' if low > 1 else ''}"
+            steps = attrs["tracking_steps"]
+            attrs["name"] = f"{shapes}, seed {attrs['seed']}" + (
+                "" if steps == DEFAULT_TRACKING_STEPS else f", {steps} steps"
+            )
+        attrs["slug"] = slugify(attrs["name"])[:100]
+        if not attrs["slug"]:
+            message = "The name contains no letters a-z or digits, so no identifier can be derived. Enter another name."
+            raise serializers.ValidationError({"name": [message]})
+        attrs |= {"shapes_low": low, "shapes_high": high}
+        return attrs | {"task_classes": list(REGISTERED_TASKS), "generator_version": GENERATOR_VERSION}
+
+
+def canvas_set_fields(data: Any) -> dict[str, Any]:
+    """The fields of the set that a request asks for. Raises ``InvalidRequest`` naming every invalid field."""
+    return validated_by(CanvasSetRequest(data=data))
 
 
 def request_canvas_set(data: Any, user: Caller = None) -> CanvasSet:
@@ -27,7 +107,7 @@ def request_canvas_set(data: Any, user: Caller = None) -> CanvasSet:
     A set never wants fewer canvases than before. Raises ``InvalidRequest`` naming every invalid field.
     """
     with transaction.atomic():
-        canvas_set = _wanted_set(canvas_spec(data), user)
+        canvas_set = _wanted_set(canvas_set_fields(data), user)
         _enqueue(canvas_set)
     return canvas_set
 
@@ -38,7 +118,7 @@ def generate_canvas_set(data: Any, user: Caller = None, progress: Progress | Non
     Raises ``NotPossible`` if a task class fails on a canvas.
     """
     with transaction.atomic():
-        canvas_set = _wanted_set(canvas_spec(data), user)
+        canvas_set = _wanted_set(canvas_set_fields(data), user)
     try:
         generation.grow(canvas_set.pk, progress)
     # In both cases the set wants only what it has. Otherwise the sweep would enqueue what the user has stopped.
@@ -136,20 +216,35 @@ def new_set(spec: dict[str, Any], content_hash: Callable[[CanvasSet], str], user
     return canvas_set
 
 
-def _wanted_set(spec: CanvasSpec, user: Caller) -> CanvasSet:
+def _wanted_set(fields: dict[str, Any], user: Caller) -> CanvasSet:
     """Create or extend the set of this name, without its canvases. Call this in a transaction."""
-    canvas_set = CanvasSet.objects.select_for_update().filter(slug=spec.slug).first()
+    slug = fields["slug"]
+    canvas_set = CanvasSet.objects.select_for_update().filter(slug=slug).first()
     if canvas_set is None:
-        fields = {**spec.fixed, "slug": spec.slug, "name": spec.name, "wanted": spec.count}
         return new_set(fields, generation.content_hash, user)
-    if differences := spec.differences(canvas_set):
-        problem = f"Canvas set {spec.slug} already exists with other settings: {'; '.join(differences)}."
+    if differences := _differences(canvas_set, fields):
+        problem = f"Canvas set {slug} already exists with other settings: {'; '.join(differences)}."
         raise InvalidRequest({"name": [f"{problem} Enter another name."]})
-    canvas_set.wanted = max(canvas_set.wanted, spec.count)
+    canvas_set.wanted = max(canvas_set.wanted, fields["wanted"])
     canvas_set.error_message = ""
     canvas_set.save(update_fields=["wanted", "error_message"])
-    record(user, "canvas_set.grow", f"canvas set {spec.slug}", wanted=canvas_set.wanted)
+    record(user, "canvas_set.grow", f"canvas set {slug}", wanted=canvas_set.wanted)
     return canvas_set
+
+
+def _differences(canvas_set: CanvasSet, fields: dict[str, Any]) -> list[str]:
+    """How the stored set differs from the requested one: "seed 12 instead of 11"."""
+    if canvas_set.origin != CanvasSet.Origin.GENERATED:
+        return ["it was imported"]
+
+    def shown(value: Any) -> str:
+        return ", ".join(value) if isinstance(value, list) else str(value)
+
+    return [
+        f"{name.replace('_', ' ')} {shown(getattr(canvas_set, name))} instead of {shown(value)}"
+        for name, value in fields.items()
+        if name not in ("name", "slug", "wanted") and getattr(canvas_set, name) != value
+    ]
 
 
 def _stop_growing(canvas_set: CanvasSet) -> None:

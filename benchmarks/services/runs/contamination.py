@@ -7,8 +7,12 @@ import secrets
 from benchmarks.models import Run, RunStatus
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import Caller
-from benchmarks.services.canvas_sets.control import delete_canvas_set, generate_canvas_set, request_canvas_set
-from benchmarks.services.canvas_sets.request import LARGEST_SEED
+from benchmarks.services.canvas_sets.control import (
+    LARGEST_SEED,
+    delete_canvas_set,
+    generate_canvas_set,
+    request_canvas_set,
+)
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.control import require
 from benchmarks.services.runs.start import request_of, start_run

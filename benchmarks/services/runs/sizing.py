@@ -12,8 +12,9 @@ from benchmarks.models import COMPLETED, Dataset, Run, Score
 from benchmarks.presentation.numbers import percent, plural, points
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.requests import StrictNumber, validated_by
 from benchmarks.services.runs.estimate import RunPlan, plan_run, tasks_of
-from benchmarks.services.runs.start import StrictNumber, validated, validated_by
+from benchmarks.services.runs.start import validated
 from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_needed
 
 DISCORDANCE = 0.3

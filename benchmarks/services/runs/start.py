@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import django
 import orjson
@@ -32,6 +32,7 @@ from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Kind, RunParamet
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, validated_by
 from tasks_app.canvas.generator import GENERATOR_VERSION
 from tasks_app.loader import supports
 from tasks_app.models import CanvasSet
@@ -43,31 +44,6 @@ KEPT_FOR = timedelta(hours=24)
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 Errors = dict[str, list[str]]
-
-
-class StrictBoolean(serializers.BooleanField):
-    """True or false, or the strings that a form sends; no other numbers and words."""
-
-    TRUE_VALUES = {True, "true", "True", "on", "1"}  # noqa: RUF012 - declared like this by the base class
-    FALSE_VALUES = {False, "false", "False", "off", "0", ""}  # noqa: RUF012 - as above
-
-
-class StrictText(serializers.CharField):
-    """A string; numbers are not converted."""
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class StrictNumber(serializers.FloatField):
-    """A number; true and false are not converted."""
-
-    def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool):
-            self.fail("invalid")
-        return super().to_internal_value(data)
 
 
 def _field(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:
@@ -95,24 +71,11 @@ def _field(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:
     return StrictText(allow_blank=not parameter.required, max_length=length, trim_whitespace=trimmed, **given)
 
 
-class RunRequest(serializers.Serializer[Any]):
+class RunRequest(StrictRequest):
     """A request for a run, with a field for each of ``RUN_PARAMETERS``. ``dataset`` becomes the ``Dataset``."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {name: _field(parameter) for name, parameter in RUN_PARAMETERS.items()} | super().get_fields()
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Validate each field by itself; report unknown fields together with the errors of known ones."""
-        known = ", ".join(self.fields)
-        unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
-        errors: dict[str, Any] = {str(name): [f"Unknown field. Valid fields: {known}."] for name in unknown}
-        try:
-            values = super().to_internal_value(data)
-        except serializers.ValidationError as error:
-            raise serializers.ValidationError({**errors, **cast("dict[str, Any]", error.detail)}) from None
-        if errors:
-            raise serializers.ValidationError(errors)
-        return values
 
     def validate_dataset(self, slug: str) -> Dataset:
         ready = Dataset.objects.filter(current_version__isnull=False)
@@ -308,24 +271,6 @@ def _check_budget(values: Mapping[str, Any], errors: Errors) -> None:
 def validated(data: Any) -> dict[str, Any]:
     """The value of every run parameter. Raises ``InvalidRequest`` naming every invalid field and the valid choices."""
     return validated_by(RunRequest(data=data))
-
-
-def validated_by(request: serializers.Serializer[Any]) -> dict[str, Any]:
-    """The values of a request. Raises ``InvalidRequest`` with the messages of each field."""
-    if not request.is_valid():
-        raise InvalidRequest({name: list(_flat(messages)) for name, messages in request.errors.items()})
-    return dict(request.validated_data)
-
-
-def _flat(messages: Any) -> Iterable[str]:
-    if isinstance(messages, Mapping):
-        for place, inner in messages.items():
-            yield from (f"Item {int(place) + 1}: {message}" for message in _flat(inner))
-    elif isinstance(messages, list | tuple):
-        for message in messages:
-            yield from _flat(message)
-    else:
-        yield str(messages)
 
 
 def run_of(request: Mapping[str, Any]) -> Run:

@@ -10,14 +10,16 @@ from benchmarks import jobs
 from benchmarks.engine.canvas_sets import generation as engine
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.services.canvas_sets.control import (
+    LARGEST_SEED,
+    MOST_CANVASES,
     audit_canvas_set,
+    canvas_set_fields,
     canvas_set_of,
     delete_canvas_set,
     generate_canvas_set,
     request_canvas_set,
     resume_generation,
 )
-from benchmarks.services.canvas_sets.request import LARGEST_SEED, MOST_CANVASES, canvas_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.start import start_run
 from tasks_app.models import Canvas, CanvasSet, Question
@@ -35,8 +37,8 @@ def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_shapes_are_a_number_or_a_range() -> None:
     for shapes, expected in ((7, (7, 7)), ("7", (7, 7)), (" 3-12 ", (3, 12)), ("1 - 24", (1, 24)), ("5-5", (5, 5))):
-        spec = canvas_spec({"shapes": shapes, "count": 100})
-        assert (spec.shapes_low, spec.shapes_high) == expected, shapes
+        fields = canvas_set_fields({"shapes": shapes, "count": 100})
+        assert (fields["shapes_low"], fields["shapes_high"]) == expected, shapes
 
 
 def test_an_invalid_request_names_its_field_and_problem() -> None:
@@ -70,7 +72,7 @@ def test_an_invalid_request_names_its_field_and_problem() -> None:
     ]
     for change, field, problem in rows:
         with pytest.raises(InvalidRequest) as error:
-            canvas_spec({"shapes": 7, "count": 10, "seed": 11, **change})
+            canvas_set_fields({"shapes": 7, "count": 10, "seed": 11, **change})
         assert set(error.value.errors) == {field}, change
         assert problem in " ".join(error.value.errors[field]), change
 
@@ -78,12 +80,12 @@ def test_an_invalid_request_names_its_field_and_problem() -> None:
 def test_data_that_is_not_a_request_is_rejected() -> None:
     for data in (None, [], "text", 7, {}):
         with pytest.raises(InvalidRequest):
-            canvas_spec(data)
+            canvas_set_fields(data)
 
 
 def test_all_invalid_fields_are_named_at_once() -> None:
     with pytest.raises(InvalidRequest) as error:
-        canvas_spec({"shapes": 0, "count": 0, "seed": -1})
+        canvas_set_fields({"shapes": 0, "count": 0, "seed": -1})
     assert set(error.value.errors) == {"shapes", "count", "seed"}
 
 
@@ -96,8 +98,8 @@ def test_a_set_without_a_name_is_named_after_its_settings() -> None:
         ({"shapes": 7, "name": "Mine, all mine"}, "Mine, all mine", "mine-all-mine"),
     ]
     for request, name, slug in rows:
-        spec = canvas_spec({"count": 50, **request})
-        assert (spec.name, spec.slug) == (name, slug)
+        fields = canvas_set_fields({"count": 50, **request})
+        assert (fields["name"], fields["slug"]) == (name, slug)
 
 
 @pytest.mark.django_db(transaction=True)
