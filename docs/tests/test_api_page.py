@@ -19,16 +19,13 @@ from benchmarks.dataset_format import parse_dataset
 from benchmarks.engine.execution import model_clients
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import DatasetVersion, Run
-from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
+from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services.access import assign_group, create_token
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset
-from benchmarks.services.judges import start_calibration
-from benchmarks.services.runs.control import cancel_run
 from benchmarks.services.runs.start import start_run
 from codeforge.config import load_config
 from tasks_app.models import CanvasSet
-from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.hosting import serve
 from tests.loopback.replies import Asked, Reply
 
@@ -36,8 +33,6 @@ PAGE = page("docs/api.md")
 EXACT = frozenset({"status", "model", "dataset", "slug", "judge_model", "wanted", "requests"})
 """Fields whose value the page gives as it is; of the others it shows the kind."""
 ADDRESS = "http://localhost:8080"
-REQUEST = {"dataset": "basic-coding", "model": "openai/gpt-4o", "metrics": ["exact_match"]}
-REFUSED = "refuse this"
 
 
 @pytest.fixture
@@ -53,60 +48,25 @@ def installed(settings: Any, transactional_db: None) -> Iterator[None]:
     model_clients.forget()
 
 
-def answer(asked: Asked) -> Reply | Fault | None:
-    """A judge's verdict where JSON is wanted, a refusal where the system prompt asks for it, else some answer."""
-    if asked.body["messages"][0]["content"] == REFUSED:
-        return FAULTS["bad_request_400"]
+def answer(asked: Asked) -> Reply | None:
+    """The loopback endpoint's own verdict if JSON is wanted, otherwise some answer."""
     return None if asked.body.get("response_format") else Reply("pass")
 
 
-def queued(**more: Any) -> Run:
-    return start_run({**REQUEST, **more})
-
-
-def completed(**more: Any) -> Run:
-    run = queued(**more)
+def judged() -> Run:
+    run = start_run({"dataset": "basic-coding", "model": "openai/gpt-4o", "metrics": ["correctness"]})
     work_on_run_once(run.pk)
     return run
-
-
-def judged() -> Run:
-    return completed(metrics=["correctness"])
-
-
-def cancelled() -> Run:
-    run = queued()
-    cancel_run(run)
-    return run
-
-
-def failed() -> Run:
-    return completed(system_prompt=REFUSED, limit=3)
-
-
-def limited() -> Run:
-    return queued(budget_usd=1, max_tokens=100)
 
 
 def canvases() -> CanvasSet:
     return generate_canvas_set({"shapes": "3-12", "count": 10, "seed": 11})
 
 
-def calibration() -> Run:
-    asked = {"judge_model": "openai/gpt-4.1", "canvas_set": canvases().slug, "questions": 20}
-    return start_calibration(asked)
-
-
 BEFORE: dict[str, Callable[[], Any]] = {
     "### Follow": judged,
     "### Results": judged,
-    "### Cancel": queued,
-    "### Resume": cancelled,
-    "### Retry failed": failed,
-    "### Raise the budget": limited,
-    "### Delete": completed,
-    "### Examine": canvases,
-    "### Cancel a calibration": calibration,
+    "### Calibrate a judge": canvases,
 }
 """Heading → what its examples are about."""
 
@@ -154,9 +114,7 @@ def send(client: Client, call: str, about: Any) -> Any:
     body = words[words.index("-d") + 1] if "-d" in words else ""
     address = next(word for word in words if word.startswith(ADDRESS)).removeprefix(ADDRESS)
     if isinstance(about, Run):
-        address = address.replace("/runs/12", f"/runs/{about.pk}").replace(
-            "/calibrations/3", f"/calibrations/{about.pk}"
-        )
+        address = address.replace("/runs/12", f"/runs/{about.pk}")
     given = [word.split(": ") for flag, word in itertools.pairwise(words) if flag == "-H"]
     headers = {name: value for name, value in given if name != "Content-Type"}
     return client.generic(method, address, body, content_type="application/json", headers=headers)
@@ -184,27 +142,15 @@ def assert_like(told: Any, got: Any, place: str = "answer") -> None:
         assert place.rpartition(".")[2] not in EXACT or got == told, place
 
 
-def test_the_table_names_every_address() -> None:
+def test_the_table_lists_every_path_with_its_methods() -> None:
     schema = SchemaGenerator().get_schema(request=None, public=True)
-    there = {(method.upper(), path) for path, methods in schema["paths"].items() for method in methods}
-    first_table = PAGE.partition("## Runs")[0]
-    told = {(method, f"/api/v1/benchmarks{address}") for method, address, _ in table_rows(first_table)}
-    assert told == there
+    expected = {
+        path.removeprefix("/api/v1/benchmarks"): {*map(str.upper, paths)} for path, paths in schema["paths"].items()
+    }
+    rows = table_rows(PAGE.partition("## Runs")[0])
+    assert {path: set(re.findall(r"\b(?:GET|POST|PUT|PATCH|DELETE)\b", purpose)) for path, purpose in rows} == expected
 
 
-def parameter_row(parameter: RunParameter) -> list[str]:
-    """Field, values and meaning of a run parameter, as the page has to list them."""
-    values = parameter.kind.value
-    if parameter.choices:
-        values = f"one of {', '.join(parameter.choices)}"
-    elif parameter.kind in (Kind.INTEGER, Kind.NUMBER):
-        most = "" if parameter.most is None else f" to {parameter.most}"
-        values = f"{parameter.least}{most}" if most else f"at least {parameter.least}"
-    meaning = f"{'Canvas sets: ' if parameter.canvas_only else ''}{parameter.description}"
-    return [parameter.name, f"{values}, required" if parameter.required else values, meaning]
-
-
-def test_the_table_lists_every_run_parameter_as_the_list_describes_it() -> None:
-    expected = [parameter_row(parameter) for parameter in RUN_PARAMETERS.values()]
-    wanted = "\n".join(f"| `{name}` | {values} | {meaning} |" for name, values, meaning in expected)
-    assert table_rows(section(PAGE, "### Start")) == expected, f"write into docs/api.md:\n{wanted}"
+def test_the_page_names_every_run_parameter_in_order() -> None:
+    start = section(PAGE, "### Start")
+    assert re.findall(r"`([a-z_]+)`", start.partition("`Location`")[2]) == list(RUN_PARAMETERS)

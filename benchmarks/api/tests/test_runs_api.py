@@ -11,6 +11,7 @@ from django.test import Client
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run
+from tests.loopback.faults import FAULTS
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
 
@@ -188,6 +189,21 @@ def test_a_cancelled_run_can_be_resumed_and_an_ended_one_not_cancelled(
     assert "can be canceled" in refused.json()["detail"]
     assert client.post(f"{RUNS}/{run['id']}/resume").status_code == 200
     assert client.get(f"{RUNS}/{run['id']}").json()["status"] == "queued"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_errors_are_retried_budgets_raised_and_ended_runs_deleted(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: FAULTS["bad_request_400"])
+    failed = make_run(make_dataset(3))
+    work_on_run_once(failed.pk)
+    limited = make_run(failed.dataset, budget_usd=1, max_tokens=100)
+    assert client.post(f"{RUNS}/{limited.pk}/retry-failed").status_code == 409
+    assert client.delete(f"{RUNS}/{limited.pk}").status_code == 409
+    assert post(client, {"budget_usd": 5}, f"{RUNS}/{limited.pk}/budget").json()["budget_usd"] == 5
+    assert post(client, {"budget_usd": 4}, f"{RUNS}/{limited.pk}/budget").status_code == 409
+    assert client.post(f"{RUNS}/{failed.pk}/retry-failed").json() == {"results": 3}
+    client.post(f"{RUNS}/{failed.pk}/cancel")
+    assert client.delete(f"{RUNS}/{failed.pk}").status_code == 204
 
 
 def test_a_plan_says_what_a_run_would_take(client: Client, configured: LoopbackServer) -> None:
