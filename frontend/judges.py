@@ -11,6 +11,7 @@ from benchmarks.models import Run
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.labels import metric_title, run_status
 from benchmarks.presentation.numbers import MISSING, percent, plural
+from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_calibrations
 from benchmarks.services.judges import calibratable_metrics
 from frontend.chart_parts import Chart, Measure, Spec, spec_of
@@ -68,10 +69,10 @@ class CalibrationRow:
         return f"Calibration {self.run.pk}: {status}" + (f", {self.percent} percent done" if self.run.is_live else "")
 
     @property
-    def seconds(self) -> float | None:
-        """From the request to the end, including the wait for a worker."""
-        ended = self.run.completed_at
-        return None if ended is None else (ended - self.run.created_at).total_seconds()
+    def cost_note(self) -> str:
+        """Why the cost is unknown; empty if it is known, or before the calibration is prepared."""
+        run = self.run
+        return unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in) if run.total else ""
 
     @property
     def actions(self) -> list[str]:

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils import timezone
-
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Outcome, Run, RunStatus
-from benchmarks.presentation.sentences import sample
+from benchmarks.presentation import sentences
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
@@ -36,8 +34,8 @@ class MetricRow(Measure):
 class RunRow:
     """A run with its first metric and its progress, as lists and the status of a run show it.
 
-    ``percent`` of its results are done, at ``rate`` results per second since its start; at that rate it has ``left``
-    seconds left. ``cost`` is model and judge together, US dollars.
+    ``percent`` of its results are done, at ``rate`` results per second of the ``elapsed`` time in which it was active;
+    at that rate it has ``left`` seconds left. ``cost`` is that of model and judge.
     """
 
     run: Run
@@ -46,7 +44,7 @@ class RunRow:
     rate: float | None
     elapsed: float | None
     left: float | None
-    cost: float | None
+    cost: str
 
 
 def metric_row(
@@ -69,7 +67,7 @@ def metric_row(
         high=numbers.get("high"),
         n=numbers.get("n", 0),
         note=numbers.get("note", ""),
-        sample=sample(numbers, live=live),
+        sample=sentences.sample(numbers, live=live),
         corrected=corrected if corrected and corrected["mean"] is not None else None,
     )
 
@@ -87,8 +85,8 @@ def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
 
 def run_row(run: Run) -> RunRow:
     first = run.metrics[0]
-    elapsed = ((run.completed_at or timezone.now()) - run.started_at).total_seconds() if run.started_at else None
-    # Over the whole run, pauses included: a rate of the last seconds would jump with every batch.
+    elapsed = run.duration_seconds
+    # Over all of its active time: a rate of the last seconds would jump with every batch.
     rate = run.done / elapsed if elapsed and run.done else None
     return RunRow(
         run=run,
@@ -97,22 +95,12 @@ def run_row(run: Run) -> RunRow:
         rate=rate,
         elapsed=elapsed,
         left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
-        cost=total_cost(run),
+        cost=sentences.total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0),
     )
 
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:
     return [run_row(run) for run in runs]
-
-
-def total_cost(run: Run) -> float | None:
-    """The cost of model and judge; unknown as soon as one of the two is."""
-    if not run.judge_model:
-        return run.cost_usd
-    # A sum of the known part would look like the whole cost.
-    if run.cost_usd is None or run.judge_cost_usd is None:
-        return None
-    return run.cost_usd + run.judge_cost_usd
 
 
 def outcome_counts(run: Run) -> list[tuple[str, int, float]]:

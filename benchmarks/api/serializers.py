@@ -93,7 +93,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             *STORED,
             *("self_judged", "parameters", "fresh_of", "progress", "summary", "outcomes", "error_kinds"),
             *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "judge_tokens_in", "judge_tokens_out"),
-            *("code_version", "created_at", "started_at", "completed_at", "texts_pruned_at"),
+            *("code_version", "created_at", "started_at", "completed_at", "duration_seconds", "texts_pruned_at"),
         )
 
     @extend_schema_field(ProgressSerializer)

@@ -22,7 +22,7 @@ from benchmarks.presentation.numbers import (
     plural,
     points,
 )
-from benchmarks.presentation.sentences import outcome_counts, tokens, unscored
+from benchmarks.presentation.sentences import outcome_counts, tokens, unknown_cost, unscored
 from benchmarks.queries.statistics import Compared
 from benchmarks.services.runs.estimate import RunPlan
 from benchmarks.statistics.sentences import threshold_sentence
@@ -70,10 +70,13 @@ def outcome_words(run: Run) -> str:
 
 def cost_words(run: Run) -> str:
     """The costs of the model and of the judge, separately."""
-    words = f"model {money(run.cost_usd)} ({tokens(run.tokens_in, run.tokens_out)})"
+    parts = [("model", run.model, run.cost_usd, run.tokens_in, run.tokens_out)]
     if run.judge_model:
-        words += f"; judge {money(run.judge_cost_usd)} ({tokens(run.judge_tokens_in, run.judge_tokens_out)})"
-    return words
+        parts.append(("judge", run.judge_model, run.judge_cost_usd, run.judge_tokens_in, run.judge_tokens_out))
+    return "; ".join(
+        f"{who} {money(cost)} ({', '.join(filter(None, (tokens(n_in, n_out), unknown_cost(model, cost, n_in))))})"
+        for who, model, cost, n_in, n_out in parts
+    )
 
 
 def title_words(run: Run, quote: str = "") -> str:
@@ -91,9 +94,7 @@ def progress_words(run: Run) -> str:
 
 def run_text(run: Run) -> str:
     """A run with its status, means, outcomes, cost and page."""
-    took = ""
-    if run.started_at is not None and run.completed_at is not None:
-        took = f", took {duration((run.completed_at - run.started_at).total_seconds())}"
+    took = f", took {duration(run.duration_seconds)}" if run.started_at and run.completed_at else ""
     lines = [f"Run {run.pk}: {title_words(run)}", f"{progress_words(run)}{took}"]
     if run.error_message:
         lines.append(run.error_message)

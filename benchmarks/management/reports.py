@@ -61,6 +61,7 @@ def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
         "outcomes": run.summary.get("outcomes", {}),
         "statistics": {name: run.summary[name] for name in STATISTICS if name in run.summary},
         **{name: time and time.isoformat() for name, time in times.items()},
+        "duration_seconds": run.duration_seconds,
         "gates": [asdict(gate) for gate in gates],
         "comparisons": [comparison_json(each) for each in comparisons],
     }

@@ -4,11 +4,12 @@ from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.operations import Lease, Worker
 from benchmarks.models.results import CachedResponse, Outcome, Result, ResultState, Score, Transcript
-from benchmarks.models.runs import COMPLETED, LIVE, TERMINAL, Run, RunStatus
+from benchmarks.models.runs import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import WebhookDelivery
 
 __all__ = [
+    "ACTIVE",
     "COMPLETED",
     "LIVE",
     "TERMINAL",

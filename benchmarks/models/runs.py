@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from benchmarks.models.datasets import Dataset, DatasetVersion
 from benchmarks.presentation import actions
@@ -24,6 +25,7 @@ class RunStatus(models.TextChoices):
 TERMINAL = frozenset(RunStatus(status) for status in actions.TERMINAL)
 COMPLETED = frozenset(RunStatus(status) for status in actions.COMPLETED)
 LIVE = frozenset(RunStatus(status) for status in actions.LIVE)
+ACTIVE = frozenset({RunStatus.PREPARING, RunStatus.RUNNING})
 
 
 class Run(models.Model):
@@ -107,6 +109,8 @@ class Run(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     completed_at = models.DateTimeField(null=True, blank=True)
+    active_seconds = models.FloatField(default=0.0, help_text="Time in preparation and running, up to active_since")
+    active_since = models.DateTimeField(null=True, blank=True, help_text="Only while it is preparing or running")
 
     class Meta:
         ordering = ("-id",)
@@ -123,6 +127,14 @@ class Run(models.Model):
     @property
     def is_live(self) -> bool:
         return self.status in LIVE
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """Time in preparation and running so far, without pauses and the time before a retry; ``None`` before that."""
+        if self.started_at is None:
+            return None
+        since = self.active_since
+        return self.active_seconds + ((timezone.now() - since).total_seconds() if since else 0.0)
 
     @property
     def texts_pruned(self) -> str:

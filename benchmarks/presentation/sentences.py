@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from benchmarks.presentation.labels import OUTCOME, sentence_case
-from benchmarks.presentation.numbers import UNKNOWN, number, plural
+from benchmarks.presentation.numbers import UNKNOWN, money, number, plural
 
 _NOUNS = {"n_judge_error": "judge error", "n_metric_error": "metric error"}
 _ADJECTIVES = {"n_not_applicable": "not applicable", "n_unparsable": "unparsable"}
@@ -41,6 +41,24 @@ def outcome_counts(outcomes: Mapping[str, int]) -> str:
 
 def counted(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{number(count)} {word}" for word, count in counts)
+
+
+def total_cost(model: float | None, judge: float | None) -> str:
+    """Of model and judge together; of an unknown sum the known part: ``$0.25 + judge unknown``."""
+    if model is not None and judge is not None:
+        return money(model + judge)
+    if model is not None:
+        return f"{money(model)} + judge {UNKNOWN}"
+    return f"{money(judge)} + model {UNKNOWN}" if judge else UNKNOWN
+
+
+def unknown_cost(model: str, cost: float | None, n_tokens: int | None) -> str:
+    """Why the cost of a model or judge is unknown; empty if it is known."""
+    if cost is not None:
+        return ""
+    if n_tokens is None:
+        return "the endpoint does not report tokens for every response"
+    return f"no price is configured for {model}"
 
 
 def tokens(tokens_in: int | None, tokens_out: int | None) -> str:

@@ -31,6 +31,8 @@ _LIST_FIELDS = (
     "created_at",
     "started_at",
     "completed_at",
+    "active_seconds",
+    "active_since",
     "dataset__slug",
     "dataset__name",
     "dataset__kind",

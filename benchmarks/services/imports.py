@@ -207,6 +207,7 @@ def _new_run(source: ImportedRun, version: DatasetVersion, request: _Import) -> 
     tokens_in, tokens_out = (
         _total(getattr(result, name) for result in answered) for name in ("tokens_in", "tokens_out")
     )
+    began, ended = source.started_at, source.completed_at
     return Run.objects.create(
         dataset=version.dataset,
         dataset_version=version,
@@ -227,8 +228,9 @@ def _new_run(source: ImportedRun, version: DatasetVersion, request: _Import) -> 
         import_format=source.format,
         import_key=request.key(source),
         created_by=account_of(request.user),
-        started_at=source.started_at,
-        completed_at=source.completed_at,
+        started_at=began,
+        completed_at=ended,
+        active_seconds=(ended - began).total_seconds() if began and ended else 0.0,
     )
 
 

@@ -174,8 +174,9 @@ def test_a_dataset_without_a_valid_version_has_a_page(client: Client) -> None:
 
 
 def test_an_unknown_cost_is_called_unknown_even_if_only_that_of_the_judge_is(client: Client) -> None:
-    make_scored_run(cost_usd=0.25, judge_model="loop/judge", judge_cost_usd=None)
-    assert "unknown" in page(client, "/runs/")
+    judged = make_scored_run(cost_usd=0.25, judge_model="loop/judge", judge_cost_usd=None)
+    assert "$0.25 + judge unknown" in page(client, "/runs/")
+    assert "no price is configured for loop/judge" in page(client, f"/runs/{judged.pk}/")
     run = make_scored_run(make_dataset(3, slug="unpriced"), cost_usd=None)
     assert "unknown" in page(client, f"/runs/{run.pk}/")
 

@@ -13,12 +13,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import Run
+from benchmarks.presentation import sentences
 from benchmarks.queries import leaderboard as reads
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
 from frontend.run_charts import variant_of
-from frontend.view_models import MetricRow, corrected_mean, metric_row, total_cost
+from frontend.view_models import MetricRow, corrected_mean, metric_row
 from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
 
@@ -27,7 +28,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the table. Cost is US dollars per 1,000 results, latency the median in milliseconds.
+    """One row of the table. Cost is US dollars per 1,000 results, latency the median of ``n_timed`` in milliseconds.
 
     ``setting`` is the prompt variant, empty for YAML datasets; ``threshold`` is empty if the run has none.
     """
@@ -37,7 +38,9 @@ class Row:
     score: MetricRow
     n_runs: int
     cost: float | None
+    cost_words: str
     latency: float | None
+    n_timed: int
     threshold: str
 
 
@@ -94,14 +97,19 @@ def _first(items: Sequence[Item], wanted: Any) -> Item | None:
 
 
 def _row(place: reads.Place, metric: str) -> Row:
-    run, cost = place.run, total_cost(place.run)
+    run = place.run
+    costs = (run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
+    model, judge = (None if cost is None or not run.total else 1000 * cost / run.total for cost in costs)
+    latency = run.summary.get("latency_ms") or {}
     return Row(
         run=run,
         setting=variant_of(run) if run.representation else "",
         score=metric_row(metric, place.summary, corrected_mean(run, metric)),
         n_runs=place.n_runs,
-        cost=None if cost is None or not run.total else 1000 * cost / run.total,
-        latency=(run.summary.get("latency_ms") or {}).get("p50"),
+        cost=None if model is None or judge is None else model + judge,
+        cost_words=sentences.total_cost(model, judge),
+        latency=latency.get("p50"),
+        n_timed=latency.get("n", 0),
         threshold=threshold_words(place.threshold) if place.threshold else "",
     )
 

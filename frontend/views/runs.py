@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.models import COMPLETED, Outcome, Run, RunStatus, Task
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE
+from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.results import SEARCH_WINDOW, result_page
@@ -194,4 +195,7 @@ def _status(run: Run) -> dict[str, Any]:
         # In steps of ten: a screen reader would read out every single percent.
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
         "latency": run.summary.get("latency_ms") or {},
+        # Before it is prepared, a run has no cost to explain.
+        "cost_note": unknown_cost(run.model, run.cost_usd, run.tokens_in) if run.total else "",
+        "judge_cost_note": unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in) if run.total else "",
     }

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from benchmarks.engine.webhooks.outbox import enqueue_status
-from benchmarks.models import COMPLETED, LIVE, TERMINAL, Run, RunStatus
+from benchmarks.models import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
 
 ALLOWED: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.QUEUED: frozenset({RunStatus.FAILED, RunStatus.CANCELLED}),
@@ -29,9 +30,21 @@ def move(run_id: int, to: RunStatus, *, only_from: Iterable[RunStatus] | None = 
     with transaction.atomic():
         moved = bool(Run.objects.filter(pk=run_id, status__in=origins).update(status=to, **fields))
         if moved:
+            _count_active_time(run_id, to)
             # In the same transaction, so that a webhook is delivered exactly if the status changed.
             enqueue_status(run_id, to, fields.get("completed_at"))
     return moved
+
+
+def _count_active_time(run_id: int, to: RunStatus) -> None:
+    """Start the clock of a run that becomes active, or stop it; in the transaction of the change of status."""
+    run, now = Run.objects.filter(pk=run_id), timezone.now()
+    since = run.values_list("active_since", flat=True).get()
+    if to in ACTIVE and since is None:
+        run.update(active_since=now)
+    elif to not in ACTIVE and since is not None:
+        active = max((now - since).total_seconds(), 0.0)
+        run.update(active_seconds=F("active_seconds") + active, active_since=None)
 
 
 def begin_preparing(run_id: int) -> bool:

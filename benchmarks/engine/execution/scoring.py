@@ -21,6 +21,7 @@ from benchmarks.metrics.base import DeterministicMetric, Item, JudgedMetric, Met
 from benchmarks.metrics.registered_metrics import metrics_with
 from benchmarks.models import Outcome, Result, Run
 from benchmarks.models import Score as StoredScore
+from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.providers.base import ProviderError, ToolCall
 from benchmarks.sandbox.sandbox import Sandbox
 
@@ -138,8 +139,7 @@ class Scorer:
 
     def _score_now(self, metric: Metric, item: Item) -> Score | None:
         if not metric.applies_to(item):
-            missing = ", ".join(sorted(name for name in metric.needs if not getattr(item, name)))
-            return Score(ScoreStatus.NOT_APPLICABLE, reason=f"The task has no {missing}.")
+            return _not_applicable(metric, item)
         if isinstance(metric, DeterministicMetric) and not is_deferred(metric):
             return score_of(metric, item)
         if isinstance(metric, JudgedMetric) and self.run.skip_judge_when_identical:
@@ -181,6 +181,19 @@ class Scorer:
         reserve = self.worst_case.judging(item, sum(metric.judged for metric in left))
         names = tuple(metric.name for metric in left)
         return ToJudge(result.pk, item, names, result.finish_reason, known, rescored, reserve)
+
+
+def _not_applicable(metric: Metric, item: Item) -> Score:
+    """Names the fields that the task lacks; if it has all of them, the metric says what does not fit."""
+    missing = [TASK_FIELD.get(name, "task class").lower() for name in sorted(metric.needs) if not getattr(item, name)]
+    if not missing and isinstance(metric, DeterministicMetric) and not is_deferred(metric):
+        score = score_of(metric, item)
+        if score.status is ScoreStatus.NOT_APPLICABLE:
+            return score
+    reason = (
+        f"The task has no {' and no '.join(missing)}." if missing else f"{metric.title} does not apply to the task."
+    )
+    return Score(ScoreStatus.NOT_APPLICABLE, reason=reason)
 
 
 def _answered(answer: Answer) -> Item:

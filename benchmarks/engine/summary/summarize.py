@@ -108,14 +108,14 @@ def _error_kinds(run: Run) -> dict[str, int]:
 
 
 def _latency(run: Run) -> dict[str, float]:
-    """Of answers that were requested from the endpoint; the time of a cached response means nothing."""
-    timed = Result.objects.filter(
-        run=run, state__in=(ResultState.DONE, ResultState.ANSWERED), cached=False, duration_ms__isnull=False
-    ).order_by()
+    """Of answers of the endpoint, judged or not; the time of a cached response or of an error means nothing."""
+    timed = Result.objects.filter(run=run, cached=False, duration_ms__isnull=False).order_by()
+    timed = timed.exclude(outcome=Outcome.PROVIDER_ERROR)
     numbers = timed.aggregate(n=Count("pk"), mean=Avg("duration_ms"), max=Max("duration_ms"))
     if not numbers["n"]:
         return {}
     return {
+        "n": numbers["n"],
         "mean": numbers["mean"],
         "p50": _quantile(timed, numbers["n"], 0.5),
         "p95": _quantile(timed, numbers["n"], 0.95),

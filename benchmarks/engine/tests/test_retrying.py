@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from django.db.models import F
@@ -214,3 +214,37 @@ def test_canceling_a_retry_of_the_judge_keeps_its_error(endpoint: Endpoint) -> N
     close_if_over(run.pk)
     assert counters(run) == (RunStatus.CANCELLED, 3, 3)
     assert list(run.results.order_by("pk").values_list("error_message", flat=True)) == reasons
+
+
+def test_the_time_before_a_retry_does_not_count_as_duration(endpoint: Endpoint) -> None:
+    server, run, _ = with_one_error(endpoint)
+    assert run.active_since is None
+    first = run.duration_seconds
+    assert 0 < first < 60
+    hour_ago = timezone.now() - timedelta(hours=1)
+    Run.objects.filter(pk=run.pk).update(started_at=hour_ago, completed_at=hour_ago)
+    server.script = lambda asked: "2"
+    retry_failed(run)
+    run.refresh_from_db()
+    assert run.active_since is not None
+    assert first <= run.duration_seconds < first + 60
+    worked(run)
+    run.refresh_from_db()
+    assert first < run.duration_seconds < first + 60
+
+
+def test_a_pause_does_not_count_as_duration(endpoint: Endpoint) -> None:
+    endpoint()
+    run = make_run()
+    assert run.duration_seconds is None
+    for change in (lifecycle.begin_preparing, lifecycle.begin_running):
+        assert change(run.pk)
+    Run.objects.filter(pk=run.pk).update(active_since=timezone.now() - timedelta(minutes=10))
+    lifecycle.pause(run.pk, "The budget is spent.")
+    run.refresh_from_db()
+    assert run.active_since is None
+    assert run.duration_seconds == pytest.approx(600, abs=30)
+    resume_run(run)
+    assert lifecycle.cancel(run.pk)
+    run.refresh_from_db()
+    assert run.duration_seconds == pytest.approx(600, abs=30)

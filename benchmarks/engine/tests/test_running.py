@@ -122,3 +122,16 @@ def test_code_of_an_answer_runs_after_the_answer_is_stored(endpoint: Endpoint) -
     assert run.status == RunStatus.COMPLETED
     assert run.summary["metrics"]["code_tests"]["mean"] == 0.5
     assert list(run.results.order_by("position").values_list("outcome", flat=True)) == ["correct", "wrong"]
+
+
+def test_a_metric_that_does_not_apply_says_what_is_missing_or_what_does_not_fit(endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "Paris")
+    tasks = [make_task(1, expected_output="Paris"), make_task(2, expected_output="4", pattern="4")]
+    metrics = ["exact_match", "numeric", "json_match", "regex"]
+    run = worked(make_run(make_dataset(tasks), metrics=metrics))
+    scores = run.scores.filter(result__task__position=1, status="not_applicable")
+    assert dict(scores.values_list("metric", "reason")) == {
+        "numeric": "The expected answer is not a single number.",
+        "json_match": "The expected answer is not JSON.",
+        "regex": "The task has no pattern.",
+    }

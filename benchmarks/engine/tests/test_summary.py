@@ -14,9 +14,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from scipy import stats
 
+from benchmarks.engine.summary import means
 from benchmarks.engine.summary.guessing import guess_rates
 from benchmarks.engine.summary.summarize import summarize
-from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score, Task, Transcript
+from benchmarks.models import Dataset, Outcome, Result, ResultState, Run, RunStatus, Score, Task, Transcript
 from benchmarks.statistics.chance import corrected_interval
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
@@ -138,11 +139,29 @@ def test_a_measurement_has_a_t_interval_and_its_quantiles() -> None:
     assert found["method"] == "t"
     times = list(run.results.values_list("duration_ms", flat=True))
     assert summary["latency_ms"] == pytest.approx(
-        {"mean": np.mean(times), "p50": np.quantile(times, 0.5), "p95": np.quantile(times, 0.95), "max": max(times)}
+        {
+            **{"n": 60, "mean": np.mean(times), "max": max(times)},
+            **{"p50": np.quantile(times, 0.5), "p95": np.quantile(times, 0.95)},
+        }
     )
     counts, edges = np.histogram(values, 10, (0, max(values)))
     assert summary["histograms"]["latency"]["counts"] == list(counts)
     assert summary["histograms"]["latency"]["edges"] == pytest.approx(list(edges))
+
+
+def test_a_judge_that_failed_hides_no_latency() -> None:
+    run = scored_run(make_dataset(9), ["exact_match"])
+    run.results.update(state=ResultState.ERROR, outcome=Outcome.JUDGE_ERROR)
+    assert summarize(run)[0]["latency_ms"]["n"] == 9
+    run.results.filter(task__position__lte=4).update(outcome=Outcome.PROVIDER_ERROR)
+    assert summarize(run)[0]["latency_ms"]["n"] == 5
+
+
+def test_a_stored_mean_has_no_rounding_errors() -> None:
+    for value in (0.7, 0.1, 1 / 3):
+        mean = means.stored(Interval(sum([value] * 63) / 63, 0.05, 0.8, 63, None, "t"))["mean"]
+        assert mean == float(f"{value:.12g}")
+    assert sum([0.7] * 63) / 63 != 0.7
 
 
 def test_scores_are_corrected_for_the_guess_rate_of_their_class(canvases: Dataset) -> None:

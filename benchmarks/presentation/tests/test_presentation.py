@@ -59,6 +59,21 @@ def test_an_unknown_price_is_never_written_as_zero() -> None:
     assert numbers.money_range(None, 0.2) == "unknown"
 
 
+def test_of_an_unknown_cost_the_known_part_and_the_reason_are_stated() -> None:
+    for model, judge, expected in (
+        (0.25, 0.0, "$0.25"),
+        (0.25, 0.1, "$0.35"),
+        (0.25, None, "$0.25 + judge unknown"),
+        (None, 0.1, "$0.10 + model unknown"),
+        (None, 0.0, "unknown"),
+        (None, None, "unknown"),
+    ):
+        assert sentences.total_cost(model, judge) == expected
+    assert sentences.unknown_cost("loop/judge", 0.25, 10) == ""
+    assert sentences.unknown_cost("loop/judge", None, 10) == "no price is configured for loop/judge"
+    assert sentences.unknown_cost("loop/judge", None, None) == "the endpoint does not report tokens for every response"
+
+
 def test_durations_and_sizes_have_a_no_break_space_before_the_unit() -> None:
     for seconds, expected in (
         (None, "–"),

@@ -12,7 +12,8 @@ from benchmarks.exports.scores_file import scores_pieces
 from benchmarks.exports.text_files import csv_pieces, jsonl_pieces
 from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import metric_title, run_status
-from benchmarks.presentation.numbers import UNKNOWN, interval, money, n_of, number, plural, score
+from benchmarks.presentation.numbers import UNKNOWN, interval, n_of, number, plural, score
+from benchmarks.presentation.sentences import total_cost
 from benchmarks.services.errors import NotPossible
 
 PORTION = 500
@@ -104,7 +105,7 @@ def report_head(run: Run, images: Sequence[str] = ()) -> Head:
         ("Status", f"{run_status(run.status)}: {progress}"),
         ("Judge", run.judge_model or "None"),
         ("Parameters", parameters or "None"),
-        ("Cost", money(run.cost_usd)),
+        ("Cost", total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)),
         ("Started", run.started_at.isoformat(" ", "seconds") if run.started_at else "Not started"),
         ("Code version", run.code_version or UNKNOWN),
     ]
