@@ -74,10 +74,7 @@ def field_table() -> str:
         rows = [f"### {title}\n", "| key | value | meaning |", "|---|---|---|"]
         for key in keys_of(record):
             default = ", **required**" if key.required else f", default `{key.default}`" if key.default else ""
-            rows.append(f"| `{key.name}` | {_escape(key.label)}{default} | {_escape(key.doc)} |")
+            label, doc = key.label.replace("|", "\\|"), key.doc.replace("|", "\\|")
+            rows.append(f"| `{key.name}` | {label}{default} | {doc} |")
         tables.append("\n".join(rows))
     return "\n\n".join(tables) + "\n"
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|")

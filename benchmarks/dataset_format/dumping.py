@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.dataset_format.scalars import reads_as_text
+from benchmarks.dataset_format.scalars import read_plain
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping
 
 _WIDTH = 110
@@ -70,7 +70,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     elif "\n" in text and not _ENDS_IN_BLANK_LINES.search(text):
         style = "|"
     else:
-        style = None if reads_as_text(text) and "\n" not in text else '"'
+        style = None if isinstance(read_plain(text), str) and "\n" not in text else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -1,14 +1,13 @@
-"""Build a tree of nodes that know their lines from YAML text, within fixed bounds.
+"""Read YAML text into values that know their lines, within fixed bounds.
 
-The parser's events are read one by one and the tree is built without recursion, so a hostile file is given up at the
-event that exceeds a bound, before it costs anything. All errors of YAML itself are reported here; whether the values
-form a dataset is checked later.
+The parser's events are read one by one, so a hostile file is given up at the event that exceeds a bound, before it
+costs anything. All errors of YAML itself are reported here; whether the values form a dataset is checked later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import yaml
 
@@ -19,269 +18,207 @@ from benchmarks.dataset_format.syntax import explain_syntax_error
 
 LOADER: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-MERGE_KEY = "<<"
 _TEXT_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
+_TOO_DEEP = f"lists and mappings are nested more than {limits.MAX_DEPTH} levels deep: flatten them"
 
 
-@dataclass(slots=True)
-class Node:
-    """One value. ``nodes`` and ``chars`` are its size with everything inside, aliases counted each time."""
+class Node(NamedTuple):
+    """One value: text, a number, a boolean, ``None``, a list or a dict, with ``REPORTED`` for invalid scalars.
+
+    ``text`` is a scalar as written; ``plain`` means unquoted, so that ``<<`` is a merge, and ``literal`` a ``|`` block,
+    line by line as written. ``nodes`` and ``chars`` are the size with everything inside, aliases counted each time.
+    """
 
     line: int
-    nodes: int = 1
-    chars: int = 0
-
-
-@dataclass(slots=True)
-class ScalarNode(Node):
-    """``plain`` means unquoted, so that ``<<`` is a merge; ``literal`` means a ``|`` block, line by line as written."""
-
+    value: object
     text: str = ""
-    value: object = None
     plain: bool = False
     literal: bool = False
+    children: Mapping[str | int, tuple[int, Node]] = {}
+    """Key or position → the line of the key or the item, and the node."""
+    nodes: int = 1
+    chars: int = 0
+    depth: int = 0
 
 
-@dataclass(slots=True)
-class Entry:
-    """A key of a mapping: its line, and its value."""
-
-    line: int
-    node: Node
-
-
-@dataclass(slots=True)
-class CollectionNode(Node):
-    open: bool = True
-
-
-@dataclass(slots=True)
-class ListNode(CollectionNode):
-    items: list[Node] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class MappingNode(CollectionNode):
-    entries: dict[str, Entry] = field(default_factory=dict)
-    merged: list[MappingNode] = field(default_factory=list)
-    key: Node | None = None
-    """The key whose value comes next."""
-
-
-class LimitExceededError(Exception):
-    """Reading stops here. Carries the last problem."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+class _Stopped(Exception):
+    """Reading stops here. The arguments are the line and the message of the last problem."""
 
 
 def compose(text: str, file: str, problems: list[Problem]) -> Node | None:
-    """Build the tree of the only document in ``text``, and append errors to ``problems``.
+    """Read the only document in ``text``, and append errors to ``problems``.
 
-    Returns ``None`` without a complete tree: no document, a syntax error, or a bound exceeded.
+    Returns ``None`` without a complete value: no document, a syntax error, or a bound exceeded.
     """
-    builder = _Builder(file, problems)
     try:
-        for event in yaml.parse(text, Loader=LOADER):
-            builder.take(event)
-    except LimitExceededError as stop:
-        problems.append(stop.problem)
-        return None
+        return _Reader(text, file, problems).document()
+    except _Stopped as stop:
+        line, message = stop.args
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # without libyaml, impossible escapes raise the latter
         line, message = explain_syntax_error(error, text)
-        problems.append(Problem(file, line, "", message))
-        return None
-    return builder.root
+    problems.append(Problem(file, line, "", message))
+    return None
 
 
-class _Builder:
-    def __init__(self, file: str, problems: list[Problem]) -> None:
+class _Reader:
+    def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
+        self.events = yaml.parse(text, Loader=LOADER)
         self.file = file
         self.problems = problems
-        self.root: Node | None = None
-        self.documents = 0
-        self.stack: list[ListNode | MappingNode] = []
-        self.anchors: dict[str, Node] = {}
+        self.anchors: dict[str, Node | None] = {}
+        """``None`` while the value is being read."""
+        self.depth = 0
         self.nodes = 0
         self.chars = 0
 
-    def take(self, event: yaml.Event) -> None:
-        line = event.start_mark.line + 1 if event.start_mark else 1
-        match event:
-            case yaml.ScalarEvent():
-                # Count first: a bound must hold before the value costs anything.
-                self._count(line, 1, len(event.value))
-                self._anchor(event.anchor, node := self._scalar(event, line))
-                self._attach(node, line)
-            case yaml.AliasEvent():
-                self._attach(self._aliased(event.anchor or "", line), line)
-            case yaml.SequenceStartEvent():
-                self._open(ListNode(line), event, line)
-            case yaml.MappingStartEvent():
-                self._open(MappingNode(line), event, line)
-            case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
-                self._close()
-            case yaml.DocumentStartEvent():
-                self.documents += 1
-                if self.documents > 1:
+    def document(self) -> Node | None:
+        root = None
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                if root is not None:
                     message = "a second document starts here: a file contains one dataset, so use one file for each"
-                    raise self._stop(line, message)
+                    raise _Stopped(_line(event), message)
+                root = self._node(next(self.events), ())
+        return root
 
-    def _scalar(self, event: yaml.ScalarEvent, line: int) -> ScalarNode:
-        """A key is always text; a value is read by the rules of ``scalars``."""
-        text: str = event.value
+    def _node(self, event: yaml.Event, path: Path, *, is_key: bool = False) -> Node:
+        """The value that begins with the event. A key is always text; a value is read by the rules of ``scalars``."""
+        line = _line(event)
+        if isinstance(event, yaml.AliasEvent):
+            return self._aliased(event.anchor or "", line, path)
+        nodes, chars = self.nodes, self.chars
+        # Count first: a bound must hold before the value costs anything.
+        self._count(line, 1, len(event.value) if isinstance(event, yaml.ScalarEvent) else 0)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            node = self._scalar(event, path, is_key)
+        else:
+            node = self._collection(event, path)
+        node = node._replace(nodes=self.nodes - nodes, chars=self.chars - chars)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _scalar(self, event: yaml.ScalarEvent, path: Path, is_key: bool) -> Node:
+        line, text = _line(event), event.value
         plain = bool(event.implicit[0]) and event.tag != "!"
         if event.tag is not None and event.tag not in _TEXT_TAGS:
-            self._refuse_tag(event.tag, line)
-            return ScalarNode(line, 1, len(text), text, REPORTED)
-        is_key = bool(self.stack) and isinstance(top := self.stack[-1], MappingNode) and top.key is None
+            self._refuse_tag(event.tag, line, path)
+            return Node(line, REPORTED, text)
         value: object = read_plain(text) if plain and not is_key else text
         if not is_key and (message := unstorable(text)):
             # Reported here, where the number of problems is bounded, rather than with all others of its task.
-            self._report(line, message)
+            self._report(line, path, message)
             value = REPORTED
         if isinstance(value, Unclear):
             shown = quoted(text)
             instead = f", or write {value.instead} if you mean that" if value.instead else ""
             message = f"some YAML readers interpret {shown[1:-1]} as {value.reading}"
-            self._report(line, f"{message}: quote it ({shown}) if you mean text{instead}")
+            self._report(line, path, f"{message}: quote it ({shown}) if you mean text{instead}")
             value = REPORTED
-        return ScalarNode(line, 1, len(text), text, value, plain, event.style == "|")
+        return Node(line, value, text, plain, event.style == "|")
 
-    def _refuse_tag(self, tag: str, line: int) -> None:
-        shown = quoted(tag.replace("tag:yaml.org,2002:", "!!"))[1:-1]
-        message = f"the tag {shown} is not allowed: remove it, because a dataset has only text, lists and mappings"
-        self._report(line, message)
-
-    def _open(self, node: ListNode | MappingNode, event: yaml.CollectionStartEvent, line: int) -> None:
-        self._count(line, 1, 0)
+    def _collection(self, event: yaml.CollectionStartEvent, path: Path) -> Node:
+        line = _line(event)
         if event.tag is not None and event.tag != "!":
-            self._refuse_tag(event.tag, line)
-        self._anchor(event.anchor, node)
-        self.stack.append(node)
-        if len(self.stack) > limits.MAX_DEPTH:
-            message = f"lists and mappings are nested more than {limits.MAX_DEPTH} levels deep: flatten them"
-            raise self._stop(line, message)
-
-    def _close(self) -> None:
-        node = self.stack.pop()
-        node.open = False
-        if isinstance(node, MappingNode):
-            # Merged keys come last, because the mapping's own keys and earlier sources win.
-            for source in node.merged:
-                for key, entry in source.entries.items():
-                    node.entries.setdefault(key, entry)
-        self._attach(node, node.line)
-
-    def _anchor(self, name: str | None, node: Node) -> None:
-        if name is not None:
-            self.anchors[name] = node
-
-    def _aliased(self, name: str, line: int) -> Node:
-        node = self.anchors.get(name)
-        name = printable(name, 60)
-        if node is None:
-            self._report(line, f"the alias *{name} has no anchor &{name} before it")
-            return ScalarNode(line, value=REPORTED)
-        if isinstance(node, CollectionNode) and node.open:
-            raise self._stop(line, f"the alias *{name} is inside the value it repeats: remove it")
-        # The node is shared, not copied, but counts again: whoever walks the tree visits it again.
-        self._count(line, node.nodes, node.chars)
-        return node
-
-    def _attach(self, node: Node, line: int) -> None:
-        if not self.stack:
-            self.root = node
-            return
-        parent = self.stack[-1]
-        parent.nodes += node.nodes
-        parent.chars += node.chars
-        if isinstance(parent, ListNode):
-            parent.items.append(node)
-        elif parent.key is None:
-            parent.key = node
-            if not isinstance(node, ScalarNode):
-                self._report(line, "a key must be text, not a list or a mapping")
+            self._refuse_tag(event.tag, line, path)
+        self.depth += 1
+        if self.depth > limits.MAX_DEPTH:
+            raise _Stopped(line, _TOO_DEEP)
+        value: object
+        if isinstance(event, yaml.SequenceStartEvent):
+            children = self._items(path)
+            value = [child.value for _, child in children.values()]
         else:
-            if isinstance(parent.key, ScalarNode):
-                self._enter(parent, parent.key, node)
-            parent.key = None
+            children = self._entries(path)
+            value = {key: child.value for key, (_, child) in children.items()}
+        self.depth -= 1
+        depth = 1 + max((child.depth for _, child in children.values()), default=0)
+        return Node(line, value, children=children, depth=depth)
 
-    def _enter(self, parent: MappingNode, key: ScalarNode, node: Node) -> None:
-        first = parent.entries.get(key.text)
-        if key.plain and key.text == MERGE_KEY:
-            self._merge(parent, node, key.line)
-        elif first is not None:
-            self._report(key.line, f"the key occurs twice (first on line {first.line}): keep one")
-        else:
-            parent.entries[key.text] = Entry(key.line, node)
+    def _items(self, path: Path) -> dict[str | int, tuple[int, Node]]:
+        items: dict[str | int, tuple[int, Node]] = {}
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            node = self._node(event, (*path, len(items)))
+            items[len(items)] = node.line, node
+        return items
 
-    def _merge(self, parent: MappingNode, node: Node, line: int) -> None:
-        sources = node.items if isinstance(node, ListNode) else [node]
-        for source in sources:
-            if isinstance(source, MappingNode):
-                parent.merged.append(source)
+    def _entries(self, path: Path) -> dict[str | int, tuple[int, Node]]:
+        entries: dict[str | int, tuple[int, Node]] = {}
+        merged: list[Node] = []
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key, line = self._node(event, path, is_key=True), _line(event)
+            if isinstance(key.value, list | dict):
+                self._report(line, path, "a key must be text, not a list or a mapping")
+                self._node(next(self.events), path)
+                continue
+            below = (*path, key.text)
+            node = self._node(next(self.events), below)
+            if key.plain and key.text == "<<":
+                merged += self._merged(node, line, below)
+            elif key.text in entries:
+                first = entries[key.text][0]
+                self._report(line, below, f"the key occurs twice (first on line {first}): keep one")
             else:
-                self._report(line, "<< needs a mapping or a list of mappings, for example, *an-alias")
-                return
+                entries[key.text] = line, node
+        # Merged keys come last, because the mapping's own keys and earlier sources win.
+        for source in merged:
+            for step, entry in source.children.items():
+                entries.setdefault(step, entry)
+        return entries
+
+    def _merged(self, node: Node, line: int, path: Path) -> list[Node]:
+        sources = [child for _, child in node.children.values()] if isinstance(node.value, list) else [node]
+        if not all(isinstance(source.value, dict) for source in sources):
+            self._report(line, path, "<< needs a mapping or a list of mappings, for example, *an-alias")
+        return [source for source in sources if isinstance(source.value, dict)]
+
+    def _aliased(self, name: str, line: int, path: Path) -> Node:
+        shown = printable(name, 60)
+        if name not in self.anchors:
+            self._report(line, path, f"the alias *{shown} has no anchor &{shown} before it")
+            return Node(line, REPORTED)
+        node = self.anchors[name]
+        if node is None:
+            raise _Stopped(line, f"the alias *{shown} is inside the value it repeats: remove it")
+        # The node is shared, not copied, but counts again: whoever walks through the value visits it again.
+        self._count(line, node.nodes, node.chars)
+        if self.depth + node.depth > limits.MAX_DEPTH:
+            raise _Stopped(line, _TOO_DEEP)
+        return node
 
     def _count(self, line: int, nodes: int, chars: int) -> None:
         self.nodes += nodes
         self.chars += chars
         if self.nodes > limits.MAX_NODES or self.chars > limits.MAX_BYTES:
-            raise self._stop(
+            raise _Stopped(
                 line,
                 f"the file is too large, counting what aliases repeat; the limit is {limits.MAX_NODES:,} values and "
                 f"{limits.MAX_BYTES:,} characters: split the file or remove aliases",
             )
 
-    def _report(self, line: int, message: str) -> None:
-        self.problems.append(Problem(self.file, line, format_path(tuple(self._steps())), message))
+    def _refuse_tag(self, tag: str, line: int, path: Path) -> None:
+        shown = quoted(tag.replace("tag:yaml.org,2002:", "!!"))[1:-1]
+        message = f"the tag {shown} is not allowed: remove it, because a dataset has only text, lists and mappings"
+        self._report(line, path, message)
+
+    def _report(self, line: int, path: Path, message: str) -> None:
+        self.problems.append(Problem(self.file, line, format_path(path), message))
         if len(self.problems) >= limits.MAX_PROBLEMS:
-            raise self._stop(line, f"more than {limits.MAX_PROBLEMS} errors: the rest is not listed")
-
-    def _stop(self, line: int, message: str) -> LimitExceededError:
-        return LimitExceededError(Problem(self.file, line, "", message))
-
-    def _steps(self) -> Iterator[str | int]:
-        """The path of the value that is being read."""
-        for node in self.stack:
-            if isinstance(node, ListNode):
-                yield len(node.items)
-            elif isinstance(node.key, ScalarNode):
-                yield node.key.text
+            raise _Stopped(line, f"more than {limits.MAX_PROBLEMS} errors: the rest is not listed")
 
 
-def plain_value(node: Node) -> object:
-    """The node as text, number, boolean, ``None``, list or dict, with ``REPORTED`` for invalid scalars."""
-    match node:
-        case ScalarNode():
-            return node.value
-        case ListNode():
-            return [plain_value(item) for item in node.items]
-        case MappingNode():
-            return {key: plain_value(entry.node) for key, entry in node.entries.items()}
-    raise TypeError(f"not a node of a dataset: {node!r}")
+def _line(event: yaml.Event) -> int:
+    """Counted from 1."""
+    return event.start_mark.line + 1 if event.start_mark else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The end of a path: the line of its key or list item, and the node there (``None`` for a missing key)."""
-
-    line: int
-    node: Node | None
-
-
-def find(root: Node, path: Path) -> Place:
-    """Follow a path from the root as far as it exists."""
-    place = Place(root.line, root)
+def find(root: Node, path: Path) -> tuple[int, Node | None]:
+    """The line of the path's last key or item, and its node; for a missing key, the line above it and ``None``."""
+    line, node = root.line, root
     for step in path:
-        match place.node, step:
-            case MappingNode(entries=entries), str() if step in entries:
-                place = Place(entries[step].line, entries[step].node)
-            case ListNode(items=items), int() if 0 <= step < len(items):
-                place = Place(items[step].line, items[step])
-            case _:
-                return Place(place.line, None)
-    return place
+        if step not in node.children:
+            return line, None
+        line, node = node.children[step]
+    return line, node

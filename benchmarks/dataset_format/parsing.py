@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.nodes import Node, ScalarNode, compose, find, plain_value
+from benchmarks.dataset_format.nodes import Node, compose, find
 from benchmarks.dataset_format.problems import Fault, Problem, format_path, quoted
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import check_dataset
@@ -38,7 +38,7 @@ def parse_dataset(data: bytes, file: str) -> Parsed:
     problems: list[Problem] = []
     root = compose(text, file, problems)
     if root is not None:
-        spec, faults = check_dataset(plain_value(root))
+        spec, faults = check_dataset(root.value)
         left = limits.MAX_PROBLEMS - len(problems)
         problems += [_located(fault, root, file) for fault in faults[:left] if not fault.reported]
         if not problems:
@@ -84,13 +84,12 @@ def _line_of(data: bytes, at: int) -> int:
 
 def _located(fault: Fault, root: Node, file: str) -> Problem:
     """The fault at the line of its key or list item, or at its own line inside a ``|`` block."""
-    place = find(root, fault.path)
-    line, message, node = place.line, fault.message, place.node
-    if isinstance(node, ScalarNode):
-        if fault.inner_line and node.literal:
-            line = node.line + fault.inner_line
-        if fault.quotable and node.text:
-            message += f"; if you mean text, quote it: {quoted(node.text)}"
+    line, node = find(root, fault.path)
+    message = fault.message
+    if node and node.literal and fault.inner_line:
+        line = node.line + fault.inner_line
+    if node and node.text and fault.quotable:
+        message += f"; if you mean text, quote it: {quoted(node.text)}"
     if fault.first is not None:
-        message += f" (first on line {find(root, fault.first).line}): each must be unique"
+        message += f" (first on line {find(root, fault.first)[0]}): each must be unique"
     return Problem(file, line, format_path(fault.path), message)

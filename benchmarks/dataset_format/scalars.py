@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Scalar = str | int | float | bool | None
 
@@ -25,37 +25,30 @@ _MAX_DIGITS = 20
 """Longer integers are not converted, because that takes quadratic time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unclear:
+class Unclear(NamedTuple):
     """A word that must be quoted. ``reading`` is what readers may make of it, ``instead`` how to write that clearly."""
 
     reading: str
     instead: str = ""
 
 
-_UNCLEAR = (
-    (re.compile(r"yes|Yes|YES|on|On|ON"), Unclear("a boolean", "true")),
-    (re.compile(r"no|No|NO|off|Off|OFF"), Unclear("a boolean", "false")),
-    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), Unclear("a date")),
+_UNCLEAR = {
+    r"yes|Yes|YES|on|On|ON": Unclear("a boolean", "true"),
+    r"no|No|NO|off|Off|OFF": Unclear("a boolean", "false"),
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}": Unclear("a date"),
     (
-        re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}[0-9.:Z+\- \t]{0,20}"),
-        Unclear("a time"),
+        r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}[0-9.:Z+\- \t]{0,20}"
+    ): Unclear("a time"),
+    r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?": Unclear("a base-60 number"),
+    r"[-+]?0(?:o[0-7_]+|x[0-9a-fA-F_]+|b[01_]+)": Unclear("a number in another base", "it in decimal"),
+    r"[-+]?0[0-9_]+(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?": Unclear(
+        "a number without the leading zeros, or an octal number"
     ),
-    (
-        re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"),
-        Unclear("a base-60 number"),
+    r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)(?:[eE][-+]?[0-9]+)?": Unclear(
+        "a number", "it without underscores"
     ),
-    (re.compile(r"[-+]?0(?:o[0-7_]+|x[0-9a-fA-F_]+|b[01_]+)"), Unclear("a number in another base", "it in decimal")),
-    (
-        re.compile(r"[-+]?0[0-9_]+(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?"),
-        Unclear("a number without the leading zeros, or an octal number"),
-    ),
-    (
-        re.compile(r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)(?:[eE][-+]?[0-9]+)?"),
-        Unclear("a number", "it without underscores"),
-    ),
-    (re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"), Unclear("a number that JSON cannot represent")),
-)
+    r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)": Unclear("a number that JSON cannot represent"),
+}
 
 
 def read_plain(text: str) -> Scalar | Unclear:
@@ -69,15 +62,10 @@ def read_plain(text: str) -> Scalar | Unclear:
         return int(text) if fits else Unclear("an imprecise number, because it exceeds 64 bits")
     if _FLOAT.fullmatch(text):
         return number if math.isfinite(number := float(text)) else Unclear("infinity, because the number is too large")
-    return next((unclear for pattern, unclear in _UNCLEAR if pattern.fullmatch(text)), text)
+    return next((unclear for pattern, unclear in _UNCLEAR.items() if re.fullmatch(pattern, text)), text)
 
 
 def unstorable(text: str) -> str | None:
     """What is wrong with text that UTF-8 or PostgreSQL cannot hold; ``None`` if it can be stored."""
     match = _UNSTORABLE.search(text)
     return f"contains the character U+{ord(match[0]):04X}, which cannot be stored: remove it" if match else None
-
-
-def reads_as_text(text: str) -> bool:
-    """Whether the unquoted word is read as this same text."""
-    return isinstance(read_plain(text), str)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -64,10 +64,12 @@ def check_dataset(data: object) -> tuple[DatasetSpec | None, list[Fault]]:
 
     Tools are compared across records only where the records themselves are valid.
     """
+    if not isinstance(data, dict):
+        return _validated(DATASET, data, DatasetSpec)
     tasks: dict[int, TaskSpec] = {}
-    given = data.get("tasks") if isinstance(data, dict) else None
     task_faults: list[Fault] = []
-    if isinstance(data, dict) and isinstance(given, list | tuple):
+    given = data.get("tasks")
+    if isinstance(given, list | tuple):
         # One task at a time, because pydantic collects all errors of a value, and a hostile file has many.
         for index, values in enumerate(given):
             task, faults = _checked_task(values, ("tasks", index))
@@ -81,11 +83,10 @@ def check_dataset(data: object) -> tuple[DatasetSpec | None, list[Fault]]:
         # If every task has faults, any task will do: the list is not empty, and the result is not used.
         data = {**data, "tasks": tuple(tasks.values()) or (given and (_ANY_TASK,))}
     spec, faults = _validated(DATASET, data, DatasetSpec)
-    if isinstance(data, dict):
-        faults += _repeats(data.get("tools"), ("tools",), ("function", "name"))
-    usable_tools = isinstance(data, dict) and not any(fault.path[:1] in _TOOL_KEYS for fault in faults)
+    faults += _repeats(data.get("tools"), ("tools",), ("function", "name"))
+    usable_tools = not any(fault.path[:1] in _TOOL_KEYS for fault in faults)
     faults += task_faults
-    if isinstance(data, dict) and usable_tools:
+    if usable_tools:
         faults += _cross_faults(data, tasks, complete=not faults)
     return (None if faults else spec), faults[: limits.MAX_PROBLEMS]
 
@@ -112,46 +113,39 @@ def _validated(
 
 def _fault(error: ErrorDetails, root: type[Record]) -> Fault:
     """Say what one error of pydantic means in a dataset. ``root`` is the record that was validated."""
-    kind, value, context = error["type"], error["input"], error.get("ctx", {})
     path: Path = error["loc"]
-    match kind:
+    value, context, message = error["input"], error.get("ctx", {}), error["msg"]
+    match error["type"]:
         case "fault":
             return Fault(path, context["message"], context["inner_line"], context["quotable"])
         case "already_reported":
             return Fault(path, "is reported already", reported=True)
         case "missing":
             doc = next(key.doc for key in keys_of(_record_at(path, root)) if key.name == path[-1])
-            return Fault(path, f"is missing: {doc[0].lower()}{doc[1:]}")
+            message = f"is missing: {doc[0].lower()}{doc[1:]}"
         case "unexpected_keyword_argument" | "invalid_key":  # the latter: a key that is not text
             name = str(path[-1])
-            return Fault((*path[:-1], name), f"unknown key {quoted(name)}{_known_keys(name, _record_at(path, root))}")
-    return Fault(path, _MESSAGES[kind](value, context) if kind in _MESSAGES else error["msg"])
-
-
-def _mismatch(text: str, context: Mapping[str, Any]) -> str:
-    if not text.strip():
-        return "is empty: enter text"
-    return f"{quoted(text)} is not allowed: use 1 to 64 letters, digits, _ or -, as model providers require"
-
-
-def _other_word(word: str, context: Mapping[str, Any]) -> str:
-    options = re.findall(r"'(\w+)'", context["expected"])
-    listed = context["expected"].replace("'", "")
-    return f"{quoted(word)} is not an allowed value: use {listed}{did_you_mean(word, options)}"
-
-
-_MESSAGES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
-    "finite_number": lambda value, context: "must be a finite number",
-    "greater_than_equal": lambda value, context: f"is {value:g}: it must be at least {context['ge']:g}",
-    "literal_error": _other_word,
-    "string_pattern_mismatch": _mismatch,
-    "string_too_long": lambda value, context: (
-        f"has {len(value):,} characters; the limit is {context['max_length']:,}: shorten it"
-    ),
-    "string_unicode": lambda value, context: unstorable(value) or "is not valid Unicode",
-    "too_short": lambda value, context: f"is too short: enter at least {context['min_length']}",
-}
-"""Pydantic's error type → what it means, from the value and the error's context."""
+            path = (*path[:-1], name)
+            message = f"unknown key {quoted(name)}{_known_keys(name, _record_at(path, root))}"
+        case "finite_number":
+            message = "must be a finite number"
+        case "greater_than_equal":
+            message = f"is {value:g}: it must be at least {context['ge']:g}"
+        case "literal_error":
+            hint = did_you_mean(value, re.findall(r"'(\w+)'", context["expected"]))
+            options = context["expected"].replace("'", "")
+            message = f"{quoted(value)} is not an allowed value: use {options}{hint}"
+        case "string_pattern_mismatch" if not value.strip():
+            message = "is empty: enter text"
+        case "string_pattern_mismatch":
+            message = f"{quoted(value)} is not allowed: use 1 to 64 letters, digits, _ or -, as model providers require"
+        case "string_too_long":
+            message = f"has {len(value):,} characters; the limit is {context['max_length']:,}: shorten it"
+        case "string_unicode":
+            message = unstorable(value) or "is not valid Unicode"
+        case "too_short":
+            message = f"is too short: enter at least {context['min_length']}"
+    return Fault(path, message)
 
 
 def _record_at(path: Path, root: type[Record]) -> type[Record]:

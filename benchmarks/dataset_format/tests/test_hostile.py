@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator
 
 import pytest
 import yaml
 
-from benchmarks.dataset_format import limits, nodes, parse_dataset
+from benchmarks.dataset_format import limits, parse_dataset
 from benchmarks.dataset_format.tests.examples import VALID
 
 MEGABYTE = 1_000_000
@@ -21,13 +22,14 @@ def only_problem(data: bytes) -> tuple[int, str]:
 
 def count_events(monkeypatch: pytest.MonkeyPatch) -> list[yaml.Event]:
     taken: list[yaml.Event] = []
-    take = nodes._Builder.take
+    parse = yaml.parse
 
-    def counting(builder: nodes._Builder, event: yaml.Event) -> None:
-        taken.append(event)
-        take(builder, event)
+    def counting(text: str, Loader: type[yaml.SafeLoader]) -> Iterator[yaml.Event]:  # noqa: N803
+        for event in parse(text, Loader=Loader):
+            taken.append(event)
+            yield event
 
-    monkeypatch.setattr(nodes._Builder, "take", counting)
+    monkeypatch.setattr(yaml, "parse", counting)
     return taken
 
 
@@ -72,6 +74,12 @@ def test_deep_nesting_is_given_up_at_the_depth_allowed(monkeypatch: pytest.Monke
         assert line == 1, opening
         assert message.startswith(f"lists and mappings are nested more than {limits.MAX_DEPTH} levels deep"), opening
         assert len(taken) < 4 * limits.MAX_DEPTH, opening
+
+
+def test_nesting_that_aliases_add_up_is_given_up_at_the_depth_allowed() -> None:
+    lines = [f"a{level}: &a{level} {'[' * 40}{f'*a{level - 1}' if level else ''}{']' * 40}" for level in range(100)]
+    line, message = only_problem("\n".join(lines).encode())
+    assert (line, message) == (2, "lists and mappings are nested more than 50 levels deep: flatten them")
 
 
 def test_nesting_up_to_the_depth_allowed_is_read() -> None:
