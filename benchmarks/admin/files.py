@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from benchmarks.admin.base import ReadOnlyAdmin, change_url, column, link
 from benchmarks.admin.edits import current_version
 from benchmarks.admin.versions import changes_between
-from benchmarks.dataset_format import read_dataset_file
+from benchmarks.dataset_format.files import read_dataset_file
 from benchmarks.models import Dataset, DatasetFile
 from benchmarks.presentation.labels import FILE_STATE
 from benchmarks.services.datasets.files import accept_file, keep_dataset, sync_datasets

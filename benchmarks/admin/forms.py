@@ -13,21 +13,13 @@ from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.admin.base import change_url
 from benchmarks.admin.fields import JsonField, NumberText, TextField, call_list, file_field, text_list
-from benchmarks.dataset_format import (
-    DIFFICULTIES,
-    DatasetSpec,
-    FieldProblems,
-    Parsed,
-    Problem,
-    TaskSpec,
-    parse_dataset,
-    validate_task_fields,
-)
 from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.files import slug_of
 from benchmarks.dataset_format.limits import MAX_BYTES
-from benchmarks.dataset_format.parsing import too_large
-from benchmarks.dataset_format.problems import printable
+from benchmarks.dataset_format.parsing import Parsed, parse_dataset, too_large
+from benchmarks.dataset_format.problems import Problem, printable
+from benchmarks.dataset_format.spec import DIFFICULTIES, DatasetSpec, TaskSpec
+from benchmarks.dataset_format.validation import FieldProblems, validate_task_fields
 from benchmarks.models import DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.datasets.editing import HEAD, EditedMeanwhile

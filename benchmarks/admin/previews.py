@@ -10,7 +10,7 @@ from django import forms
 from django.utils.safestring import SafeString
 
 from benchmarks.admin.base import folded
-from benchmarks.dataset_format import TaskSpec, as_mapping
+from benchmarks.dataset_format.spec import TaskSpec, as_mapping
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.models import DatasetVersion, Run, Task
 from tasks_app.loader import REPRESENTATIONS

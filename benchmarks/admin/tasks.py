@@ -19,7 +19,7 @@ from benchmarks.admin.base import DatasetFilter, ModelAdmin, change_url, column,
 from benchmarks.admin.edits import current_version, is_written, report_version
 from benchmarks.admin.forms import TaskForm
 from benchmarks.admin.previews import SettingsForm, prompt_view, unsaved_prompt_view
-from benchmarks.dataset_format import TaskSpec
+from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.datasets import editing

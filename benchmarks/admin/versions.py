@@ -26,7 +26,8 @@ from benchmarks.admin.base import (
 )
 from benchmarks.admin.edits import is_written, report_version
 from benchmarks.admin.fields import pretty
-from benchmarks.dataset_format import DatasetSpec, TaskSpec, as_mapping, dump_dataset
+from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping
 from benchmarks.models import DatasetVersion
 from benchmarks.presentation.labels import VERSION_ORIGIN
 from benchmarks.presentation.numbers import plural

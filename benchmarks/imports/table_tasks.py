@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
-from benchmarks.dataset_format import DatasetSpec, Problem, limits
-from benchmarks.dataset_format.problems import Fault, format_path, quoted
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.problems import Fault, Problem, format_path, quoted
+from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import check_dataset
 from benchmarks.imports.reading import shown
 from benchmarks.imports.runs import ImportProblem

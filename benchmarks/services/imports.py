@@ -17,9 +17,10 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from benchmarks.dataset_format import DatasetSpec, validate_dataset_fields
 from benchmarks.dataset_format.files import SLUG
 from benchmarks.dataset_format.problems import printable
+from benchmarks.dataset_format.spec import DatasetSpec
+from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.scoring import failed_score, leading_value, outcome_of, score_of
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.archive import MAX_ZIP_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.dataset_format import field_table
+from benchmarks.dataset_format.documents import field_table
 from benchmarks.metrics.registered_metrics import metric_table
 
 README = Path(__file__).resolve().parents[1] / "README.md"

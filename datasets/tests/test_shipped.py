@@ -13,7 +13,8 @@ import pytest
 from reading import DATASETS, SLUGS, dataset, tasks
 from readme_tables import with_tables
 
-from benchmarks.dataset_format import content_hash, dump_dataset, parse_dataset
+from benchmarks.dataset_format.dumping import content_hash, dump_dataset
+from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.metrics.base import Item, ScoreStatus
 from benchmarks.metrics.code_tests import CodeTests
 from benchmarks.metrics.patterns import pattern_problem

@@ -15,7 +15,7 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from pages import ROOT, blocks, headings, page, section, table_rows
 
-from benchmarks.dataset_format import parse_dataset
+from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.engine.execution import model_clients
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import DatasetVersion, Run

@@ -10,7 +10,9 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.admin.tests.support import ADMIN, errors_of, staff, text_of
-from benchmarks.dataset_format import ToolUse, limits, parse_dataset
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import ToolUse
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
 from benchmarks.services.datasets.versions import import_dataset, spec_of

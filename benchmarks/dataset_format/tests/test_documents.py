@@ -6,8 +6,14 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
-from benchmarks.dataset_format import field_table, json_schema, schema_text, write_schema
-from benchmarks.dataset_format.documents import SCHEMA_FILE, keys_of
+from benchmarks.dataset_format.documents import (
+    SCHEMA_FILE,
+    field_table,
+    json_schema,
+    keys_of,
+    schema_text,
+    write_schema,
+)
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, ToolUse
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.dataset_format import dataset_paths, limits, name_problem, read_dataset_file, slug_of
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.files import dataset_paths, name_problem, read_dataset_file, slug_of
 from benchmarks.dataset_format.tests.examples import VALID
 
 

@@ -9,9 +9,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.dataset_format import TaskSpec, nodes, parse_dataset, validate_dataset_fields, validate_task_fields
+from benchmarks.dataset_format import nodes
 from benchmarks.dataset_format.documents import keys_of
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.dataset_format.tests.examples import FULL, task_values
+from benchmarks.dataset_format.validation import validate_dataset_fields, validate_task_fields
 
 PIECES = (
     *["\n", " ", "  ", "\t", "- ", ": ", "? ", "&a ", "*a", "<<: *a\n", "!!str ", "!x ", "|", ">", "'", '"', "[", "]"],

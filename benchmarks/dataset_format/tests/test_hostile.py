@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from benchmarks.dataset_format import limits, parse_dataset
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.tests.examples import VALID
 
 MEGABYTE = 1_000_000

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.dataset_format import nodes, parse_dataset
+from benchmarks.dataset_format import nodes
+from benchmarks.dataset_format.parsing import parse_dataset
 
 FILES = sorted((Path(__file__).parent / "malformed").glob("*.yaml"))
 EXPECTATION = re.compile(r"# expect (?P<line>\d+) \| (?P<path>.*?) ?\| (?P<fragment>.*)")

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.dataset_format import DatasetSpec, Parsed, Problem, TaskSpec, ToolUse, parse_dataset
+from benchmarks.dataset_format.parsing import Parsed, parse_dataset
+from benchmarks.dataset_format.problems import Problem
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, ToolUse
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 
 

@@ -9,16 +9,12 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.dataset_format import (
-    DatasetSpec,
-    content_hash,
-    dump_dataset,
-    parse_dataset,
-    task_hash,
-    validate_dataset_fields,
-)
+from benchmarks.dataset_format.dumping import content_hash, dump_dataset, task_hash
+from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.scalars import read_plain
+from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.tests.examples import FULL, VALID
+from benchmarks.dataset_format.validation import validate_dataset_fields
 
 NASTY = (
     *[

@@ -3,8 +3,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from benchmarks.dataset_format import as_mapping, limits, parse_dataset, validate_dataset_fields, validate_task_fields
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.dataset_format.tests.examples import FULL, task_values
+from benchmarks.dataset_format.validation import validate_dataset_fields, validate_task_fields
 
 ADD = {
     "type": "function",

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.dataset_format import DatasetSpec, dump_dataset, parse_dataset
+from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.exports import parquet_file
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import TableReport, dataset_of_rows, guessed_columns

@@ -16,18 +16,10 @@ from django.conf import settings
 from django.core.management import CommandError, CommandParser
 from django.utils.text import slugify
 
-from benchmarks.dataset_format import (
-    Problem,
-    dataset_paths,
-    display_name,
-    dump_dataset,
-    name_problem,
-    read_dataset_file,
-    schema_text,
-    slug_of,
-    write_schema,
-)
-from benchmarks.dataset_format.documents import SCHEMA_FILE
+from benchmarks.dataset_format.documents import SCHEMA_FILE, schema_text, write_schema
+from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file, slug_of
+from benchmarks.dataset_format.problems import Problem
 from benchmarks.imports.table_tasks import USES
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks.dataset_format import parse_dataset, schema_text
+from benchmarks.dataset_format.documents import schema_text
+from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset
 from tests.support.factories import make_dataset

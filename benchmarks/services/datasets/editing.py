@@ -13,8 +13,9 @@ from typing import Any
 
 from django.db import transaction
 
-from benchmarks.dataset_format import DatasetSpec, FieldProblems, TaskSpec, as_mapping, validate_dataset_fields
 from benchmarks.dataset_format.files import SLUG
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping
+from benchmarks.dataset_format.validation import FieldProblems, validate_dataset_fields
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
 from benchmarks.services.access import record
 from benchmarks.services.datasets.versions import Actor, import_dataset, save_edited_version, spec_of

@@ -17,19 +17,18 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.dataset_format import (
-    DatasetSpec,
-    Problem,
-    content_hash,
+from benchmarks.dataset_format.dumping import content_hash
+from benchmarks.dataset_format.files import (
+    FileContent,
     dataset_paths,
     display_name,
     name_problem,
-    parse_dataset,
     read_content,
     slug_of,
 )
-from benchmarks.dataset_format.files import FileContent
-from benchmarks.dataset_format.problems import printable
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.problems import Problem, printable
+from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
 from benchmarks.services.datasets.versions import Actor, import_dataset
 from benchmarks.services.errors import NotPossible

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.dataset_format import Problem, display_name, dump_dataset, limits, name_problem
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.dataset_format.files import display_name, name_problem
+from benchmarks.dataset_format.problems import Problem
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import Columns, TableReport, dataset_of_rows
 from benchmarks.imports.tables import read_rows

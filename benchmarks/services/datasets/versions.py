@@ -8,7 +8,8 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db import transaction
 
-from benchmarks.dataset_format import DatasetSpec, TaskSpec, ToolUse, as_mapping, content_hash, task_hash
+from benchmarks.dataset_format.dumping import content_hash, task_hash
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, ToolUse, as_mapping
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.services.access import record
 from benchmarks.services.errors import NotPossible

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dataset_format import DatasetSpec, parse_dataset
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.tests.examples import VALID
 from benchmarks.models import Dataset, DatasetFile
 from benchmarks.services.datasets.files import sync_datasets

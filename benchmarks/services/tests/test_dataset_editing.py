@@ -11,7 +11,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from benchmarks.dataset_format import DatasetSpec, parse_dataset
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.tests.examples import FULL
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run
 from benchmarks.services.datasets import editing

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks.dataset_format import limits, read_dataset_file
+from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.files import read_dataset_file
 from benchmarks.models import Dataset
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dataset_format import TaskSpec, parse_dataset
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import TaskSpec
 from tasks_app.solver import Unsolvable, solve
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked, Reply

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.dataset_format import DatasetSpec, TaskSpec, dump_dataset
+from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
 from frontend.tests.browser.scripted_models import HOSTILE, ScriptedModels
 from tests.loopback.hosting import serve
 from tests.loopback.server import LoopbackServer
