@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString, mark_safe
 from benchmarks.admin.base import change_url
 from benchmarks.admin.fields import JsonField, NumberText, TextField, call_list, file_field, text_list
 from benchmarks.dataset_format.documents import keys_of
-from benchmarks.dataset_format.files import slug_of
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.parsing import Parsed, parse_dataset, too_large
 from benchmarks.dataset_format.problems import Problem, printable
@@ -236,7 +235,7 @@ class UploadForm(DatasetFileForm):
     def clean(self) -> dict[str, Any]:
         if upload := self.cleaned_data.get("file"):
             self._read(upload)
-            self.cleaned_data["slug"] = self.cleaned_data.get("slug") or slug_of(Path(upload.name))
+            self.cleaned_data["slug"] = self.cleaned_data.get("slug") or Path(upload.name).stem
         return self.cleaned_data
 
     def _read(self, upload: Any) -> None:

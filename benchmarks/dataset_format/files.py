@@ -78,18 +78,13 @@ def dataset_paths(root: Path) -> list[Path]:
     )
 
 
-def slug_of(path: Path) -> str:
-    """The dataset's slug: the file name without its extension."""
-    return path.stem
-
-
 def name_problem(path: Path, root: Path, rival: Path | None = None) -> Problem | None:
     """What is wrong with a file's name. ``rival`` is another file that already defines the same slug."""
     file = display_name(path, root)
-    if not SLUG.fullmatch(slug_of(path)):
+    if not SLUG.fullmatch(path.stem):
         message = "the file name is the dataset's identifier: use 1 to 100 letters, digits, _ or -, then .yaml"
         return Problem(file, 1, "", message)
     if rival is not None:
-        first = f"{display_name(rival, root)} already defines the dataset {slug_of(path)}"
+        first = f"{display_name(rival, root)} already defines the dataset {path.stem}"
         return Problem(file, 1, "", f"{first}: rename or remove one of the files")
     return None

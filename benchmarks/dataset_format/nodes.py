@@ -86,6 +86,7 @@ class _Reader:
         line = _line(event)
         if isinstance(event, yaml.AliasEvent):
             return self._aliased(event.anchor or "", line, path)
+        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent), "no other event begins a value"
         nodes, chars = self.nodes, self.chars
         # Count first: a bound must hold before the value costs anything.
         self._count(line, 1, len(event.value) if isinstance(event, yaml.ScalarEvent) else 0)

@@ -36,17 +36,15 @@ _UNCLEAR = {
     r"yes|Yes|YES|on|On|ON": Unclear("a boolean", "true"),
     r"no|No|NO|off|Off|OFF": Unclear("a boolean", "false"),
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}": Unclear("a date"),
-    (
-        r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}[0-9.:Z+\- \t]{0,20}"
-    ): Unclear("a time"),
+    (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}[0-9.:Z+\- \t]{0,20}"): Unclear(
+        "a time"
+    ),
     r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?": Unclear("a base-60 number"),
     r"[-+]?0(?:o[0-7_]+|x[0-9a-fA-F_]+|b[01_]+)": Unclear("a number in another base", "it in decimal"),
     r"[-+]?0[0-9_]+(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?": Unclear(
         "a number without the leading zeros, or an octal number"
     ),
-    r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)(?:[eE][-+]?[0-9]+)?": Unclear(
-        "a number", "it without underscores"
-    ),
+    r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)(?:[eE][-+]?[0-9]+)?": Unclear("a number", "it without underscores"),
     r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)": Unclear("a number that JSON cannot represent"),
 }
 

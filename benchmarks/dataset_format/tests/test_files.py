@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.files import dataset_paths, name_problem, read_dataset_file, slug_of
+from benchmarks.dataset_format.files import dataset_paths, name_problem, read_dataset_file
 from benchmarks.dataset_format.tests.examples import VALID
 
 
@@ -92,7 +92,7 @@ def test_the_files_of_a_directory_are_listed_by_name_without_hidden_and_other_on
     for name in ("b.yml", "a.yaml", ".hidden.yaml", "README.md", "dataset.schema.json", "a.yaml~"):
         (root / name).touch()
     assert [path.name for path in dataset_paths(root)] == ["a.yaml", "b.yml"]
-    assert [slug_of(path) for path in dataset_paths(root)] == ["a", "b"]
+    assert [path.stem for path in dataset_paths(root)] == ["a", "b"]
 
 
 def test_a_file_name_that_is_not_an_identifier_is_reported(root: Path) -> None:

@@ -18,7 +18,7 @@ from django.utils.text import slugify
 
 from benchmarks.dataset_format.documents import SCHEMA_FILE, schema_text, write_schema
 from benchmarks.dataset_format.dumping import dump_dataset
-from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file, slug_of
+from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file
 from benchmarks.dataset_format.problems import Problem
 from benchmarks.imports.table_tasks import USES
 from benchmarks.management import gates
@@ -187,7 +187,7 @@ def _checked(path: Path) -> list[Checked]:
     """The file, or all dataset files of the directory. Raises ``NotPossible`` if the path does not exist."""
     if path.is_dir():
         owners: dict[str, Path] = {}
-        return [_check_file(file, path, owners.setdefault(slug_of(file), file)) for file in dataset_paths(path)]
+        return [_check_file(file, path, owners.setdefault(file.stem, file)) for file in dataset_paths(path)]
     if path.exists() or path.is_symlink():
         return [_check_file(path, path.parent, path)]
     raise NotPossible(f"{path} does not exist.")
@@ -198,7 +198,7 @@ def _check_file(path: Path, root: Path, owner: Path) -> Checked:
     parsed = read_dataset_file(path, root)
     problems = (*((misnamed,) if misnamed else ()), *parsed.problems)
     tasks = len(parsed.spec.tasks) if parsed.spec else 0
-    return Checked(display_name(path, root), display_name(Path(slug_of(path)), root), tasks, problems)
+    return Checked(display_name(path, root), display_name(Path(path.stem), root), tasks, problems)
 
 
 def _with_problems(file: str, slug: str, problems: Sequence[Problem], **more: Any) -> dict[str, Any]:

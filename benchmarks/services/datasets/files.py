@@ -24,7 +24,6 @@ from benchmarks.dataset_format.files import (
     display_name,
     name_problem,
     read_content,
-    slug_of,
 )
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.problems import Problem, printable
@@ -112,7 +111,7 @@ def sync_datasets(directory: Path, *, reread: bool = False) -> SyncReport:
         if known is not None and not reread and _unchanged(known, path):
             reports.append(_report(known, Change.UNCHANGED))
         else:
-            owner = owners[slug_of(path)]
+            owner = owners[path.stem]
             reports.append(_sync_file(path, directory, None if owner == path else owner))
     # What is left in ``stored`` has no file any more. Files known to be missing are not reported again.
     for file in stored.values():
@@ -127,7 +126,7 @@ def accept_file(file: DatasetFile, directory: Path, user: Actor = None) -> Datas
     with transaction.atomic():
         locked = DatasetFile.objects.select_for_update().get(pk=file.pk)
         content, spec = _valid_content(locked, directory)
-        return _import_file(locked, slug_of(Path(locked.path)), content, spec, user)
+        return _import_file(locked, Path(locked.path).stem, content, spec, user)
 
 
 def keep_dataset(file: DatasetFile, directory: Path) -> None:
@@ -153,8 +152,8 @@ def _owners(paths: Sequence[Path], directory: Path, stored: Mapping[str, Dataset
     owners: dict[str, Path] = {}
     for path in paths:
         known = stored.get(display_name(path, directory))
-        if slug_of(path) not in owners or (known is not None and known.dataset_id is not None):
-            owners[slug_of(path)] = path
+        if path.stem not in owners or (known is not None and known.dataset_id is not None):
+            owners[path.stem] = path
     return owners
 
 
@@ -172,7 +171,7 @@ def _unchanged(known: DatasetFile, path: Path) -> bool:
 
 def _sync_file(path: Path, directory: Path, rival: Path | None) -> FileReport:
     """Read one file and update the database."""
-    name, slug = display_name(path, directory), slug_of(path)
+    name, slug = display_name(path, directory), path.stem
     content = name_problem(path, directory, rival) or read_content(path, directory)
     if isinstance(content, Problem):
         return _store_problems(name, slug, (content,), b"")
@@ -275,5 +274,5 @@ def _mark_missing(file: DatasetFile) -> None:
 def _report(file: DatasetFile, change: Change, slug: str = "", problems: tuple[Problem, ...] = ()) -> FileReport:
     dataset = file.dataset
     version = dataset.current_version.number if dataset is not None and dataset.current_version is not None else None
-    known = dataset.slug if dataset is not None else slug_of(Path(file.path))
+    known = dataset.slug if dataset is not None else Path(file.path).stem
     return FileReport(file.path, printable(slug or known), change, version, problems)
