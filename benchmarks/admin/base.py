@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import AdminErrorList, AdminForm
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import get_fields_from_path, unquote
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import JSONField, Model, QuerySet, TextField
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -26,14 +24,14 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from benchmarks.models import Dataset
+from benchmarks.presentation.texts import visible
 from benchmarks.services.errors import NotPossible
 
 if TYPE_CHECKING:
     PlainModelAdmin = admin.ModelAdmin[Any]
-    PlainChangeList = ChangeList
     PlainPaginator = Paginator[Any]
 else:
-    PlainModelAdmin, PlainChangeList, PlainPaginator = admin.ModelAdmin, ChangeList, Paginator
+    PlainModelAdmin, PlainPaginator = admin.ModelAdmin, Paginator
 
 UPLOAD = "admin/benchmarks/upload.html"
 """Template of a form with a file: lists the errors of the file by line."""
@@ -42,8 +40,6 @@ MAX_LISTED = 10_000
 """Rows that a list pages through. To find a row beyond them, filter or search."""
 MAX_TEXT = 20_000
 """Characters of a long text on an admin page; the dashboard shows all of it."""
-
-_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 class BoundedPaginator(PlainPaginator):
@@ -56,7 +52,7 @@ class BoundedPaginator(PlainPaginator):
         return int(rows.order_by().values("pk")[:MAX_LISTED].count()) if isinstance(rows, QuerySet) else len(rows)
 
 
-class BoundedChangeList(PlainChangeList):
+class BoundedChangeList(ChangeList):
     """Loads the columns that the list shows and no long texts."""
 
     def get_filters(self, request: HttpRequest) -> Any:
@@ -73,11 +69,13 @@ class BoundedChangeList(PlainChangeList):
 
 
 class ModelAdmin(PlainModelAdmin):
-    """A model whose list loads ``list_fields`` only."""
+    """A model whose list loads only those long texts that it shows."""
 
-    list_fields: ClassVar[tuple[str, ...]] = ()
+    list_texts: ClassVar[tuple[str, ...]] = ()
+    """Long texts that computed columns of the list show."""
     views: ClassVar[Mapping[str, str]] = {}
     """Additional pages, name → route. The method ``{name}_view`` responds."""
+    list_select_related: ClassVar[Any] = ()
     show_full_result_count = False
     paginator = BoundedPaginator
     list_per_page = 50
@@ -100,7 +98,19 @@ class ModelAdmin(PlainModelAdmin):
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def list_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        return rows.only(*self.list_fields)
+        return rows.defer(*self._unseen_texts())
+
+    def _unseen_texts(self) -> Iterator[str]:
+        models = {"": self.model}
+        for related in self.list_select_related:
+            prefix = ""
+            for field in get_fields_from_path(self.model, related):
+                prefix += f"{field.name}__"
+                models[prefix] = field.related_model  # type: ignore[assignment]  # a relation has one
+        seen = {*self.list_display, *self.list_texts}
+        for prefix, model in models.items():
+            texts = (field.name for field in model._meta.concrete_fields if isinstance(field, TextField | JSONField))
+            yield from (prefix + name for name in texts if prefix + name not in seen)
 
     def list_url(self) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
@@ -127,7 +137,7 @@ class ModelAdmin(PlainModelAdmin):
         title: str,
         obj: Model | None = None,
         template: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        **context: Any,
     ) -> HttpResponse:
         """The admin's form page around a plain form, which defines its ``fieldsets``."""
         plain: Any = form  # Django's stubs accept model forms only, but its helpers accept any form.
@@ -146,7 +156,7 @@ class ModelAdmin(PlainModelAdmin):
             "errors": AdminErrorList(plain, []),
             "preserved_filters": self.get_preserved_filters(request),
             "show_save_and_add_another": False,
-            **(context or {}),
+            **context,
         }
         page: Any = self.render_change_form(request, frame, add=obj is None, change=obj is not None, obj=obj)
         # Whoever sees this form may save it, also if the object belongs to a version that is no longer current.
@@ -175,53 +185,44 @@ class ServiceDeletion(ModelAdmin):
     The action is named like Django's own, which it replaces: that one would delete rows without any service.
     """
 
+    deletion_template = "delete.html"
     deletion_note = "This cannot be undone."
-
-    def delete_by_service(self, request: HttpRequest, obj: Any) -> None:
-        """Delete the object. Raises ``NotPossible``."""
-        raise NotImplementedError
+    deletion_service: ClassVar[Callable[[Any, Any], None]]
+    """Deletes an object for a user, or raises ``NotPossible``."""
 
     def deletion_notes(self, obj: Any) -> tuple[str, str]:
         """What is deleted with the object, and why it cannot be deleted; each may be empty."""
         return "", ""
 
-    @admin.action(description="Delete selected", permissions=["delete"])
+    @admin.action(description="Delete selected %(verbose_name_plural)s", permissions=["delete"])
     def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         """Ask for confirmation; then delete every object that the service permits, and report the others."""
-        chosen = list(queryset.order_by("pk"))
-        if "confirmed" not in request.POST:
-            return self._confirmation(request, chosen)
-        if deleted := [str(obj) for obj in chosen if self._delete(request, obj)]:
-            messages.success(request, f"Deleted: {', '.join(deleted)}.")
-        return None
+        chosen = list(queryset)
+        if "confirmed" in request.POST:
+            self.delete_objects(request, chosen)
+            return None
+        rows = [(obj, *self.deletion_notes(obj)) for obj in chosen]
+        name = self.opts.verbose_name if len(chosen) == 1 else self.opts.verbose_name_plural
+        context = {"rows": rows, "may_delete": any(not reason for *_, reason in rows), "note": self.deletion_note}
+        return self.page(request, self.deletion_template, f"Delete {name}", **context)
+
+    def delete_objects(self, request: HttpRequest, objects: list[Any]) -> None:
+        @transaction.atomic
+        def delete(obj: Any, user: Any) -> None:
+            self.log_deletions(request, [obj])  # type: ignore[arg-type]  # any iterable of objects works
+            type(self).deletion_service(obj, user)
+
+        apply_to_each(request, objects, delete, "Deleted")
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         obj = self.visible_object(request, unquote(object_id))
         if not self.has_delete_permission(request, obj):
             raise PermissionDenied
-        if request.method != "POST":
-            return self._confirmation(request, [obj])
-        name = str(obj)
-        if not self._delete(request, obj):
-            return HttpResponseRedirect(change_url(obj))
-        messages.success(request, f"Deleted: {name}.")
-        return HttpResponseRedirect(self.list_url())
+        confirmation = self.delete_selected(request, self.get_queryset(request).filter(pk=obj.pk))
+        return confirmation or HttpResponseRedirect(self.url_after_deletion(obj))
 
-    def _confirmation(self, request: HttpRequest, chosen: list[Any]) -> HttpResponse:
-        rows = [(obj, *self.deletion_notes(obj)) for obj in chosen]
-        name = self.opts.verbose_name if len(chosen) == 1 else self.opts.verbose_name_plural
-        context = {"rows": rows, "may_delete": any(not reason for *_, reason in rows), "note": self.deletion_note}
-        return self.page(request, "delete.html", f"Delete {name}", **context)
-
-    def _delete(self, request: HttpRequest, obj: Any) -> bool:
-        try:
-            with transaction.atomic():
-                self.log_deletions(request, [obj])  # type: ignore[arg-type]  # any iterable of objects works
-                self.delete_by_service(request, obj)
-        except NotPossible as refusal:
-            messages.error(request, refusal.message)
-            return False
-        return True
+    def url_after_deletion(self, obj: Any) -> str:
+        return self.list_url()
 
 
 class DatasetFilter(admin.SimpleListFilter):
@@ -230,15 +231,30 @@ class DatasetFilter(admin.SimpleListFilter):
     title = "dataset"
     parameter_name = "dataset"
     path = "dataset"
-    kind: str | None = None
+    kinds: tuple[str, ...] = (Dataset.Kind.YAML, Dataset.Kind.CANVAS)
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        datasets = Dataset.objects.filter(kind=self.kind) if self.kind else Dataset.objects.all()
+        datasets = Dataset.objects.filter(kind__in=self.kinds)
         return [(str(pk), slug) for pk, slug in datasets.values_list("pk", "slug")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         number = key_number(self.value())
         return queryset if number is None else queryset.filter(**{self.path: number})
+
+
+def apply_to_each(request: HttpRequest, objects: Iterable[Any], act: Callable[[Any, Any], Any], done: str) -> None:
+    """Call a service with each object and the user. Report what is done, and each refusal with its reason."""
+    names = []
+    for obj in objects:
+        name = str(obj)
+        try:
+            act(obj, request.user)
+        except NotPossible as refusal:
+            messages.error(request, refusal.message)
+        else:
+            names.append(name)
+    if names:
+        messages.success(request, f"{done}: {', '.join(names)}.")
 
 
 def column(description: str, value: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -261,20 +277,10 @@ def key_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def visible(text: str) -> str:
-    """The text with characters that hide or reorder text written out as escapes."""
-    return _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
 def folded(text: str, limit: int = MAX_TEXT) -> SafeString:
     """Untrusted text as inert HTML: escaped, line ends kept, invisible characters written out, cut to ``limit``."""
     more = f"… and {len(text) - limit:,} more characters" if len(text) > limit else ""
     return format_html('<pre class="cf-text" tabindex="0">{}</pre>{}', visible(text[:limit]), more)
-
-
-def shown_json(value: Any) -> SafeString | str:
-    """JSON for reading; a dash if empty."""
-    return "–" if value in (None, [], {}, "") else folded(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def change_url(obj: Model) -> str:

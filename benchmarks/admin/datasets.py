@@ -1,8 +1,9 @@
-"""Datasets: their name, description and tools, their list of tasks, YAML files in and out, tables, copies."""
+"""Datasets: name, description, tools, tasks and versions, YAML files in and out, tables, copies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -13,8 +14,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from benchmarks.admin.base import UPLOAD, ServiceDeletion, change_url, column, folded, form_data, link, visible
-from benchmarks.admin.edits import current_version, is_written, report_version
+from benchmarks.admin.base import UPLOAD, ServiceDeletion, change_url, column, folded, form_data, key_number, link
 from benchmarks.admin.forms import (
     DatasetFileForm,
     DatasetForm,
@@ -25,50 +25,44 @@ from benchmarks.admin.forms import (
     UploadForm,
 )
 from benchmarks.admin.imports import TableForm
-from benchmarks.admin.tasks import add_url
-from benchmarks.admin.versions import yaml_response
+from benchmarks.admin.tasks import add_url, current_version, is_written, report_version
+from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
-from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN
 from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.texts import visible
 from benchmarks.queries.datasets import files_needing_attention, task_list, versions_of
 from benchmarks.services.datasets import editing
+from benchmarks.services.datasets.versions import spec_of
+from benchmarks.services.errors import NotPossible
 
 TASKS_SHOWN = 50
 
 
-def _file_of(dataset: Dataset) -> DatasetFile | None:
-    return getattr(dataset, "file", None)
-
-
 def _file_state(dataset: Dataset) -> str:
-    file = _file_of(dataset)
-    if file is None:
-        return "–"
-    edited = dataset.edited_here and file.state == DatasetFile.State.GOOD
-    return link(file, "Edited here" if edited else FILE_STATE.get(file.state, file.state))
+    file = getattr(dataset, "file", None)
+    edited = dataset.edited_here and file and file.state == DatasetFile.State.GOOD
+    return link(file, "Edited here" if edited else file.get_state_display()) if file else "–"
 
 
 @admin.register(Dataset)
 class DatasetAdmin(ServiceDeletion):
     list_display = ("slug", "title", "kind", "version_number", "task_count", "file_state", "updated_at")
     list_select_related = ("current_version", "file")
-    list_filter = ("kind", "edited_here", "file__state")
+    list_filter = (("kind", admin.AllValuesFieldListFilter), "edited_here", "file__state")
     search_fields = ("slug", "name")
     ordering = ("slug",)
     actions = None
-    list_fields = (
-        *("slug", "name", "kind", "edited_here", "updated_at", "current_version__number"),
-        *("current_version__task_count", "file__path", "file__state"),
-    )
     # For canvas datasets and for accounts that may not edit.
-    fields = ("slug", "name", "kind", "description_text", "version_link", "task_count", "created_at")
+    fields = ("slug", "name", "kind", "description_text", "version_number", "task_count", "created_at")
     deletion_note = "This cannot be undone. To keep a copy, download the YAML first."
+    deletion_service = staticmethod(editing.delete_dataset)
     views: ClassVar[Mapping[str, str]] = {
         "upload_new": "upload/",
         "table": "table/",
         "upload": "<int:pk>/upload/",
         "download": "<int:pk>/download/",
         "duplicate": "<int:pk>/duplicate/",
+        "restore": "<int:pk>/restore/",
     }
     change_list_template = "admin/benchmarks/dataset/list.html"
     change_form_template = "admin/benchmarks/dataset/change_form.html"
@@ -78,16 +72,14 @@ class DatasetAdmin(ServiceDeletion):
     task_count = column("tasks", lambda dataset: getattr(dataset.current_version, "task_count", 0))
     file_state = column("file", _file_state)
     description_text = column("description", lambda dataset: folded(dataset.description))
-    version_link = column(
-        "current version",
-        lambda dataset: link(dataset.current_version, f"version {getattr(dataset.current_version, 'number', '')}"),
-    )
 
     def view_on_site(self, obj: Dataset) -> str:
         return reverse("frontend:dataset", args=(obj.slug,))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("current_version", "file")
+        """All but the answers with known truth, which calibrations of judges keep to themselves."""
+        datasets = super().get_queryset(request).exclude(kind=Dataset.Kind.CALIBRATION)
+        return datasets.select_related("current_version", "file")
 
     def has_change_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
         return super().has_change_permission(request, obj) and (obj is None or is_written(obj))
@@ -105,7 +97,7 @@ class DatasetAdmin(ServiceDeletion):
         def create() -> DatasetVersion:
             return editing.create_dataset(form.cleaned_data["slug"], form.values(), request.user)
 
-        return self._new(request, form, create, title="Add dataset", template=template, fields=form.paths)
+        return self._new(request, form, create, title="Add dataset", template=template)
 
     def upload_new_view(self, request: HttpRequest) -> HttpResponse:
         """A YAML file as a new dataset."""
@@ -125,15 +117,14 @@ class DatasetAdmin(ServiceDeletion):
         def duplicate() -> DatasetVersion:
             return editing.duplicate_dataset(dataset, **form.cleaned_data, user=request.user)
 
-        title = f"Duplicate {dataset.slug}"
-        return self._new(request, form, duplicate, title=title, template=UPLOAD, obj=dataset, button="Duplicate")
+        return self._new(request, form, duplicate, title=f"Duplicate {dataset.slug}", obj=dataset, button="Duplicate")
 
     def _new_from_file(self, request: HttpRequest, form: DatasetFileForm, title: str) -> HttpResponse:
         def upload() -> DatasetVersion:
             assert form.spec is not None, "a valid form has read its file"
             return editing.upload_dataset(form.cleaned_data["slug"], form.spec, request.user)
 
-        return self._new(request, form, upload, title=title, template=UPLOAD)
+        return self._new(request, form, upload, title=title)
 
     def _new(
         self,
@@ -141,30 +132,27 @@ class DatasetAdmin(ServiceDeletion):
         form: ProblemForm,
         create: Callable[[], DatasetVersion],
         *,
-        title: str,
-        template: str,
-        obj: Dataset | None = None,
-        button: str = "",
-        fields: Mapping[str, str] | None = None,
+        template: str = UPLOAD,
+        **page: Any,
     ) -> HttpResponse:
         """The page of a form that creates a dataset, and its submission."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        if form.is_valid() and (version := form.save(create, fields)):
+        if form.is_valid() and (version := form.save(create)):
             if columns := getattr(form, "columns", ""):
                 messages.info(request, f"Columns used: {columns}")
             done = f"Dataset {version.dataset.slug} created with {plural(version.task_count, 'task')}."
             messages.success(request, done)
             self.log_addition(request, version.dataset, done)
             return HttpResponseRedirect(change_url(version.dataset))
-        return self.form_page(request, form, title=title, obj=obj, template=template, context={"button": button})
+        return self.form_page(request, form, template=template, **page)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         dataset = self.get_object(request, unquote(object_id))
+        context = _page_context(request, dataset) if dataset else {}
         if dataset is None or not self.has_change_permission(request, dataset):
-            context = _page_context(request, dataset) if dataset else extra_context
             response: HttpResponse = super().change_view(request, object_id, form_url, context)
             return response
         form = DatasetForm(*form_data(request), version=current_version(dataset))
@@ -174,15 +162,12 @@ class DatasetAdmin(ServiceDeletion):
                 report_version(self, request, base, version, "Dataset changed")
                 stay = "_continue" in request.POST
                 return HttpResponseRedirect(change_url(dataset) if stay else self.list_url())
-        context = _page_context(request, dataset)
         template = self.change_form_template
-        return self.form_page(request, form, title=dataset.slug, obj=dataset, template=template, context=context)
+        return self.form_page(request, form, title=dataset.slug, obj=dataset, template=template, **context)
 
     def upload_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A YAML file as the next version of a dataset."""
-        dataset = self.visible_object(request, pk)
-        if not self.has_change_permission(request, dataset):
-            raise PermissionDenied
+        dataset = self._editable(request, pk)
         form = NewVersionForm(*form_data(request), initial={"base": current_version(dataset).pk})
         if form.is_valid() and (spec := form.spec) is not None:
             base = form.cleaned_data["base"]
@@ -193,30 +178,61 @@ class DatasetAdmin(ServiceDeletion):
         return self.form_page(request, form, title=title, obj=dataset, template=UPLOAD)
 
     def download_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The current version as a YAML file, or the version whose number is in the query."""
         dataset = self.visible_object(request, pk)
         if not is_written(dataset):
             raise Http404(f"{dataset.slug} is a canvas dataset, which has no YAML.")
-        return yaml_response(current_version(dataset), f"{dataset.slug}.yaml")
+        number = request.GET.get("version")
+        version = current_version(dataset) if number is None else _version(dataset, number)
+        name = dataset.slug if number is None else f"{dataset.slug}-version-{version.number}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
+        content = dump_dataset(spec_of(version))
+        return HttpResponse(content, content_type="application/yaml; charset=utf-8", headers=headers)
+
+    def restore_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Make an earlier version current again."""
+        dataset = self._editable(request, pk)
+        if request.method != "POST":
+            raise PermissionDenied
+        version = _version(dataset, request.POST.get("version"))
+        base = key_number(request.POST.get("base"))
+        try:
+            restored = editing.restore_version(version, base, request.user)
+        except NotPossible as refusal:
+            messages.error(request, refusal.message)
+        else:
+            report_version(self, request, base, restored, f"Version {version.number} restored")
+        return HttpResponseRedirect(change_url(dataset))
+
+    def _editable(self, request: HttpRequest, pk: int) -> Dataset:
+        dataset: Dataset = self.visible_object(request, pk)
+        if not self.has_change_permission(request, dataset):
+            raise PermissionDenied
+        return dataset
 
     def deletion_notes(self, obj: Dataset) -> tuple[str, str]:
         note = f"{plural(obj.versions.count(), 'version')} with all their tasks"
-        file = _file_of(obj)
+        file = getattr(obj, "file", None)
         if file and file.state != DatasetFile.State.VANISHED:
             note += f". {file.path} is still in the datasets directory, so the dataset will be imported again from it."
         return note, editing.why_not_deletable(obj)
 
-    def delete_by_service(self, request: HttpRequest, obj: Dataset) -> None:
-        editing.delete_dataset(obj, request.user)
+
+def _version(dataset: Dataset, number: str | None) -> DatasetVersion:
+    version = dataset.versions.filter(number=key_number(number) or 0).first()
+    if version is None:
+        raise Http404(f"{dataset.slug} has no version {number}.")
+    return version
 
 
 def _page_context(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
     """What the page shows besides the form: the file, the tasks with the beginnings of their texts, the versions."""
-    version = dataset.current_version
+    version, versions = dataset.current_version, versions_of(dataset)
     tasks = Paginator(task_list(version), TASKS_SHOWN).get_page(request.GET.get("page")) if version else None
     return {
-        "file": _file_of(dataset),
+        "file": getattr(dataset, "file", None),
         "version": version,
-        "versions": [(each, VERSION_ORIGIN.get(each.origin, each.origin)) for each in versions_of(dataset)],
+        "versions": list(zip_longest(versions, versions[1:])),
         "tasks_page": tasks,
         "add_task_url": add_url(dataset),
         "is_written": is_written(dataset),

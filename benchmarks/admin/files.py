@@ -1,48 +1,51 @@
-"""Files of the datasets directory: their errors, and the choice if both file and dataset have changed."""
+"""Files of the datasets directory, and the choice if both a file and its dataset have changed.
+
+The errors of a file are on the dashboard.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.html import format_html, format_html_join
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from benchmarks.admin.base import ReadOnlyAdmin, change_url, column, link
-from benchmarks.admin.edits import current_version
-from benchmarks.admin.versions import changes_between
+from benchmarks.admin.base import ReadOnlyAdmin, change_url, folded
+from benchmarks.admin.fields import pretty
+from benchmarks.admin.tasks import current_version
 from benchmarks.dataset_format.files import read_dataset_file
+from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
 from benchmarks.models import Dataset, DatasetFile
-from benchmarks.presentation.labels import FILE_STATE
 from benchmarks.services.datasets.files import accept_file, keep_dataset, sync_datasets
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import NotPossible
 
+MAX_CHANGES = 200
+"""Changed values that are shown."""
+MAX_VALUE = 4_000
+"""Characters shown of a value that changed."""
+
 
 @admin.register(DatasetFile)
 class DatasetFileAdmin(ReadOnlyAdmin):
-    list_display = ("path", "state_label", "dataset_link", "size", "checked_at")
+    list_display = ("path", "state", "dataset", "size", "checked_at")
     list_select_related = ("dataset",)
     list_filter = ("state",)
     search_fields = ("path",)
     ordering = ("path",)
-    list_fields = ("path", "state", "size", "checked_at", "dataset__slug")
-    fields = ("path", "state_label", "dataset_link", "size", "checked_at", "problem_table")
+    fields = list_display
     views: ClassVar[Mapping[str, str]] = {"sync": "sync/", "decide": "<int:pk>/decide/"}
     change_list_template = "admin/benchmarks/datasetfile/list.html"
     change_form_template = "admin/benchmarks/datasetfile/view.html"
 
-    state_label = column("state", lambda file: FILE_STATE.get(file.state, file.state))
-    dataset_link = column("dataset", lambda file: link(file.dataset))
-    problem_table = column("errors", lambda file: _problem_table(file.problems))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("dataset")
+    def view_on_site(self, obj: DatasetFile) -> str:
+        return f"{reverse('frontend:datasets')}#files"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().changelist_view(request, {"may_sync": _may_decide(request), **(extra_context or {})})
@@ -69,15 +72,16 @@ class DatasetFileAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         if request.method == "POST":
             return self._decide(request, file, file.dataset)
-        directory = settings.DATASETS_DIR
-        parsed = read_dataset_file(directory / file.path, directory)
+        parsed = read_dataset_file(settings.DATASETS_DIR / file.path, settings.DATASETS_DIR)
         version = current_version(file.dataset)
+        changes = islice(_changes(spec_of(version), parsed.spec), MAX_CHANGES + 1) if parsed.spec else ()
         context = {
             "file": file,
             "dataset": file.dataset,
             "version": version,
             "problems": parsed.problems,
-            "changes": changes_between(spec_of(version), parsed.spec) if parsed.spec else None,
+            "changes": list(changes),
+            "max_changes": MAX_CHANGES,
         }
         title = f"{file.path} and {file.dataset.slug} have both changed"
         return self.page(request, "datasetfile/decide.html", title, **context)
@@ -106,19 +110,27 @@ class DatasetFileAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(change_url(dataset))
 
 
-def _problem_table(problems: list[dict[str, Any]]) -> SafeString | str:
-    if not problems:
-        return "None"
-    rows = format_html_join(
-        "",
-        "<tr><td>{}</td><td><code>{}</code></td><td>{}</td><td><code>{}</code></td></tr>",
-        ((row.get("line"), row.get("path"), row.get("message"), row.get("text", "")) for row in problems),
-    )
-    return format_html(
-        '<table class="cf-problems"><thead><tr><th>Line</th><th>Location</th><th>Problem</th><th>Source line</th></tr>'
-        "</thead><tbody>{}</tbody></table>",
-        rows,
-    )
+def _changes(before: DatasetSpec, after: DatasetSpec) -> Iterator[tuple[str, str, SafeString, SafeString]]:
+    """Task or dataset, key, and the value before and after as HTML, of everything that differs.
+
+    Tasks with the same id are the same task. A value that is absent is empty.
+    """
+    old, new = ({task.id: as_mapping(task) for task in spec.tasks} for spec in (before, after))
+    heads = [
+        # Of the tasks, the order of those in both.
+        {**as_mapping(spec), "tasks": [task.id for task in spec.tasks if task.id in old and task.id in new]}
+        for spec in (before, after)
+    ]
+    records: list[tuple[str, dict[str, Any], dict[str, Any]]] = [("Dataset", heads[0], heads[1])]
+    records += [(task_id, old.get(task_id, {}), new.get(task_id, {})) for task_id in {**old, **new}]
+    for place, left, right in records:
+        for key in {**left, **right}:
+            if left.get(key) != right.get(key):
+                yield place, key, _value(left.get(key)), _value(right.get(key))
+
+
+def _value(value: Any) -> SafeString:
+    return SafeString() if value is None else folded(value if isinstance(value, str) else pretty(value), MAX_VALUE)
 
 
 def _may_decide(request: HttpRequest) -> bool:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.admin.base import change_url
 from benchmarks.admin.fields import JsonField, NumberText, TextField, call_list, file_field, text_list
 from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.limits import MAX_BYTES
@@ -27,22 +27,23 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 Saved = TypeVar("Saved")
 
 _TOP_KEY = re.compile(r"(\w+)\.?(.*)", re.DOTALL)
+_FIRST = ("id", "name", "input", "expected_output")
+"""Fields of the task that a new dataset starts with."""
 _TOOL_FIELDS = frozenset({"tools", "expected_tools", "tool_results"})
 
 
 class ProblemForm(forms.Form):
     """A form that shows the problems a service reports."""
 
-    def save(self, save: Callable[[], Saved], fields: Mapping[str, str] | None = None) -> Saved | None:
-        """Call a service. Returns ``None`` if it refuses, with the refusal as errors of the form.
+    paths: ClassVar[Mapping[str, str]] = {}
+    """Path in an error of the service → field of the form, if they differ."""
 
-        ``fields`` maps paths in the service's errors to fields of the form.
-        """
+    def save(self, save: Callable[[], Saved]) -> Saved | None:
+        """Call a service. Returns ``None`` if it refuses, with the refusal as errors of the form."""
         try:
             return save()
         except InvalidRequest as refusal:
-            labels = {name: str(self[name].label) for name in self.fields}
-            self.add_problems(refusal.labeled(labels), fields)
+            self.add_problems(refusal.labeled({name: str(self[name].label) for name in self.fields}))
         except NotPossible as refusal:
             self.add_error(None, self.refusal_text(refusal))
         return None
@@ -50,16 +51,13 @@ class ProblemForm(forms.Form):
     def refusal_text(self, refusal: NotPossible) -> str:
         return refusal.message
 
-    def add_problems(self, problems: FieldProblems, fields: Mapping[str, str] | None = None) -> None:
-        """Add each message to the field that its path begins with, or to the form. ``fields`` renames paths first."""
+    def add_problems(self, problems: FieldProblems) -> None:
+        """Add each message to the field that its path begins with, or to the form."""
         for path, messages in problems.items():
-            match = _TOP_KEY.fullmatch((fields or {}).get(path, path))
-            key, rest = match.groups() if match else ("", path)
+            match = _TOP_KEY.fullmatch(self.paths.get(path, path))
+            field, rest = match.groups() if match and match[1] in self.fields else (None, path)
             for message in messages:
-                if key in self.fields:
-                    self.add_error(key, f"{rest}: {message}" if rest else message)
-                else:
-                    self.add_error(None, f"{path}: {message}" if path else message)
+                self.add_error(field, f"{rest}: {message}" if rest else message)
 
 
 class EditForm(ProblemForm):
@@ -74,18 +72,18 @@ class EditForm(ProblemForm):
 
     def refusal_text(self, refusal: NotPossible) -> str:
         """If another edit was saved meanwhile, keep this one in the form, and let the next submit apply it on top."""
-        if not isinstance(refusal, EditedMeanwhile):
+        if not isinstance(refusal, EditedMeanwhile) or refusal.base is None:
             return refusal.message
-        data = self.data.copy()  # type: ignore[attr-defined]  # bound data is a QueryDict
-        data["base"] = str(refusal.current.pk)
-        self.data = data
+        self.data = self.data.copy()  # type: ignore[attr-defined]  # bound data is a QueryDict
+        self.data["base"] = str(refusal.current.pk)  # type: ignore[index]  # a copy of it can be changed
+        old, new = refusal.base, refusal.current
         return format_html(
             "{} Your changes are still in the form. Review "
             '<a href="{}" target="_blank" rel="noopener">the changes in version {}</a>, '
             "then save again to apply yours on top.",
             refusal.message,
-            change_url(refusal.current),
-            refusal.current.number,
+            reverse("frontend:changes", args=(new.dataset.slug, old.number, new.number)),
+            new.number,
         )
 
 
@@ -188,13 +186,11 @@ class NewDatasetForm(ProblemForm):
         (None, {"fields": ("slug", "name", "description")}),
         ("First task", {"fields": ("first_id", "first_name", "first_input", "first_expected_output")}),
     )
-    paths: ClassVar[dict[str, str]] = {
-        f"tasks[0].{name}": f"first_{name}" for name in ("id", "name", "input", "expected_output")
-    }
+    paths: ClassVar[Mapping[str, str]] = {f"tasks[0].{name}": f"first_{name}" for name in _FIRST}
 
     def values(self) -> dict[str, Any]:
         data = self.cleaned_data
-        task = {name: data[f"first_{name}"] for name in ("id", "name", "input", "expected_output")}
+        task = {name: data[f"first_{name}"] for name in _FIRST}
         return {"name": data["name"], "description": data["description"], "tasks": [task]}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -17,25 +17,24 @@ from benchmarks.admin.base import (
     UPLOAD,
     DatasetFilter,
     ServiceDeletion,
+    apply_to_each,
     column,
     form_data,
     key_number,
     link,
     run_link,
-    visible,
 )
 from benchmarks.admin.imports import RunImportForm
 from benchmarks.models import Run
 from benchmarks.presentation.actions import refusal
-from benchmarks.presentation.labels import RUN_STATUS
 from benchmarks.presentation.numbers import n_of, plural
-from benchmarks.services.errors import NotPossible
+from benchmarks.presentation.texts import visible
 from benchmarks.services.runs import control
 
 
 @admin.register(Run)
 class RunAdmin(ServiceDeletion):
-    list_display = ("dashboard_link", "dataset_link", "model_name", "status_label", "progress", "errors", "created_at")
+    list_display = ("dashboard_link", "dataset_link", "model_name", "status", "progress", "errors", "created_at")
     list_display_links = None
     list_select_related = ("dataset", "dataset_version")
     list_filter = ("status", DatasetFilter)
@@ -43,11 +42,8 @@ class RunAdmin(ServiceDeletion):
     search_help_text = "Number of a run, or how the name of its model begins"
     ordering = ("-id",)
     actions = ("cancel_runs", "resume_runs", "retry_runs", "delete_selected")
-    list_fields = (
-        *("model", "import_format", "status", "total", "done", "errors", "created_at"),
-        *("dataset__slug", "dataset_version__number"),
-    )
     deletion_note = "All results, answers and scores are deleted as well. This cannot be undone."
+    deletion_service = staticmethod(control.delete_run)
     views: ClassVar[Mapping[str, str]] = {"import": "import/"}
     change_list_template = "admin/benchmarks/run/list.html"
 
@@ -56,8 +52,11 @@ class RunAdmin(ServiceDeletion):
         "dataset", lambda run: format_html("{}, version {}", link(run.dataset), run.dataset_version.number)
     )
     model_name = column("model", lambda run: visible(run.model_label))
-    status_label = column("status", lambda run: RUN_STATUS.get(run.status, run.status))
     progress = column("done", lambda run: n_of(run.done, run.total) if run.total else "–")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """All but the calibrations of judges, which the dashboard lists with their judges."""
+        return super().get_queryset(request).filter(calibration__isnull=True)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -75,25 +74,18 @@ class RunAdmin(ServiceDeletion):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        if not search_term:
-            return queryset, False
         number = key_number(search_term)
-        matches = {"model__startswith": search_term} if number is None else {"pk": number}
-        return queryset.filter(**matches), False
+        return queryset.filter(model__startswith=search_term) if number is None else queryset.filter(pk=number), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().changelist_view(
-            request, {"may_import": self.has_import_permission(request), **(extra_context or {})}
-        )
+        context = {"may_import": self.has_import_permission(request), **(extra_context or {})}
+        return super().changelist_view(request, context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """The run's page is on the dashboard. Django handles missing runs and missing permissions."""
-        run = self.get_object(request, unquote(object_id))
-        if run is None or not self.has_view_permission(request, run):
-            response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
-            return response
+        """The run's page is on the dashboard."""
+        run = self.visible_object(request, unquote(object_id))
         return HttpResponseRedirect(reverse("frontend:run", args=(run.pk,)))
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
@@ -105,41 +97,24 @@ class RunAdmin(ServiceDeletion):
             for each in imported:
                 run = each.run
                 state = "imported" if each.is_new else "was imported from this file before"
-                text = (
-                    f"Run {run.pk} {state}: {visible(run.model)} on {run.dataset.slug}, {plural(run.total, 'result')}."
-                )
-                messages.add_message(request, messages.SUCCESS if each.is_new else messages.INFO, text)
+                about = f"{visible(run.model)} on {run.dataset.slug}, {plural(run.total, 'result')}"
+                level = messages.SUCCESS if each.is_new else messages.INFO
+                messages.add_message(request, level, f"Run {run.pk} {state}: {about}.")
             only = imported[0].run if len(imported) == 1 else None
             return HttpResponseRedirect(reverse("frontend:run", args=(only.pk,)) if only else self.list_url())
-        return self.form_page(request, form, title="Import runs", template=UPLOAD, context={"button": "Import runs"})
+        return self.form_page(request, form, title="Import runs", template=UPLOAD, button="Import runs")
 
     @admin.action(description="Cancel selected runs", permissions=["launch"])
     def cancel_runs(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
-        self._each(request, queryset, control.cancel_run, "Canceled")
+        apply_to_each(request, queryset.order_by("pk"), control.cancel_run, "Canceled")
 
     @admin.action(description="Resume selected runs", permissions=["launch"])
     def resume_runs(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
-        self._each(request, queryset, control.resume_run, "Resumed")
+        apply_to_each(request, queryset.order_by("pk"), control.resume_run, "Resumed")
 
     @admin.action(description="Retry errors of selected runs", permissions=["launch"])
     def retry_runs(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
-        self._each(request, queryset, control.retry_failed, "Retrying errors of")
+        apply_to_each(request, queryset.order_by("pk"), control.retry_failed, "Retrying errors of")
 
     def deletion_notes(self, obj: Run) -> tuple[str, str]:
         return f"{obj.model} on {obj.dataset.slug}, {plural(obj.total, 'result')}", refusal("delete", obj) or ""
-
-    def delete_by_service(self, request: HttpRequest, obj: Run) -> None:
-        control.delete_run(obj, request.user)
-
-    def _each(self, request: HttpRequest, runs: QuerySet[Run], act: Callable[..., Any], done: str) -> None:
-        """Do it with each run that permits it. Report those that do not, with the reason."""
-        names = []
-        for run in runs.order_by("pk"):
-            try:
-                act(run, request.user)
-            except NotPossible as refusal:
-                messages.error(request, refusal.message)
-            else:
-                names.append(str(run))
-        if names:
-            messages.success(request, f"{done}: {', '.join(names)}.")

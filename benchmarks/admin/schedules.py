@@ -12,13 +12,23 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
-from benchmarks.admin.base import ReadOnlyAdmin, ServiceDeletion, change_url, column, form_data, link, run_link, visible
+from benchmarks.admin.base import (
+    ReadOnlyAdmin,
+    ServiceDeletion,
+    apply_to_each,
+    change_url,
+    column,
+    form_data,
+    link,
+    run_link,
+)
 from benchmarks.admin.fields import TextField
 from benchmarks.admin.forms import ProblemForm
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import percent
+from benchmarks.presentation.texts import visible
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services import schedules as services
@@ -45,34 +55,35 @@ class ScheduleForm(ProblemForm):
     when = TextField(help_text="A time of day such as 03:00, or a cron expression such as 0 3 * * 1-5")
 
     def __init__(self, data: Any = None, files: Any = None, *, schedule: Schedule | None = None) -> None:
-        stored = {name: getattr(schedule, name) for name in ("name", "enabled", "when")} if schedule else {}
-        super().__init__(data, files, initial={**(schedule.request if schedule else {}), **stored})
+        own = tuple(self.base_fields)
+        stored = {**schedule.request, **{name: getattr(schedule, name) for name in own}} if schedule else {}
+        super().__init__(data, files, initial=stored)
         self.fields |= {name: _form_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
         time_zone = f"In the time zone of the site, {timezone.get_default_timezone_name()}"
-        self.fieldsets: list[tuple[str | None, dict[str, Any]]] = [
-            (None, {"fields": ("name", "enabled", "when"), "description": time_zone})
-        ]
+        self.fieldsets: list[tuple[str | None, dict[str, Any]]] = [(None, {"fields": own, "description": time_zone})]
         for group in Group:
             names = tuple(name for name, parameter in RUN_PARAMETERS.items() if parameter.group is group)
             self.fieldsets.append((group.value, {"fields": names, "classes": ("collapse",) * (group in FOLDED)}))
 
-    def request_data(self) -> dict[str, Any]:
-        """The request as the API receives it, without empty fields."""
-        values = {name: self.cleaned_data.get(name) for name in RUN_PARAMETERS}
-        return {name: value for name, value in values.items() if value not in ("", [], False, None)}
+    def values(self) -> dict[str, Any]:
+        """The arguments of the service; the request is what the API would receive, without empty fields."""
+        data = self.cleaned_data
+        request = {name: data[name] for name in RUN_PARAMETERS if data.get(name) not in ("", [], False, None)}
+        return {**{name: data[name] for name in self.base_fields}, "request": request}
 
 
 def _form_field(parameter: RunParameter) -> forms.Field:
     options: dict[str, Any] = {"required": False, "label": parameter.label, "help_text": parameter.hint}
-    choices: list[tuple[str, str]] = [(name, name) for name in parameter.choices]
+    choices = parameter.choices
     if parameter.name == "dataset":
-        ready = Dataset.objects.filter(current_version__isnull=False).order_by("slug").values_list("slug", flat=True)
-        choices = [(slug, slug) for slug in ready]
+        ready = Dataset.objects.filter(current_version__isnull=False).order_by("slug")
+        choices = tuple(ready.values_list("slug", flat=True))
     if parameter.name == "metrics":
         names = ", ".join(REGISTERED_METRICS)
         options["help_text"] = f"Separated by commas. {parameter.hint}. Available: {names}"
     if choices:
-        return forms.CharField(widget=forms.Select(choices=[("", "---"), *choices]), **options)
+        widget = forms.Select(choices=[("", "---"), *((name, name) for name in choices)])
+        return forms.CharField(widget=widget, **options)
     if parameter.kind is Kind.SWITCH:
         return forms.BooleanField(**options)
     if parameter.kind is Kind.NAMES:
@@ -84,12 +95,13 @@ def _form_field(parameter: RunParameter) -> forms.Field:
 @admin.register(Schedule)
 class ScheduleAdmin(ServiceDeletion):
     list_display = ("name", "enabled", "when", "dataset", "model_name", "next_run_at", "latest_run", "last_problem")
+    list_texts = ("request",)
     list_filter = ("enabled",)
     search_fields = ("name",)
     ordering = ("name",)
     actions = ("delete_selected",)
-    list_fields = ("name", "enabled", "when", "request", "next_run_at", "last_problem")
     deletion_note = "Their score drops are deleted as well. Their runs are kept."
+    deletion_service = staticmethod(services.delete_schedule)
 
     dataset = column("dataset", lambda schedule: str(schedule.request.get("dataset", "–")))
     model_name = column("model", lambda schedule: visible(str(schedule.request.get("model", "–"))))
@@ -124,17 +136,15 @@ class ScheduleAdmin(ServiceDeletion):
         form = ScheduleForm(*form_data(request), schedule=schedule)
 
         def save() -> Schedule:
-            values = {name: form.cleaned_data[name] for name in ("name", "when", "enabled")}
-            return services.save_schedule(**values, request=form.request_data(), schedule=schedule, user=request.user)
+            return services.save_schedule(**form.values(), schedule=schedule, user=request.user)
 
         if form.is_valid() and (saved := form.save(save)):
             log = self.log_addition if schedule is None else self.log_change
             log(request, saved, "Saved.")
+            outcome = "It is not enabled, so it starts no runs."
             if saved.next_run_at:
-                next_run = f"{timezone.localtime(saved.next_run_at):%Y-%m-%d %H:%M}"
-                messages.success(request, f"{saved.name} saved. Its next run starts at {next_run}.")
-            else:
-                messages.success(request, f"{saved.name} saved. It is not enabled, so it starts no runs.")
+                outcome = f"Its next run starts at {timezone.localtime(saved.next_run_at):%Y-%m-%d %H:%M}."
+            messages.success(request, f"{saved.name} saved. {outcome}")
             return HttpResponseRedirect(change_url(saved))
         context: dict[str, Any] = {"level": percent(LEVEL)}
         if schedule:
@@ -142,36 +152,17 @@ class ScheduleAdmin(ServiceDeletion):
             context["scheduled_runs"] = [(row, run_status(row.run.status, row.run.errors)) for row in latest]
             context["drops"] = open_score_drops().filter(scheduled_run__schedule=schedule)[:MOST_SHOWN]
         template = "admin/benchmarks/schedule/form.html"
-        return self.form_page(request, form, title=title, obj=schedule, template=template, context=context)
-
-    def delete_by_service(self, request: HttpRequest, obj: Schedule) -> None:
-        services.delete_schedule(obj, request.user)
+        return self.form_page(request, form, title=title, obj=schedule, template=template, **context)
 
 
 @admin.register(ScoreDrop)
 class ScoreDropAdmin(ReadOnlyAdmin):
-    list_display = (
-        "metric",
-        "points",
-        "schedule",
-        "run_link",
-        "sentence",
-        "created_at",
-        "dismissed_at",
-        "dismissed_by",
-    )
-    list_select_related = ("scheduled_run__schedule", "dismissed_by")
+    list_display = ("metric", "points", "schedule", "run_link", "sentence", "created_at", "dismissed_at")
+    list_select_related = ("scheduled_run__schedule",)
     list_filter = (("dismissed_at", admin.EmptyFieldListFilter),)
     ordering = ("-id",)
     actions = ("dismiss",)
-    list_fields = (
-        *("metric", "difference", "sentence", "created_at", "dismissed_at"),
-        *("scheduled_run__schedule__name", "scheduled_run__run_id", "dismissed_by__username"),
-    )
-    fields = (
-        *("metric", "points", "low", "high", "p_adjusted", "n_shared", "sentence", "schedule", "run_link"),
-        *("earlier_link", "created_at", "dismissed_at", "dismissed_by"),
-    )
+    fields = (*list_display, "dismissed_by", "low", "high", "p_adjusted", "n_shared", "earlier_link")
 
     points = column("difference", lambda drop: f"{100 * drop.difference:+.1f} points")
     schedule = column("schedule", lambda drop: link(drop.scheduled_run.schedule))
@@ -183,8 +174,7 @@ class ScoreDropAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Dismiss selected score drops", permissions=["dismiss"])
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ScoreDrop]) -> None:
-        for drop in queryset.select_related("scheduled_run"):
-            services.dismiss_score_drop(drop, request.user)
+        apply_to_each(request, queryset.select_related("scheduled_run"), services.dismiss_score_drop, "Dismissed")
 
 
 def _may_launch(request: HttpRequest) -> bool:

@@ -2,86 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Mapping
+from itertools import groupby
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.translation import gettext as _
 
-from benchmarks.admin.base import DatasetFilter, ModelAdmin, change_url, column, form_data, key_number, link, visible
-from benchmarks.admin.edits import current_version, is_written, report_version
+from benchmarks.admin.base import (
+    DatasetFilter,
+    ModelAdmin,
+    ServiceDeletion,
+    change_url,
+    column,
+    folded,
+    form_data,
+    key_number,
+    link,
+)
 from benchmarks.admin.forms import TaskForm
-from benchmarks.admin.previews import SettingsForm, prompt_view, unsaved_prompt_view
-from benchmarks.dataset_format.spec import TaskSpec
-from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.dataset_format.spec import TaskSpec, as_mapping
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.texts import visible
 from benchmarks.services.datasets import editing
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from tasks_app.loader import REPRESENTATIONS
 
 PREVIEW = 120
 """Characters of the input that the list shows."""
+WHOLE_PROMPT = 200_000
+"""Characters of a message that the preview of a prompt shows."""
+
+
+class SettingsForm(forms.Form):
+    """The settings of a run that change a prompt."""
+
+    system_prompt = forms.CharField(required=False, widget=forms.Textarea({"rows": 2, "class": "vLargeTextField"}))
+    representation = forms.ChoiceField(required=False, choices=[(name, name) for name in REPRESENTATIONS])
+    few_shot = forms.BooleanField(required=False, label="Include two examples")
 
 
 class DatasetOfTaskFilter(DatasetFilter):
     path = "version__dataset"
-    kind = Dataset.Kind.YAML
-
-
-class VersionFilter(admin.SimpleListFilter):
-    """Tasks of the current versions of written datasets; tasks of another version by a link that names it."""
-
-    title = "version"
-    parameter_name = "version"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        number = key_number(request.GET.get("version"))
-        version = DatasetVersion.objects.select_related("dataset").filter(pk=number).first() if number else None
-        return [(str(version.pk), f"{version.dataset.slug}, version {version.number}")] if version else []
-
-    def has_output(self) -> bool:
-        """Always, because Django does not apply a filter without output."""
-        return True
-
-    def choices(self, changelist: Any) -> Iterator[Any]:
-        for choice in super().choices(changelist):
-            yield {**choice, "display": "Current versions"} if choice["display"] == _("All") else choice
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if (number := key_number(self.value())) is not None:
-            return queryset.filter(version=number)
-        current = Dataset.objects.filter(kind=Dataset.Kind.YAML, current_version__isnull=False)
-        return queryset.filter(version__in=current.values("current_version"))
+    kinds = (Dataset.Kind.YAML,)
 
 
 @admin.register(Task)
-class TaskAdmin(ModelAdmin):
+class TaskAdmin(ServiceDeletion):
     list_display = ("task_id", "name", "difficulty", "beginning", "dataset")
     list_select_related = ("version__dataset",)
-    list_filter = (DatasetOfTaskFilter, VersionFilter, "difficulty")
+    list_filter = (DatasetOfTaskFilter, "difficulty")
     search_fields = ("task_id",)
     search_help_text = "Id, name or beginning of the input"
     ordering = ("version", "position")
     actions = ("delete_selected",)
-    list_fields = (
-        *("task_id", "name", "difficulty", "position", "version__number"),
-        *("version__dataset__slug", "version__dataset__kind", "version__dataset__current_version"),
-    )
     # For tasks that cannot be edited. Their texts are on the dashboard.
-    fields = readonly_fields = ("task_id", "name", "dataset", "version_link", "position", "difficulty", "group")
+    fields = readonly_fields = ("task_id", "name", "dataset", "version", "position", "difficulty", "group")
     views: ClassVar[Mapping[str, str]] = {"preview": "<int:pk>/preview/"}
     change_form_template = "admin/benchmarks/task/change_form.html"
+    deletion_template = "task/delete.html"
 
     beginning = column("input", lambda task: visible(task.input_preview) + "…" * (len(task.input_preview) == PREVIEW))
     dataset = column("dataset", lambda task: link(task.version.dataset))
-    version_link = column("version", lambda task: link(task.version, f"version {task.version.number}"))
 
     def view_on_site(self, obj: Task) -> str:
         return reverse("frontend:task", args=(obj.version.dataset.slug, obj.pk))
@@ -90,19 +82,17 @@ class TaskAdmin(ModelAdmin):
         return super().get_queryset(request).select_related("version__dataset")
 
     def list_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        annotated: QuerySet[Any] = super().list_rows(rows).annotate(input_preview=Left("input", PREVIEW))
+        """The tasks of current versions that people write."""
+        current = Dataset.objects.filter(kind=Dataset.Kind.YAML, current_version__isnull=False)
+        written = super().list_rows(rows).filter(version__in=current.values("current_version"))
+        annotated: QuerySet[Any] = written.annotate(input_preview=Left("input", PREVIEW))
         return annotated
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """By id, name and input. In a version that the address names, which may be huge, by exact id only."""
-        if not search_term:
-            return queryset, False
-        if key_number(request.GET.get("version")) is not None:
-            return queryset.filter(task_id=search_term), False
         names = Q(task_id__icontains=search_term) | Q(name__icontains=search_term)
-        return queryset.filter(names | Q(input__istartswith=search_term)), False
+        return queryset.filter(names | Q(input__istartswith=search_term)) if search_term else queryset, False
 
     def has_change_permission(self, request: HttpRequest, obj: Task | None = None) -> bool:
         """Only tasks of current versions can be edited."""
@@ -131,13 +121,13 @@ class TaskAdmin(ModelAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         stored = self.get_object(request, unquote(object_id))
+        may_edit = stored is not None and is_written(stored.version.dataset) and super().has_change_permission(request)
         # A POST to a task of an older version comes from an edit that began before the current version was saved.
         # It goes to the service as well, which refuses it and keeps the edit in the form.
-        editable = stored is not None and is_written(stored.version.dataset)
-        if stored is None or not editable or not (request.method == "POST" or _is_current(stored)):
-            return self._read_only(request, object_id, stored)
-        if not super().has_change_permission(request):
-            return self._read_only(request, object_id, stored)
+        if stored is None or not may_edit or not (request.method == "POST" or _is_current(stored)):
+            context = {"subtitle": None, **(_read_only_context(stored) if stored else {})}
+            response: HttpResponse = super().change_view(request, object_id, extra_context=context)
+            return response
         dataset = stored.version.dataset
         form = TaskForm(*form_data(request), version=current_version(dataset), stored=stored)
 
@@ -147,17 +137,6 @@ class TaskAdmin(ModelAdmin):
             return editing.change_task(dataset, data["base"], stored.task_id, task, **options)
 
         return self._form(request, form, dataset, save, title=f"Task {stored.task_id} of {dataset.slug}", stored=stored)
-
-    def _read_only(self, request: HttpRequest, object_id: str, task: Task | None) -> HttpResponse:
-        context: dict[str, Any] = {"subtitle": None}
-        if task is not None:
-            dataset = task.version.dataset
-            context["title"] = f"Task {task.task_id} of {dataset.slug}, version {task.version.number}"
-            if dataset.current_version_id not in (None, task.version_id):
-                current = Task.objects.filter(version=dataset.current_version_id, task_id=task.task_id)
-                context["current_task"] = current.only("task_id").first()
-        response: HttpResponse = super().change_view(request, object_id, extra_context=context)
-        return response
 
     def _form(
         self,
@@ -172,14 +151,15 @@ class TaskAdmin(ModelAdmin):
         prompt = None
         if form.is_valid() and (task := form.task) is not None:
             if "_preview" in request.POST:
-                prompt = unsaved_prompt_view(task, form.version)
+                unsaved = {name: value for name, value in as_mapping(task).items() if name != "id"}
+                prompt = prompt_shown(Task(version=form.version, **unsaved))
             elif version := form.save(lambda: save(task)):
                 done = f"Task {task.id} {'changed' if stored else 'added'}"
                 report_version(self, request, form.cleaned_data["base"], version, done)
                 return HttpResponseRedirect(_next_page(request, version, task))
-        context = {"dataset": dataset, "prompt": prompt, "show_save_and_add_another": True}
         template = "admin/benchmarks/task/edit.html"
-        return self.form_page(request, form, title=title, obj=stored, template=template, context=context)
+        context = {"dataset": dataset, "prompt": prompt, "show_save_and_add_another": True}
+        return self.form_page(request, form, title=title, obj=stored, template=template, **context)
 
     def preview_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The prompt of a stored task with settings that the reader chooses."""
@@ -188,56 +168,54 @@ class TaskAdmin(ModelAdmin):
         settings = form.cleaned_data if form.is_valid() else {}
         if task.question_id is None:
             del form.fields["representation"], form.fields["few_shot"]
-        prompt = prompt_view(
-            task,
-            task.version,
-            settings.get("system_prompt", ""),
-            settings.get("representation") or REPRESENTATIONS[0],
-            settings.get("few_shot", False),
-        )
-        context = {"task": task, "task_url": change_url(task), "form": form, "prompt": prompt}
+        context = {"task": task, "task_url": change_url(task), "form": form, "prompt": prompt_shown(task, settings)}
         return self.page(request, "task/preview.html", f"Prompt of {task.task_id}", **context)
 
-    @admin.action(description="Delete selected tasks (creates a new version)", permissions=["delete"])
-    def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
-        """Create versions without the tasks. Named like Django's action, which it replaces: versions are immutable."""
-        chosen: dict[Dataset, list[Task]] = {}
-        for task in queryset:
-            chosen.setdefault(task.version.dataset, []).append(task)
-        if "confirmed" not in request.POST:
-            return self._confirmation(request, chosen)
-        for dataset, tasks in chosen.items():
-            self._delete(request, dataset, tasks)
-        return None
+    def url_after_deletion(self, obj: Task) -> str:
+        return change_url(obj.version.dataset)
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        task = self.visible_object(request, unquote(object_id))
-        if not self.has_delete_permission(request, task):
-            raise PermissionDenied
-        dataset = task.version.dataset
-        if request.method != "POST":
-            return self._confirmation(request, {dataset: [task]})
-        self._delete(request, dataset, [task])
-        return HttpResponseRedirect(change_url(dataset))
+    def delete_objects(self, request: HttpRequest, objects: list[Task]) -> None:
+        """Create a version of each dataset without the tasks, because versions are immutable."""
+        for base, group in groupby(objects, key=lambda task: task.version):
+            dataset, ids = base.dataset, {task.task_id for task in group}
+            try:
+                version = editing.remove_tasks(dataset, base.pk, ids, request.user)
+            except InvalidRequest as refusal:
+                for path, texts in refusal.errors.items():
+                    messages.error(request, f"{dataset.slug}: {path}: {' '.join(texts)}")
+            except NotPossible as refusal:
+                messages.error(request, refusal.message)
+            else:
+                done = f"Task {next(iter(ids))} deleted" if len(ids) == 1 else f"{plural(len(ids), 'task')} deleted"
+                report_version(self, request, base.pk, version, done)
 
-    def _confirmation(self, request: HttpRequest, chosen: Mapping[Dataset, list[Task]]) -> HttpResponse:
-        title = "Delete task" if sum(map(len, chosen.values())) == 1 else "Delete tasks"
-        return self.page(request, "task/delete.html", title, chosen=chosen.items())
 
-    def _delete(self, request: HttpRequest, dataset: Dataset, tasks: list[Task]) -> None:
-        """Create a version without tasks of one version. The service refuses if that is no longer the current one."""
-        base = tasks[0].version_id
-        ids = {task.task_id for task in tasks if task.version_id == base}
-        try:
-            version = editing.remove_tasks(dataset, base, ids, request.user)
-        except InvalidRequest as refusal:
-            for path, texts in refusal.errors.items():
-                messages.error(request, f"{dataset.slug}: {path}: {' '.join(texts)}")
-        except NotPossible as refusal:
-            messages.error(request, refusal.message)
-        else:
-            done = f"Task {next(iter(ids))} deleted" if len(ids) == 1 else f"{plural(len(ids), 'task')} deleted"
-            report_version(self, request, base, version, done)
+def is_written(dataset: Dataset) -> bool:
+    """Whether people write the dataset. Canvas datasets are generated and cannot be edited."""
+    return dataset.kind == Dataset.Kind.YAML
+
+
+def current_version(dataset: Dataset) -> DatasetVersion:
+    """The version that an edit starts from. Raises ``Http404`` if there is none."""
+    if dataset.current_version is None:
+        raise Http404(f"{dataset.slug} has no content yet.")
+    return dataset.current_version
+
+
+def report_version(
+    model_admin: ModelAdmin, request: HttpRequest, base: int | None, version: DatasetVersion, done: str
+) -> None:
+    """Say which version the edit of version ``base`` led to, and log it in the history of the dataset."""
+    dataset = version.dataset
+    if version.pk == base:
+        messages.info(request, f"No changes: {dataset.slug} keeps version {version.number}.")
+        return
+    if dataset.versions.filter(number__gt=version.number).exists():
+        outcome = f"version {version.number} of {dataset.slug}, which has this content, is current again"
+    else:
+        outcome = f"{dataset.slug} now has version {version.number}"
+    messages.success(request, f"{done}: {outcome}.")
+    model_admin.log_change(request, dataset, f"{done} (version {version.number}).")
 
 
 def add_url(dataset: Dataset) -> str:
@@ -245,11 +223,46 @@ def add_url(dataset: Dataset) -> str:
     return f"{reverse('admin:benchmarks_task_add')}?{urlencode({'dataset': dataset.pk})}"
 
 
+def prompt_shown(task: Task, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The prompt that a run with these settings sends, built by the engine itself, for reading."""
+    chosen = settings or {}
+    run = Run(
+        dataset_version=task.version,
+        parameters={"system_prompt": chosen.get("system_prompt") or None},
+        representation=chosen.get("representation") or REPRESENTATIONS[0],
+        few_shot=chosen.get("few_shot", False),
+    )
+    prompt = PromptBuilder(run).prompt(task)
+    messages: list[tuple[str, Any]] = []
+    images: list[str] = []
+    for message in prompt.messages:
+        content: Any = message["content"]
+        parts: Any = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        images += [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+        text = "\n".join(part["text"] for part in parts if part["type"] == "text")
+        messages.append((message["role"], folded(text, WHOLE_PROMPT)))
+    tools = folded(json.dumps(prompt.tools, indent=2, ensure_ascii=False)) if prompt.tools else ""
+    return {
+        "messages": messages,
+        "images": images,
+        "tools": tools,
+        "n_tools": len(prompt.tools),
+        "hash": prompt.hash(),
+    }
+
+
 def _next_page(request: HttpRequest, version: DatasetVersion, task: TaskSpec) -> str:
     """Where the pressed button leads after saving."""
     if "_addanother" in request.POST:
         return add_url(version.dataset)
     return change_url(version.tasks.get(task_id=task.id) if "_continue" in request.POST else version.dataset)
+
+
+def _read_only_context(task: Task) -> dict[str, Any]:
+    dataset = task.version.dataset
+    current = Task.objects.filter(version=dataset.current_version_id, task_id=task.task_id).exclude(pk=task.pk)
+    title = f"Task {task.task_id} of {dataset.slug}, version {task.version.number}"
+    return {"title": title, "current_task": current.only("task_id").first()}
 
 
 def _is_current(task: Task) -> bool:

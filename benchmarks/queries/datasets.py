@@ -40,6 +40,7 @@ class VersionChanges:
     added: list[Task]
     removed: list[Task]
     changed: list[tuple[Task, Task]]
+    reordered: bool
 
 
 def dataset_list(kind: str = "") -> QuerySet[Dataset]:
@@ -170,4 +171,5 @@ def version_changes(old: DatasetVersion, new: DatasetVersion, limit: int = 200) 
         added=list(new.tasks.filter(task_id__in=[key for key in after if key not in before][:limit])),
         removed=list(old.tasks.filter(task_id__in=[key for key in before if key not in after][:limit])),
         changed=[(first[task_id], second[task_id]) for task_id in changed],
+        reordered=[key for key in before if key in after] != [key for key in after if key in before],
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 from django.test import Client
 
 from tasks_app.models import CanvasSet
+from tests.support.canvas_sets import make_canvas_set
 
 pytestmark = pytest.mark.django_db
 
@@ -15,6 +19,19 @@ def test_a_sent_form_requests_the_set_and_redirects_to_it(client: Client) -> Non
     canvas_set = CanvasSet.objects.get()
     assert response.headers["Location"] == f"/canvases/{canvas_set.slug}/"
     assert (canvas_set.shapes_low, canvas_set.shapes_high, canvas_set.wanted, canvas_set.seed) == (3, 4, 6, 5)
+
+
+def test_a_link_on_the_page_of_a_set_opens_the_form_with_its_settings(client: Client) -> None:
+    canvas_set = make_canvas_set("7", 2)
+    link = re.search(r'href="([^"]+)">Add canvases', client.get(f"/canvases/{canvas_set.slug}/").content.decode())
+    assert link is not None
+    form = client.get(unescape(link[1])).context["form"]
+    assert {name: str(form[name].value()) for name in form.fields} == {
+        **{"shapes": "7-7", "count": "2", "seed": "11", "tracking_steps": "3"},
+        "name": "7 shapes, seed 11",
+    }
+    client.post("/canvases/new/", {**{name: form[name].value() for name in form.fields}, "count": "5"})
+    assert CanvasSet.objects.get().wanted == 5
 
 
 def test_an_invalid_value_is_reported_at_its_field(client: Client) -> None:

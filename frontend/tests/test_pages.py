@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, DatasetFile, Run, RunStatus
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, RunStatus
+from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
 from tests.support.factories import make_dataset, make_run
 from tests.support.page_factories import make_canvas_set, make_scored_run, random_values
@@ -243,6 +245,16 @@ def test_what_changed_between_two_versions_is_shown(client: Client) -> None:
     html = page(client, "/datasets/sums/changes/1/2/")
     assert "task-3" in html
     assert "<dt>Added</dt><dd>1</dd>" in html
+
+
+def test_what_changed_besides_the_tasks_is_shown(client: Client) -> None:
+    first = make_dataset(2, slug="sums").current_version
+    assert first is not None
+    spec = spec_of(first)
+    import_dataset(replace(spec, name="<b>New</b>", tasks=spec.tasks[::-1]), "sums", DatasetVersion.Origin.UPLOAD)
+    html = page(client, "/datasets/sums/changes/1/2/")
+    assert "&lt;b&gt;" in html
+    assert "The order of the tasks changed." in html
 
 
 def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> None:

@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
@@ -27,7 +28,9 @@ _DAY = 24 * 3600
 
 @require_safe
 def set_list(request: HttpRequest) -> HttpResponse:
-    return _list(request, CanvasSetForm())
+    """The sets, and the form, filled from the query by the link that adds canvases to a set."""
+    given = {name: request.GET[name] for name in CanvasSetForm.base_fields if name in request.GET}
+    return _list(request, CanvasSetForm(initial=given))
 
 
 @require_POST
@@ -65,6 +68,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": [(pk, f"Run {pk}: {model}") for pk, model in reads.runs_on(canvas_set)],
         "outcomes": Outcome.choices,
         "may_launch": may_launch(request.user),
+        "more_url": _more_url(canvas_set) if may_edit(request.user) else "",
         "crumbs": [("Canvas sets", reverse("frontend:canvases")), (canvas_set.name, None)],
     }
     return render(request, "frontend/canvases/gallery.html", context)
@@ -109,6 +113,16 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
     context = {"sets": reads.set_list(), "form": form, "may_edit": may_edit(request.user)}
     return render(request, "frontend/canvases/list.html", context, status=status)
+
+
+def _more_url(canvas_set: CanvasSet) -> str:
+    """The form with the settings of the set, in which only the number of canvases has to be raised."""
+    if canvas_set.origin != CanvasSet.Origin.GENERATED:
+        return ""
+    shapes = f"{canvas_set.shapes_low}-{canvas_set.shapes_high}"
+    settings: dict[str, str | int] = {"name": canvas_set.name, "seed": canvas_set.seed or 0}
+    settings |= {"shapes": shapes, "count": canvas_set.wanted, "tracking_steps": canvas_set.tracking_steps}
+    return f"{reverse('frontend:canvases')}?{urlencode(settings)}#new-title"
 
 
 def _crumbs(canvas_set: CanvasSet, title: str) -> list[tuple[str, str | None]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import zip_longest
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +13,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.results import same_task_elsewhere
@@ -22,6 +24,8 @@ from frontend.texts import Difference, difference
 from frontend.view_models import run_rows
 from frontend.views.shared import or_404, paged
 
+HEAD = {"name": "Name", "description": "Description", "tools": "Tools of every task", "tool_results": "Tool results"}
+"""Fields of a version besides its tasks, with their titles."""
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
 CHANGES_SHOWN = 40
@@ -70,13 +74,15 @@ def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_safe
 def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
     dataset = _dataset(slug)
-    changes = reads.version_changes(_version(dataset, old), _version(dataset, new), CHANGES_SHOWN)
+    versions = _version(dataset, old), _version(dataset, new)
+    changes = reads.version_changes(*versions, CHANGES_SHOWN)
     context = {
         "dataset": dataset,
         "old": old,
         "new": new,
         "changes": changes,
-        "changed": [(before, after, _parts(before, after)) for before, after in changes.changed],
+        "head": _parts(HEAD, *versions),
+        "changed": [(after, _parts(TASK_FIELD, before, after)) for before, after in changes.changed],
         "crumbs": _crumbs(dataset, f"Version {old} to {new}"),
     }
     return render(request, "frontend/datasets/changes.html", context)
@@ -99,11 +105,9 @@ def _version(dataset: Dataset, number: int) -> DatasetVersion:
     return or_404(lambda: reads.version_of(dataset, number), missing)
 
 
-def _parts(before: Task, after: Task) -> list[tuple[str, str, str, Difference | None]]:
-    """The fields in which two tasks differ: label, both texts, their marked difference."""
-    texts = (
-        (title, *(_as_text(getattr(task, name)) for task in (before, after))) for name, title in TASK_FIELD.items()
-    )
+def _parts(titles: Mapping[str, str], before: Any, after: Any) -> list[tuple[str, str, str, Difference | None]]:
+    """The fields in which two tasks or versions differ: title, both texts, their marked difference."""
+    texts = ((title, *(_as_text(getattr(row, name)) for row in (before, after))) for name, title in titles.items())
     return [(title, left, right, difference(left, right)) for title, left, right in texts if left != right]
 
 

@@ -11,6 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 ADMIN = "/admin/benchmarks"
+CONFIRMED = {"confirmed": "yes"}
+"""What the page that asks before a deletion sends."""
 MISSING_KEYS = ("0", "999999", "x", "9" * 25)
 
 

@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.admin.tests.support import ADMIN, errors_of, staff, text_of
+from benchmarks.admin.tests.support import ADMIN, CONFIRMED, errors_of, staff, text_of
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.spec import ToolUse
@@ -224,17 +224,16 @@ def test_a_version_shows_its_changes_and_can_be_restored(admin_client: Client) -
     first = current()
     admin_client.post(page(dataset), head(dataset, name="<b>New</b>"))
     task = current().tasks.get(task_id="task-2")
-    admin_client.post(f"{ADMIN}/task/{task.pk}/delete/")
+    admin_client.post(f"{ADMIN}/task/{task.pk}/delete/", CONFIRMED)
     third = current()
 
-    shown = text_of(admin_client.get(f"{ADMIN}/datasetversion/{third.pk}/change/"))
-    assert "Changes since version 2" in shown
-    assert "1 task removed" in shown
-    second = dataset.versions.get(number=2)
-    shown = text_of(admin_client.get(f"{ADMIN}/datasetversion/{second.pk}/change/"))
-    assert "&lt;b&gt;New&lt;/b&gt;" in shown
+    shown = text_of(admin_client.get(page(dataset)))
+    for old, new in ((1, 2), (2, 3)):
+        assert f'<a href="/datasets/sums/changes/{old}/{new}/"> Changes since version {old} </a>' in shown
+    assert "&lt;b&gt;New&lt;/b&gt;" in text_of(admin_client.get("/datasets/sums/changes/1/2/"))
+    assert "task-2" in text_of(admin_client.get("/datasets/sums/changes/2/3/"))
 
-    admin_client.post(f"{ADMIN}/datasetversion/{first.pk}/restore/", {"base": third.pk})
+    admin_client.post(page(dataset, "restore"), {"version": 1, "base": third.pk})
     assert current() == first
     assert DatasetVersion.objects.count() == 3
 
@@ -243,16 +242,16 @@ def test_restoring_from_an_outdated_page_is_refused(admin_client: Client) -> Non
     dataset = make_dataset(2)
     first = current()
     admin_client.post(page(dataset), head(dataset, name="Second"))
-    response = admin_client.post(f"{ADMIN}/datasetversion/{first.pk}/restore/", {"base": first.pk}, follow=True)
+    response = admin_client.post(page(dataset, "restore"), {"version": 1, "base": first.pk}, follow=True)
     assert 'class="error"' in text_of(response)
     assert current().number == 2
 
 
 def test_an_older_version_is_downloaded_under_its_number(admin_client: Client) -> None:
     dataset = make_dataset(2)
-    first, before = current(), spec_of(current())
+    before = spec_of(current())
     admin_client.post(page(dataset), head(dataset, name="Second"))
-    response = admin_client.get(f"{ADMIN}/datasetversion/{first.pk}/download/")
+    response = admin_client.get(page(dataset, "download"), {"version": 1})
     assert response["Content-Disposition"] == 'attachment; filename="sums-version-1.yaml"'
     assert parse_dataset(response.content, "x").spec == before
 
@@ -260,7 +259,7 @@ def test_an_older_version_is_downloaded_under_its_number(admin_client: Client) -
 def test_a_dataset_is_deleted_after_confirmation(admin_client: Client) -> None:
     dataset = make_dataset(2)
     assert "1 version with all their tasks" in text_of(admin_client.get(page(dataset, "delete")))
-    admin_client.post(page(dataset, "delete"))
+    admin_client.post(page(dataset, "delete"), CONFIRMED)
     assert not Dataset.objects.exists()
 
 
@@ -268,7 +267,7 @@ def test_a_dataset_with_runs_cannot_be_deleted(admin_client: Client) -> None:
     dataset = make_dataset(2)
     Run.objects.create(dataset=dataset, dataset_version=current(), model="a/b", metrics=[])
     assert "has 1 run" in admin_client.get(page(dataset, "delete")).content.decode()
-    assert "has 1 run" in admin_client.post(page(dataset, "delete"), follow=True).content.decode()
+    assert "has 1 run" in admin_client.post(page(dataset, "delete"), CONFIRMED, follow=True).content.decode()
     assert current().number == 1
 
 

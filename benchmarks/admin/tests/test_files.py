@@ -46,16 +46,18 @@ def decide(client: Client, file: DatasetFile, decision: str, base: int | None = 
     return text_of(client.post(f"{ADMIN}/datasetfile/{file.pk}/decide/", data, follow=True))
 
 
-def test_a_file_shows_its_errors_with_line_and_escaped_source(admin_client: Client, folder: Path) -> None:
+def test_a_file_with_errors_leads_to_them_on_the_dashboard(admin_client: Client, folder: Path) -> None:
     (folder / "bad.yaml").write_text(VALID.replace("id: t1", "idd: <script>alert(1)</script>"))
     sync_datasets(folder)
     file = DatasetFile.objects.get()
-    page = admin_client.get(f"{ADMIN}/datasetfile/{file.pk}/change/").content.decode()
-    assert "<td>4</td><td><code>tasks[0].idd</code></td>" in page
-    assert "  - idd: &lt;script&gt;alert(1)&lt;/script&gt;" in page
+    for address in (f"datasetfile/{file.pk}/change/", "dataset/"):
+        page = text_of(admin_client.get(f"{ADMIN}/{address}"))
+        assert "bad.yaml" in page, address
+        assert 'href="/datasets/#files"' in page, address
+    page = admin_client.get("/datasets/").content.decode()
+    assert "tasks[0].idd" in page
+    assert "- idd: &lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "<script>alert" not in page
-    assert "Has errors" in page
-    assert "bad.yaml" in text_of(admin_client.get(f"{ADMIN}/dataset/"))
 
 
 def test_a_button_imports_the_directory(admin_client: Client, folder: Path) -> None:

@@ -45,7 +45,6 @@ LISTS: dict[str, Callable[[int], None]] = {
     "dataset/": more_datasets,
     "datasetfile/": more_datasets,
     "task/": more_datasets,
-    "datasetversion/": more_versions,
     "run/": more_runs,
 }
 LONG_TEXTS = {
@@ -69,7 +68,7 @@ def test_counting_stops_at_the_limit(admin_client: Client, monkeypatch: pytest.M
     assert admin_client.get(f"{ADMIN}/run/").context["cl"].result_count == 3
 
 
-VIEWS = ("view_dataset", "view_task", "view_datasetversion", "view_datasetfile", "view_run")
+VIEWS = ("view_dataset", "view_task", "view_datasetfile", "view_run")
 
 
 def object_pages() -> dict[str, str]:
@@ -93,8 +92,6 @@ def object_pages() -> dict[str, str]:
         f"task/{task.pk}/preview/": "view_task",
         f"task/{task.pk}/delete/": "delete_task",
         f"task/add/?dataset={dataset.pk}": "add_task",
-        f"datasetversion/{version.pk}/change/": "view_datasetversion",
-        f"datasetversion/{version.pk}/download/": "view_datasetversion",
         f"datasetfile/{dataset.file.pk}/change/": "view_datasetfile",
         f"run/{run.pk}/change/": "view_run",
         f"run/{run.pk}/delete/": "delete_run",
@@ -136,17 +133,16 @@ def test_each_page_opens_with_its_own_permission() -> None:
 def test_restoring_a_version_needs_the_permission_to_change_datasets() -> None:
     more_versions(2)
     dataset = Dataset.objects.get()
-    first = dataset.versions.get(number=1)
-    response = staff(*VIEWS).post(f"{ADMIN}/datasetversion/{first.pk}/restore/", {"base": dataset.current_version_id})
+    given = {"version": 1, "base": dataset.current_version_id}
+    response = staff(*VIEWS).post(f"{ADMIN}/dataset/{dataset.pk}/restore/", given)
     assert response.status_code == 403
     assert Dataset.objects.get().current_version_id == dataset.current_version_id
 
 
 def test_a_page_of_a_missing_object_is_no_server_error(admin_client: Client) -> None:
     views: dict[str, tuple[str, ...]] = {
-        "dataset": ("change", "delete", "upload", "download", "duplicate"),
+        "dataset": ("change", "delete", "upload", "download", "duplicate", "restore"),
         "task": ("change", "delete", "preview"),
-        "datasetversion": ("change", "download"),
         "datasetfile": ("change", "decide"),
         "run": ("change", "delete"),
         "schedule": ("change", "delete"),

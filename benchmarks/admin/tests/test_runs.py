@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.admin.tests.support import ADMIN, staff, text_of
+from benchmarks.admin.tests.support import ADMIN, CONFIRMED, staff, text_of
 from benchmarks.models import AuditEntry, Result, ResultState, Run, RunStatus
 from tests.support.factories import make_dataset
 
@@ -83,7 +83,7 @@ def test_one_run_is_deleted_at_its_own_address(admin_client: Client) -> None:
     run = run_with_results()
     admin_client.get(f"{RUNS}{run.pk}/delete/")
     assert Run.objects.exists()
-    admin_client.post(f"{RUNS}{run.pk}/delete/")
+    admin_client.post(f"{RUNS}{run.pk}/delete/", CONFIRMED)
     assert not Run.objects.exists()
 
 
@@ -94,7 +94,7 @@ def test_actions_need_the_permission_to_launch() -> None:
     launcher = staff("view_run", "launch_run", name="launcher")
     act(launcher, "cancel_runs", run)
     assert status(run) == "cancelled"
-    assert launcher.post(f"{RUNS}{run.pk}/delete/").status_code == 403
+    assert launcher.post(f"{RUNS}{run.pk}/delete/", CONFIRMED).status_code == 403
 
 
 def test_a_run_leads_to_the_dashboard_and_cannot_be_added_or_changed(admin_client: Client) -> None:

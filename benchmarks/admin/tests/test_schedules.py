@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.admin.tests.support import ADMIN, errors_of, rows_with_constant_queries, staff, text_of
+from benchmarks.admin.tests.support import ADMIN, CONFIRMED, errors_of, rows_with_constant_queries, staff, text_of
 from benchmarks.models import AuditEntry, Run, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
@@ -99,7 +99,7 @@ def test_a_schedule_is_deleted_with_its_score_drops_and_without_its_runs(admin_c
     schedule = make_schedule()
     make_drop(schedule)
     assert "Their runs are kept." in text_of(admin_client.get(f"{ADMIN}/schedule/{schedule.pk}/delete/"))
-    admin_client.post(f"{ADMIN}/schedule/{schedule.pk}/delete/")
+    admin_client.post(f"{ADMIN}/schedule/{schedule.pk}/delete/", CONFIRMED)
     assert not Schedule.objects.exists()
     assert not ScoreDrop.objects.exists()
     assert Run.objects.count() == 1

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from benchmarks.admin.tests.support import ADMIN, errors_of, staff, text_of
+from benchmarks.admin.tests.support import ADMIN, CONFIRMED, errors_of, staff, text_of
 from benchmarks.dataset_format.spec import ToolUse
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.models import Dataset, Run, Task
@@ -220,7 +220,7 @@ def test_an_edit_of_an_outdated_version_is_refused_once_and_then_applied_on_top(
     (message,) = errors_of(response)["__all__"]
     assert "grace" in message
     assert "save again to apply yours on top" in message
-    assert f'href="{ADMIN}/datasetversion/{current(dataset).pk}/change/"' in message
+    assert 'href="/datasets/sums/changes/1/2/"' in message
     assert tasks(dataset)["task-1"].input == "Hers"
     assert response.context["adminform"].form["input"].value() == "Mine"
     assert 'name="_save"' in text_of(response)
@@ -235,7 +235,7 @@ def test_an_edit_of_a_deleted_task_is_refused(admin_client: Client) -> None:
     dataset = make_dataset(2)
     address = page(task_row(dataset))
     mine = filled(admin_client, address, input="Mine")
-    admin_client.post(f"{ADMIN}/task/{task_row(dataset).pk}/delete/")
+    admin_client.post(f"{ADMIN}/task/{task_row(dataset).pk}/delete/", CONFIRMED)
     (message,) = errors_of(admin_client.post(address, {**mine, "base": str(current(dataset).pk)}))["__all__"]
     assert "task-1" in message
     assert list(tasks(dataset)) == ["task-2"]
@@ -257,14 +257,14 @@ def test_deleting_a_task_creates_a_version_without_it_after_confirmation(admin_c
     address = f"{ADMIN}/task/{task_row(dataset).pk}/delete/"
     assert "This creates a new version of sums without" in text_of(admin_client.get(address))
     assert current(dataset).number == 1
-    admin_client.post(address)
+    admin_client.post(address, CONFIRMED)
     assert list(tasks(dataset)) == ["task-2"]
     assert Task.objects.filter(task_id="task-1").count() == 1
 
 
 def test_the_last_task_cannot_be_deleted(admin_client: Client) -> None:
     dataset = make_dataset(1)
-    response = admin_client.post(f"{ADMIN}/task/{task_row(dataset).pk}/delete/", follow=True)
+    response = admin_client.post(f"{ADMIN}/task/{task_row(dataset).pk}/delete/", CONFIRMED, follow=True)
     assert "at least one task" in text_of(response)
     assert current(dataset).number == 1
 
@@ -291,7 +291,7 @@ def test_the_preview_of_an_unsaved_task_is_the_prompt_that_the_engine_sends(admi
     admin_client.post(address, {name: value for name, value in given.items() if name != "_preview"})
     run = Run(dataset_version=current(dataset), parameters={})
     sent = PromptBuilder(run).prompt(task_row(dataset))
-    assert response.context["prompt"].hash == sent.hash()
+    assert response.context["prompt"]["hash"] == sent.hash()
     assert "&lt;script&gt;Ask&lt;/script&gt;" in response.content.decode()
     assert "<script>Ask" not in response.content.decode()
 
@@ -299,7 +299,7 @@ def test_the_preview_of_an_unsaved_task_is_the_prompt_that_the_engine_sends(admi
 def test_the_preview_of_a_stored_task_includes_a_system_prompt(admin_client: Client) -> None:
     dataset = make_dataset(1)
     response = admin_client.get(f"{ADMIN}/task/{task_row(dataset).pk}/preview/", {"system_prompt": "Be <brief>."})
-    assert [role for role, _ in response.context["prompt"].messages] == ["system", "user"]
+    assert [role for role, _ in response.context["prompt"]["messages"]] == ["system", "user"]
     assert "Be &lt;brief&gt;." in response.content.decode()
 
 

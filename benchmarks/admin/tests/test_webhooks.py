@@ -29,7 +29,7 @@ def send_again(client: Client, *deliveries: WebhookDelivery) -> str:
 def test_ended_deliveries_are_sent_again_and_others_are_refused_with_a_reason(admin_client: Client) -> None:
     given_up, pending = delivery("given_up", last_error="The address answered 500."), delivery("pending")
     page = send_again(admin_client, given_up, pending)
-    assert "Sending 1 delivery again." in page
+    assert f"Sending again: {given_up}." in page
     assert 'class="error"' in page
     given_up.refresh_from_db()
     assert (given_up.state, given_up.last_error) == ("pending", "")

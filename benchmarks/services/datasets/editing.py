@@ -26,13 +26,13 @@ HEAD = tuple(field.name for field in fields(DatasetSpec) if field.name != "tasks
 
 
 class EditedMeanwhile(NotPossible):
-    """Another version became current since the edit began; ``current`` is that version."""
+    """Version ``current`` became current since the edit of version ``base`` began."""
 
     def __init__(self, base: DatasetVersion | None, current: DatasetVersion) -> None:
         who = current.created_by.get_username() if current.created_by else "a file or an import"
         since = f"editing version {base.number}" if base else "editing"
         super().__init__(f"Not saved: {who} created version {current.number} while you were {since}.")
-        self.current = current
+        self.base, self.current = base, current
 
 
 def create_dataset(slug: str, values: Mapping[str, Any], user: Actor = None) -> DatasetVersion:

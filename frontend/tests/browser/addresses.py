@@ -116,14 +116,12 @@ ADMIN_OBJECTS: dict[str, Address] = {
     "benchmarks_task_change": lambda site: f"benchmarks/task/{site.tasks['tool-use-basic']}/change/",
     "benchmarks_task_delete": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/delete/",
     "benchmarks_task_preview": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/preview/",
-    "benchmarks_datasetversion_change": lambda site: "benchmarks/datasetversion/1/change/",
     "benchmarks_datasetfile_change": lambda site: f"benchmarks/datasetfile/{site.files['broken.yaml']}/change/",
     "benchmarks_run_delete": lambda site: f"benchmarks/run/{site.runs['hostile']}/delete/",
     "benchmarks_schedule_change": lambda site: "benchmarks/schedule/1/change/",
     "benchmarks_schedule_delete": lambda site: "benchmarks/schedule/1/delete/",
     "benchmarks_scoredrop_change": lambda site: "benchmarks/scoredrop/1/change/",
     "benchmarks_webhookdelivery_change": lambda site: f"benchmarks/webhookdelivery/{site.deliveries[0]}/change/",
-    "tasks_app_canvasset_add": lambda site: "tasks_app/canvasset/add/",
 }
 _WITHOUT_ID = ("_changelist", "_upload_new", "_table", "_import")
 
