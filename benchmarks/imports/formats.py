@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.dataset_format.problems import printable
 from benchmarks.imports import inspect_log, promptfoo, reading
-from benchmarks.imports.archive import MAX_ZIP_BYTES, is_archive
+from benchmarks.imports.reading import MAX_ZIP_BYTES, zipfile
 from benchmarks.imports.runs import ImportedRun, ImportProblem
 
 FORMATS = (inspect_log.FORMAT, promptfoo.FORMAT)
@@ -23,7 +23,7 @@ def read_runs(
     """
     shown = printable(name or path.name)
     try:
-        if is_archive(path):
+        if zipfile.is_zipfile(path):
             if form == promptfoo.FORMAT:
                 raise ImportProblem("a ZIP file; promptfoo writes JSON")
             return inspect_log.read_archive(path, max_bytes)

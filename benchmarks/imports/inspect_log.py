@@ -18,9 +18,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from benchmarks.dataset_format.problems import quoted
-from benchmarks.imports.archive import MAX_ZIP_BYTES, Archive
 from benchmarks.imports.reading import (
+    MAX_ZIP_BYTES,
     Amount,
+    Archive,
     Count,
     Moment,
     Part,

@@ -1,11 +1,17 @@
-"""Read files that other tools wrote: bounded, validated by pydantic models, with the place of the first error."""
+"""Read files that other tools wrote, JSON and ZIP files of JSON, within bounds.
+
+Pydantic models validate them, and errors name the place of the first error.
+"""
 
 from __future__ import annotations
 
 import json
-import math
+import lzma
 import re
-from collections.abc import Callable
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -19,8 +25,19 @@ from benchmarks.imports.runs import ImportProblem
 from benchmarks.metrics.imported import imported_name
 from benchmarks.providers.clean_text import storable, storable_json
 
+if sys.version_info >= (3, 14):
+    import zipfile
+
+    from compression import zstd
+else:  # the backport of Python 3.14's module, for Zstandard, with which Inspect compresses its logs
+    from backports import zstd
+    from backports.zstd import zipfile as zipfile
+
 MAX_JSON_BYTES = 256 * 2**20
 """Of one JSON document, which is held in memory as a whole."""
+MAX_ZIP_BYTES = 4 * 2**30
+"""Of all members of an archive, decompressed."""
+MAX_MEMBERS = 200_000
 LARGEST_INTEGER = 2**31 - 1
 MAX_REPEATS = 2**15 - 1
 
@@ -45,6 +62,58 @@ def json_file(path: Path, where: str, max_bytes: int = MAX_JSON_BYTES) -> Any:
     if len(data) > limit:
         raise ImportProblem(f"{where}: exceeds the limit of {limit // 2**20} MB")
     return json_of(data, where)
+
+
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, zstd.ZstdError),
+    *(EOFError, RuntimeError, ValueError, OSError),
+)
+_STEP = 4096
+"""Bytes read at once. Their decompressed form may be held in memory whole, however little was requested."""
+
+
+class Archive:
+    """A ZIP file of JSON documents. Bytes are counted as they are decompressed, because the sizes in a file may lie."""
+
+    def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
+        self._file = file
+        self._left = max_bytes
+        self.names = file.namelist()
+        if len(self.names) > MAX_MEMBERS:
+            raise ImportProblem(f"{len(self.names):,} members; the limit is {MAX_MEMBERS:,}")
+
+    @classmethod
+    @contextmanager
+    def of(cls, path: Path, max_bytes: int = MAX_ZIP_BYTES) -> Iterator[Archive]:
+        """Open an archive. Raises ``ImportProblem``, and ``OSError`` if the file cannot be opened."""
+        with path.open("rb") as raw:
+            try:
+                file = zipfile.ZipFile(raw)
+            except _UNREADABLE as error:
+                raise ImportProblem(f"invalid ZIP file: {printable(str(error))}") from None
+            with file:
+                yield cls(file, max_bytes)
+
+    def json(self, name: str) -> Any:
+        """The document in a member. Raises ``ImportProblem``."""
+        where = printable(name)
+        limit = min(self._left, MAX_JSON_BYTES)
+        data = bytearray()
+        try:
+            with self._file.open(name) as member:
+                # One byte more than allowed shows that the member is too large.
+                while len(data) <= limit and (more := member.read(min(_STEP, limit + 1 - len(data)))):
+                    data += more
+        except NotImplementedError:
+            raise ImportProblem(
+                f"{where}: unsupported compression. Convert the log with: inspect log convert --to json"
+            ) from None
+        except (KeyError, *_UNREADABLE) as error:
+            raise ImportProblem(f"{where}: cannot be read: {printable(str(error))}") from None
+        if len(data) > limit:
+            raise ImportProblem(f"{where}: exceeds the limit of {limit // 2**20} MB when decompressed")
+        self._left -= len(data)
+        return json_of(bytes(data), where)
 
 
 class Part(BaseModel):
@@ -140,26 +209,14 @@ def _text(value: Any) -> str:
     return storable(value, [])
 
 
-def _amount(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise expected("a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or number < 0:
-        raise expected("a number of at least 0")
-    return number
+def _number(what: str, most: float, *, whole: bool = False) -> BeforeValidator:
+    def check(value: Any) -> float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= most or (whole and value % 1):
+            raise expected(what)
+        return int(value) if whole else float(value)
 
-
-def _count_to(limit: int) -> Callable[[Any], int]:
-    def count(value: Any) -> int:
-        number = _amount(value)
-        if number != int(number) or number > limit:
-            raise expected(f"a whole number up to {limit:,}")
-        return int(number)
-
-    return count
+    return BeforeValidator(check)
 
 
 def _moment(value: Any) -> datetime | None:
@@ -174,10 +231,9 @@ def _moment(value: Any) -> datetime | None:
 
 Text = Annotated[str, BeforeValidator(_text)]
 """Text as every database can hold it."""
-Amount = Annotated[float, BeforeValidator(_amount)]
-"""A number of at least 0."""
-Count = Annotated[int, BeforeValidator(_count_to(LARGEST_INTEGER))]
-Repeat = Annotated[int, BeforeValidator(_count_to(MAX_REPEATS))]
+Amount = Annotated[float, _number("a number of at least 0", sys.float_info.max)]
+Count = Annotated[int, _number(f"a whole number up to {LARGEST_INTEGER:,}", LARGEST_INTEGER, whole=True)]
+Repeat = Annotated[int, _number(f"a whole number up to {MAX_REPEATS:,}", MAX_REPEATS, whole=True)]
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 """A time in ISO 8601, in UTC unless it names another zone; empty text is no time."""
 

@@ -23,8 +23,8 @@ from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.scoring import failed_score, leading_value, outcome_of, score_of
 from benchmarks.engine.summary.summarize import summarize
-from benchmarks.imports.archive import MAX_ZIP_BYTES
 from benchmarks.imports.formats import read_runs
+from benchmarks.imports.reading import MAX_ZIP_BYTES
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import TOOLS

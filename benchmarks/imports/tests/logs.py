@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.imports.archive import zipfile
+from benchmarks.imports.reading import zipfile
 
 
 def inspect_sample(number: int = 1, value: Any = "C", epoch: int = 1, **fields: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.imports.archive import zipfile
 from benchmarks.imports.formats import read_runs
+from benchmarks.imports.reading import zipfile
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.imports.tests.logs import inspect_log, inspect_sample, write_archive, write_json
 from benchmarks.metrics.base import ScoreStatus
