@@ -18,12 +18,12 @@ from benchmarks.admin.forms import DatasetFileForm, ProblemForm
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.problems import printable
 from benchmarks.imports.formats import FORMATS
-from benchmarks.imports.table_tasks import USES
+from benchmarks.imports.table_tasks import USES, TableRequest
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
 from benchmarks.services.access import Caller
-from benchmarks.services.datasets.tables import TableRequest, read_table
+from benchmarks.services.datasets.tables import read_table
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import OUR_METRICS, Imported, import_runs, own_metrics
 
@@ -146,7 +146,6 @@ class TableForm(DatasetFileForm):
         name = printable(data["file"].name)
         slug = data["slug"] = data["slug"] or slugify(Path(name).stem)
         request = TableRequest(
-            slug=slug,
             name=data["name"] or slug,
             description=data["description"] or f"Imported from the table {name}.",
             columns={use: data[use] or None for use in USES},

@@ -31,7 +31,7 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:  # the backport of Python 3.14's module, for Zstandard, with which Inspect compresses its logs
     from backports import zstd
-    from backports.zstd import zipfile as zipfile
+    from backports.zstd import zipfile as zipfile  # noqa: PLC0414  # other modules use it
 
 MAX_JSON_BYTES = 256 * 2**20
 """Of one JSON document, which is held in memory as a whole."""

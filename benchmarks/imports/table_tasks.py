@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Any
 
@@ -111,6 +111,21 @@ def _choice_columns(by_lower: Mapping[str, str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRequest:
+    """What to make of a table: a dataset of its first ``limit`` rows.
+
+    ``columns`` has names of columns by use (``KNOWN``); missing ones are guessed. ``answer_after`` is a mark: the
+    expected output is the text after its last occurrence in the cell.
+    """
+
+    name: str
+    description: str
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    answer_after: str = ""
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableReport:
     """Either the dataset, or the table's problems."""
 
@@ -119,38 +134,28 @@ class TableReport:
     problems: tuple[Problem, ...]
 
 
-def dataset_of_rows(
-    rows: Iterable[Row],
-    file: str,
-    *,
-    name: str,
-    description: str,
-    given: Mapping[str, str | None],
-    answer_after: str = "",
-    limit: int | None = None,
-) -> TableReport:
-    """A dataset of the first ``limit`` rows. ``given`` names columns by use, see ``KNOWN``.
+def dataset_of_rows(rows: Iterable[Row], file: str, request: TableRequest) -> TableReport:
+    """The dataset in a table. Errors of rows are in the report.
 
-    ``answer_after`` is a mark: the expected output is the text after its last occurrence in the cell. Errors of rows
-    are in the report. Raises ``ImportProblem`` if the table cannot be read or has no input column.
+    Raises ``ImportProblem`` if the table cannot be read or has no input column.
     """
     most = limits.MAX_NODES // 4
-    table = list(islice(rows, limit if limit is not None else most + 1))
+    table = list(islice(rows, request.limit if request.limit is not None else most + 1))
     if len(table) > most:
         raise ImportProblem(f"more than {most:,} rows, which exceeds the size of a dataset: set a limit")
     if not table:
         raise ImportProblem("the table has no rows")
-    columns = guessed_columns(dict.fromkeys(name for row in table[:100] for name in row.values), given)
+    columns = guessed_columns(dict.fromkeys(name for row in table[:100] for name in row.values), request.columns)
     problems: list[Problem] = []
     tasks = []
     for row in table:
         try:
-            tasks.append(_task(row, columns, answer_after))
+            tasks.append(_task(row, columns, request.answer_after))
         except ImportProblem as problem:
             problems.append(Problem(file, row.line, "", str(problem)))
     if problems:
         return TableReport(columns, None, tuple(problems[: limits.MAX_PROBLEMS]))
-    spec, faults = check_dataset({"name": name, "description": description, "tasks": tasks})
+    spec, faults = check_dataset({"name": request.name, "description": request.description, "tasks": tasks})
     return TableReport(columns, spec, tuple(_problem(fault, file, table) for fault in faults))
 
 

@@ -15,15 +15,14 @@ from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.exports import parquet_file
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.imports.table_tasks import TableReport, dataset_of_rows, guessed_columns
+from benchmarks.imports.table_tasks import TableReport, TableRequest, dataset_of_rows, guessed_columns
 from benchmarks.imports.tables import Row, read_rows
 
 
 def report(path: Path, content: str | bytes, name: str = "table.jsonl", **options: Any) -> TableReport:
     file = path / name
     file.write_bytes(content.encode() if isinstance(content, str) else content)
-    given = {"given": {}, **options}
-    return dataset_of_rows(read_rows(file), name, name="Table", description="From a table", **given)
+    return dataset_of_rows(read_rows(file), name, TableRequest("Table", "From a table", **options))
 
 
 def dataset(path: Path, *rows: dict[str, Any], **options: Any) -> DatasetSpec:
@@ -68,7 +67,7 @@ def test_multiple_choice_is_asked_with_letters(tmp_path: Path) -> None:
 
 def test_named_columns_override_guesses(tmp_path: Path) -> None:
     row = {"key": "k1", "question": "not this", "text": "Ask this", "gold": "7", "passages": ["One.", "Two."], "nr": 3}
-    (task,) = dataset(tmp_path, row, given={"input": "text", "expected": "gold", "id": "nr"}).tasks
+    (task,) = dataset(tmp_path, row, columns={"input": "text", "expected": "gold", "id": "nr"}).tasks
     assert (task.id, task.input, task.expected_output, task.context) == ("3", "Ask this", "7", ("One.", "Two."))
 
 
@@ -190,7 +189,7 @@ NAMES = st.sampled_from(["question", "input", "instruction", "answer", "choices"
 def test_any_rows_give_a_dataset_or_problems(rows: list[dict[str, Any]], after: str) -> None:
     numbered = [Row(number, row) for number, row in enumerate(rows, 1)]
     try:
-        table = dataset_of_rows(numbered, "t", name="T", description="D", given={}, answer_after=after)
+        table = dataset_of_rows(numbered, "t", TableRequest("T", "D", answer_after=after))
     except ImportProblem:
         return
     if table.spec is None:

@@ -20,7 +20,7 @@ from benchmarks.dataset_format.documents import SCHEMA_FILE, schema_text, write_
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file
 from benchmarks.dataset_format.problems import Problem
-from benchmarks.imports.table_tasks import USES
+from benchmarks.imports.table_tasks import USES, TableRequest
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
 from benchmarks.management.printing import table
@@ -28,7 +28,7 @@ from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries.datasets import dataset_list
 from benchmarks.services.datasets.files import sync_datasets
-from benchmarks.services.datasets.tables import TableRequest, import_table
+from benchmarks.services.datasets.tables import import_table
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import NotPossible
 
@@ -121,26 +121,24 @@ class Command(ActionCommand):
             raise NotPossible("--limit: enter a number of at least 1.")
         chosen = slug or slugify(file.stem)
         request = TableRequest(
-            slug=chosen,
             name=options["name"] or chosen,
             description=options["description"] or f"Imported from the table {display_name(file, file.parent)}.",
             columns={use: options[use] for use in USES},
             answer_after=options["answer_after"],
             limit=options["limit"],
-            replace=options["replace"],
         )
-        result = import_table(file, settings.DATASETS_DIR, request)
+        target, result = import_table(file, settings.DATASETS_DIR, chosen, request, replace=options["replace"])
         problems = result.problems
         if as_json:
-            more = {"columns": str(result.columns), "tasks": result.tasks}
-            self._print_json(_with_problems(str(result.file), chosen, problems, **more))
+            more = {"columns": str(result.columns), "tasks": len(result.spec.tasks) if result.spec else 0}
+            self._print_json(_with_problems(str(target), chosen, problems, **more))
             return int(bool(problems))
         for line in (f"Columns: {result.columns}", *map(str, problems)):
             self.stdout.write(line)
-        if problems:
+        if result.spec is None:
             self._summary(f"{plural(len(problems), 'error')}. No file written.", problems)
         else:
-            written = f"Wrote {result.file} with {plural(result.tasks, 'task')}"
+            written = f"Wrote {target} with {plural(len(result.spec.tasks), 'task')}"
             self._summary(f"{written}. To import it, run: datasets sync", problems)
         return int(bool(problems))
 
