@@ -12,8 +12,8 @@ class Faithfulness(DeepEvalMetric):
     """Share of the answer's factual claims that the context does not contradict (DeepEval's ``FaithfulnessMetric``).
 
     Three judge calls: the facts of the context, the claims of the answer, then a verdict on each claim. A borderline
-    claim passes. An answer without claims, such as "I do not know", is faithful; an empty answer scores 0 without a
-    call.
+    claim passes. A judge that lists no claims has read nothing that it could check, which is an error and not a 1;
+    an empty answer scores 0 without a call.
     """
 
     name = "faithfulness"
@@ -38,5 +38,5 @@ class Faithfulness(DeepEvalMetric):
         if not metric.truths:
             raise JudgeResponseError("it returned no facts for the context, so the claims could not be checked")
         if not metric.claims:
-            return scored(1.0, "The answer makes no claims, so none contradicts the context.")
+            raise JudgeResponseError("it returned no claims for an answer that is not empty")
         return scored_by_verdicts(value, "claims", "agree with the context", metric.claims, metric.verdicts)

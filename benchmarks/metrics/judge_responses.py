@@ -1,25 +1,27 @@
 """Strict reading of a judge's response: nonsense is an error with a reason and never a score.
 
 Thinking blocks, a code fence around the JSON and the letter case of a verdict are tolerated. A missing key, a number
-written as text, a score out of range, NaN and a truncated response are errors.
+written as text, a score out of range, NaN, a truncated response and two different verdicts are errors.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from benchmarks.metrics.base import shortened
-from benchmarks.metrics.extraction import extract_json, parse_json
+from benchmarks.metrics.extraction import answer_body, extract_json, parse_json
 
 Response = TypeVar("Response", bound=BaseModel)
 
 MAX_RESPONSE = 200_000
 """Characters. A judge that writes more than this has not followed its instructions."""
+MAX_OBJECTS = 200
+"""Places of a response that are tried as the start of a JSON object."""
 SCORE_RANGE = (0.0, 10.0)
 """The range that G-Eval requests from a judge, before the score is divided by ten."""
 
@@ -41,12 +43,12 @@ def read_response(text: str, schema: type[Response]) -> Response:
         raise JudgeResponseError(f"the judge's reply holds no valid JSON: “{shortened(text.strip())}”") from None
     if not isinstance(data, dict):
         raise JudgeResponseError(f"the judge's reply is a JSON {type(data).__name__}, not an object")
-    if isinstance(verdicts := data.get("verdicts"), list):
-        data["verdicts"] = [_plain_verdict(entry) for entry in verdicts]
     try:
-        response = schema.model_validate_json(json.dumps(data), strict=True)
+        response = _validated(data, schema)
     except ValidationError as error:
         raise JudgeResponseError(f"the judge's reply does not fit: {_first_problem(error)}") from None
+    if any(other != response for other in _responses_in(text, schema)):
+        raise JudgeResponseError("the judge's reply holds two different verdicts")
     score = getattr(response, "score", None)
     low, high = SCORE_RANGE
     if score is not None and not (math.isfinite(score) and low <= score <= high):
@@ -58,6 +60,39 @@ def response_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """The JSON Schema of ``schema`` in the strict form endpoints require: all keys required, no others allowed."""
     strict: dict[str, Any] = _strict(schema.model_json_schema())
     return strict
+
+
+def _validated(data: Mapping[str, Any], schema: type[Response]) -> Response:
+    if isinstance(verdicts := data.get("verdicts"), list):
+        data = {**data, "verdicts": [_plain_verdict(entry) for entry in verdicts]}
+    return schema.model_validate_json(json.dumps(data), strict=True)
+
+
+def _responses_in(text: str, schema: type[Response]) -> Iterator[Response]:
+    """Every JSON object anywhere in the text that fits ``schema``. Raises ``JudgeResponseError`` for a repeated key."""
+    body, position = answer_body(text), 0
+    for _ in range(MAX_OBJECTS):
+        start = body.find("{", position)
+        if start < 0:
+            return
+        try:
+            data, position = _DECODER.raw_decode(body, start)
+            yield _validated(data, schema)
+        except ValidationError:
+            continue
+        except (ValueError, RecursionError):
+            position = start + 1
+    raise JudgeResponseError(f"the judge's reply holds more than {MAX_OBJECTS} braces")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise JudgeResponseError("the judge's reply gives one key twice")
+    return data
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
 def _strict(node: Any) -> Any:

@@ -132,10 +132,30 @@ async def test_faithfulness_shows_the_judge_the_context_and_the_answer():
     assert "It is 330 m high." in judge.prompts[-1]
 
 
-async def test_an_answer_without_claims_is_faithful():
-    score = await Faithfulness().judge(item("I do not know.", context=PASSAGES), rag_judge([]))
+async def test_a_judge_that_lists_no_claims_is_an_error():
+    score = await Faithfulness().judge(item("The tower is 330 m high.", context=PASSAGES), rag_judge([]))
 
-    assert (score.value, score.usage.calls) == (1.0, 2)
+    assert (score.status, score.value, score.usage.calls) == (ScoreStatus.JUDGE_ERROR, None, 2)
+    assert "it returned no claims for an answer that is not empty" in score.reason
+
+
+async def test_two_verdicts_in_one_response_are_an_error_and_not_the_first_or_the_longest():
+    good, bad = '{"reason": "Right in all that matters.", "score": 9}', '{"reason": "Wrong.", "score": 1}'
+    case = item("text", "330 m")
+    for response, value in (
+        (f"{good}\n{bad}", None),
+        (f"{bad} On second thought: {good}", None),
+        (f"```json\n{good}\n```\nor\n```json\n{bad}\n```", None),
+        (f"The answer says {bad}. ```json\n{good}\n```", None),
+        ('{"reason": "hm", "score": 9, "score": 1}', None),
+        (f"{good}\n\nAs JSON:\n{good}", 0.9),
+        (f'{good} {{"note": "not a verdict"}} {{braces}}', 0.9),
+        (f"<think>{bad}</think>{good}", 0.9),
+        ('{"reason": "It quotes {\\"score\\": 10}.", "score": 9}', 0.9),
+    ):
+        score = await Correctness().judge(case, ScriptedJudge(lambda prompt, response=response: response))
+        assert score.value == value, response
+        assert (score.status is ScoreStatus.JUDGE_ERROR) is (value is None), response
 
 
 async def test_answer_relevancy_is_the_share_of_statements_that_address_the_input():
