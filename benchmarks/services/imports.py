@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from benchmarks.dataset_format.files import SLUG
 from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import validate_dataset_fields
-from benchmarks.engine.execution.scoring import failed_score, leading_value, outcome_of, score_of
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.result_store import upsert_scores
+from benchmarks.engine.execution.scoring import ending_of, score_of, with_stored_answer
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.formats import read_runs
 from benchmarks.imports.reading import MAX_ZIP_BYTES
@@ -30,8 +32,6 @@ from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import Dataset, DatasetVersion, Outcome, Result, ResultState, Run, RunStatus, Task, Transcript
-from benchmarks.models import Score as StoredScore
-from benchmarks.providers.base import ToolCall
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import NotPossible
@@ -42,6 +42,12 @@ OUR_METRICS = ("exact_match",)
 BATCH = 500
 MAX_ERROR = 10_000
 MAX_MODEL_NAME = 200
+
+_AS_STORED = (
+    *("repeat", "duration_ms", "tokens_in", "tokens_out", "cost_usd", "cached", "finish_reason", "finished_at"),
+)
+"""Fields that an imported and a stored result have in the same form."""
+_TOTALS = ("tokens_in", "tokens_out", "cost_usd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +144,8 @@ def _import_run(source: ImportedRun, request: _Import) -> Imported:
         if known := request.known_run(source):
             return Imported(known, is_new=False)
         raise
-    for begin in range(0, len(source.results), BATCH):
-        _store_results(run, source.results[begin : begin + BATCH], tasks, begin, request.ours)
+    run.errors = _store_results(run, source.results, tasks, request.ours)
+    run.status = RunStatus.COMPLETED_WITH_ERRORS if run.errors or source.shortfall else RunStatus.COMPLETED
     run.summary, run.breakdown = summarize(run)
     run.summarized_at = timezone.now()
     run.save()
@@ -203,12 +209,7 @@ def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict
 
 
 def _new_run(source: ImportedRun, version: DatasetVersion, request: _Import) -> Run:
-    errors = sum(_failed(result) for result in source.results)
     answered = [result for result in source.results if result.error is None and not result.cancelled]
-    tokens_in, tokens_out = (
-        _total(getattr(result, name) for result in answered) for name in ("tokens_in", "tokens_out")
-    )
-    began, ended = source.started_at, source.completed_at
     return Run.objects.create(
         dataset=version.dataset,
         dataset_version=version,
@@ -216,134 +217,85 @@ def _new_run(source: ImportedRun, version: DatasetVersion, request: _Import) -> 
         metrics=list(dict.fromkeys([*source.metrics, *(metric.name for metric in request.ours)])),
         parameters=dict(source.parameters),
         repeats=max(result.repeat for result in source.results),
-        status=RunStatus.COMPLETED_WITH_ERRORS if errors or source.shortfall else RunStatus.COMPLETED,
+        status=RunStatus.RUNNING,
         error_message=source.shortfall,
         total=len(source.results),
         done=len(source.results),
-        errors=errors,
-        tokens_in=None if tokens_in is None else int(tokens_in),
-        tokens_out=None if tokens_out is None else int(tokens_out),
-        cost_usd=_total(result.cost_usd for result in answered),
+        **{name: _total(getattr(result, name) for result in answered) for name in _TOTALS},
         code_version=code_version(),
         environment={"file": request.file, "sha256": request.sha256, **source.facts},
         import_format=source.format,
         import_key=request.key(source),
         created_by=account_of(request.user),
-        started_at=began,
-        completed_at=ended,
-        active_seconds=(ended - began).total_seconds() if began and ended else 0.0,
+        started_at=source.started_at,
+        completed_at=source.completed_at,
     )
 
 
-def _total(numbers: Iterable[float | None]) -> float | None:
+def _total(numbers: Iterable[Any]) -> Any:
     """The sum over all answers; unknown if that of one answer is, or if there are no answers."""
     known = list(numbers)
-    return math.fsum(number for number in known if number is not None) if known and None not in known else None
-
-
-def _failed(result: ImportedResult) -> bool:
-    return (
-        result.error is not None
-        or result.cancelled
-        or any(score.status.value == StoredScore.Status.JUDGE_ERROR for score in result.scores.values())
-    )
+    if not known or None in known:
+        return None
+    return sum(known) if isinstance(known[0], int) else math.fsum(known)
 
 
 def _store_results(
-    run: Run,
-    results: Sequence[ImportedResult],
-    tasks: Mapping[str, Task],
-    begin: int,
-    ours: Sequence[DeterministicMetric],
-) -> None:
-    """Write one batch in three INSERTs, whatever its size."""
+    run: Run, results: Sequence[ImportedResult], tasks: Mapping[str, Task], ours: Sequence[DeterministicMetric]
+) -> int:
+    """Store the results, and return how many of them ended with an error."""
+    prompts = PromptBuilder(run)
     metrics = [metric for name in run.metrics if (metric := metric_named(name)) is not None]
-    scores = [_all_scores(result, tasks[result.task_id], ours) for result in results]
-    rows = Result.objects.bulk_create(
-        Result(
-            run=run,
-            task=tasks[result.task_id],
-            repeat=result.repeat,
-            position=position,
-            state=ResultState.ERROR if _failed(result) else ResultState.DONE,
-            difficulty=tasks[result.task_id].difficulty,
-            cluster=str(tasks[result.task_id].pk),
-            duration_ms=result.duration_ms,
-            tokens_in=result.tokens_in,
-            tokens_out=result.tokens_out,
-            cost_usd=result.cost_usd,
-            cached=result.cached,
-            attempts=0 if result.cancelled else 1,
-            finish_reason=result.finish_reason,
-            finished_at=result.finished_at,
-            **_ending(result, metrics, by_metric),
-        )
-        for position, (result, by_metric) in enumerate(zip(results, scores, strict=True), begin + 1)
-    )
-    Transcript.objects.bulk_create(
-        Transcript(
-            result=row,
-            messages=list(result.messages),
-            actual_output=result.answer,
-            reasoning=result.reasoning,
-            tool_calls=list(result.tool_calls),
-            notes=list(result.notes),
-        )
-        for row, result in zip(rows, results, strict=True)
-        if result.error is None or result.messages
-    )
-    StoredScore.objects.bulk_create(
-        (
-            StoredScore(
-                result=row,
+    errors = 0
+    for begin in range(0, len(results), BATCH):
+        rows: list[Result] = []
+        transcripts: list[Transcript] = []
+        scores: list[Mapping[str, Score]] = []
+        for position, result in enumerate(results[begin : begin + BATCH], begin + 1):
+            task = tasks[result.task_id]
+            row = Result(
                 run=run,
-                metric=name,
-                status=score.status.value,
-                value=score.value,
-                reason=score.reason,
-                extracted=score.extracted,
-                detail=dict(score.detail),
-                judge=asdict(score.usage) if score.usage else None,
+                task=task,
+                position=position,
+                difficulty=task.difficulty,
+                cluster=str(task.pk),
+                attempts=0 if result.cancelled else 1,
+                **{name: getattr(result, name) for name in _AS_STORED},
             )
-            for row, by_metric in zip(rows, scores, strict=True)
-            for name, score in by_metric.items()
-        ),
-        batch_size=BATCH,
-    )
+            transcript = Transcript(
+                result=row,
+                messages=list(result.messages),
+                actual_output=result.answer,
+                reasoning=result.reasoning,
+                tool_calls=list(result.tool_calls),
+                notes=list(result.notes),
+            )
+            scores.append(_end(row, result, prompts.item(task), metrics, ours))
+            errors += row.state == ResultState.ERROR
+            rows.append(row)
+            transcripts += [transcript] if result.error is None or result.messages else []
+        Result.objects.bulk_create(rows)
+        Transcript.objects.bulk_create(transcripts)
+        upsert_scores(run.pk, zip((row.pk for row in rows), scores, strict=True))
+    return errors
 
 
-def _all_scores(result: ImportedResult, task: Task, ours: Sequence[DeterministicMetric]) -> dict[str, Score]:
-    """The tool's scores, and those of our metrics that apply to the answer."""
+def _end(
+    row: Result, result: ImportedResult, task: Item, metrics: Sequence[Metric], ours: Sequence[DeterministicMetric]
+) -> Mapping[str, Score]:
+    """Set how the result ended; return the tool's scores, and those of our metrics that apply to the answer."""
     if result.error is not None or result.cancelled:
+        row.state = ResultState.ERROR
+        row.outcome, row.error_kind = Outcome.PROVIDER_ERROR, "external"
+        row.error_message = (result.error or "")[:MAX_ERROR]
+        if result.error is None:
+            row.outcome, row.error_kind = Outcome.CANCELLED, "cancelled"
+            row.error_message = "The file has neither an answer nor an error."
         return {}
-    item = Item(
-        input=task.input,
-        expected_output=task.expected_output,
-        actual_output=result.answer,
-        expected_tools=task.expected_tools,
-        tool_calls=[ToolCall("", call["name"], call["arguments"], call["raw"]) for call in result.tool_calls],
-        context=task.context,
-        schema=task.schema,
-        choices=task.choices,
-        pattern=task.pattern,
-        tolerance=task.tolerance,
-        duration_ms=result.duration_ms,
-        tokens_out=result.tokens_out,
-    )
-    return {**result.scores, **{metric.name: score_of(metric, item) for metric in ours if metric.applies_to(item)}}
-
-
-def _ending(result: ImportedResult, metrics: Sequence[Metric], scores: Mapping[str, Score]) -> dict[str, Any]:
-    if result.error is not None:
-        message = result.error[:MAX_ERROR]
-        return {"outcome": Outcome.PROVIDER_ERROR, "error_kind": "external", "error_message": message}
-    if result.cancelled:
-        message = "The file has neither an answer nor an error."
-        return {"outcome": Outcome.CANCELLED, "error_kind": "cancelled", "error_message": message}
-    failed = failed_score(scores)
-    return {
-        "outcome": outcome_of(metrics, scores, result.finish_reason),
-        "value": leading_value(metrics, scores),
-        "error_kind": "judge" if failed else "",
-        "error_message": failed.reason[:MAX_ERROR] if failed else "",
-    }
+    # The file does not say whether the model could call tools.
+    item = replace(with_stored_answer(task, row), tools_offered=False)
+    own = {metric.name: score_of(metric, item) for metric in ours if metric.applies_to(item)}
+    scores = {**result.scores, **own}
+    for name, value in ending_of(metrics, scores, result.finish_reason).items():
+        setattr(row, name, value)
+    return scores

@@ -1,7 +1,7 @@
 """Cohen's κ: the agreement of two raters, such as a judge and a person, beyond what chance would produce.
 
 Sources: Cohen (1960), Educ. Psychol. Meas. 20:37; Fleiss, Cohen & Everitt (1969), Psychol. Bull. 72:323, for the
-standard error; Yang & Zhou (2014), Stat. Med. 33:2612, for clusters.
+standard error; Yang & Zhou (2014), Stat. Med. 33:2612, for clusters; Wilson (1927), JASA 22:209, for the interval.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.statistics.intervals import FEW, score_bounds
-from benchmarks.statistics.spread import spread_of, two_sided_t, two_sided_z
+from benchmarks.statistics.spread import score_factor, spread_of, two_sided_z
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +61,19 @@ def cohen_kappa(
     kappa = (observed - expected) / (1 - expected)
 
     def influence(row: Hashable, column: Hashable) -> float:
-        """What an item adds to κ, to first order, times n; the mean over all items is 0."""
+        """What an item adds to κ·(1 - expected), to first order, times n; the mean over all items is 0."""
         chance = columns.get(row, 0.0) + rows.get(column, 0.0)
-        return ((row == column) - chance * (1 - kappa) - kappa + expected * (1 - kappa)) / (1 - expected)
+        return (row == column) - chance * (1 - kappa) - kappa + expected * (1 - kappa)
 
-    influences = [influence(*item) for item in items]
-    if clusters is None:
-        units, unit = n, "item"
-        variance = math.fsum(value**2 for value in influences) / n**2
-        quantile = two_sided_z(confidence)
-    else:
-        spread = spread_of(influences, clusters)
-        units, unit, variance = spread.n_clusters, "cluster", spread.variance_of_mean
-        quantile = two_sided_t(confidence, spread.degrees) if spread.degrees else math.inf
+    spread = spread_of([influence(*item) for item in items], clusters)
+    units, unit = (n, "item") if clusters is None else (spread.n_clusters, "cluster")
     notes = [f"small sample: {units} {unit}{'s' * (units != 1)}"] if units < FEW else []
-    if units > 1 and variance > 1e-15:
-        half = quantile * math.sqrt(variance)
-        low, high = kappa - half, kappa + half
+    if 0 < observed < 1 and spread.degrees > 0:
+        factor = score_factor(spread, observed * (1 - observed), confidence)
     else:
-        # Raters that never differ leave no spread: Wilson's bounds of the agreement stand in for it.
         notes.append("no spread to estimate an error from: bounds from the observed agreement")
-        z = two_sided_z(confidence)
-        low, high = ((bound - expected) / (1 - expected) for bound in score_bounds(observed, z * z / units))
+        factor = two_sided_z(confidence) ** 2 * spread.concentration
+    # κ ± t · error covers too rarely near 1. The score interval of the agreement, with the variance of κ, covers.
+    low, high = ((bound - expected) / (1 - expected) for bound in score_bounds(observed, factor))
     n_clusters = None if clusters is None else units
     return Kappa(kappa, max(-1.0, low), min(1.0, high), n, observed, expected, n_clusters, "; ".join(notes))

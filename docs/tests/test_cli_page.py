@@ -1,9 +1,8 @@
-"""``docs/cli.md`` names every command, action, option and exit code that there is, and no other."""
+"""``docs/cli.md`` names every command, action and exit code, and ``--help`` explains every option."""
 
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 from datetime import timedelta
 from pathlib import Path
@@ -49,23 +48,13 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
     }
 
 
-def test_the_page_names_every_command_action_and_option() -> None:
+def test_the_page_names_every_command_and_action() -> None:
     sections = [heading.removeprefix("## ") for heading in headings(PAGE)[1:]]
     with_actions = [command for command in COMMANDS if set(parsers_of(command)) != {command}]
     assert set(sections) == {*with_actions, "Other commands"}
-    others = {row[0]: row[2] for row in table_rows(section(PAGE, "## Other commands"))}
-    assert set(others) == set(COMMANDS) - set(with_actions)
-    requested = set(options_of(parsers_of("benchmark")["plan"])) & set(options_of(parsers_of("benchmark")["run"])) - {
-        "--json"
-    }
-    for command in COMMANDS:
-        rows = others
-        if command in with_actions:
-            rows = {row[0]: row[2] for row in table_rows(section(PAGE, f"## {command}")) if len(row) == 3}
-            assert set(rows) == set(parsers_of(command)), command
-        for name, parser in parsers_of(command).items():
-            listed = set(re.findall(r"--[a-z-]+", rows[name])) | (requested if "request" in rows[name] else set())
-            assert listed == set(options_of(parser)), f"{command} {name}"
+    assert {name for name, _ in table_rows(section(PAGE, "## Other commands"))} == set(COMMANDS) - set(with_actions)
+    for command in with_actions:
+        assert {name for name, _ in table_rows(section(PAGE, f"## {command}"))} == set(parsers_of(command)), command
 
 
 def test_help_explains_every_option() -> None:
@@ -92,8 +81,7 @@ def test_help_explains_every_option() -> None:
 def test_a_refusal_has_the_exit_code_that_the_page_tells(tmp_path: Path, arguments: list[str], code: int) -> None:
     (tmp_path / "broken.yaml").write_text("name: Broken\n")
     assert exit_code([argument.format(folder=tmp_path) for argument in arguments]) == code
-    told = [row[0] for row in table_rows(section(PAGE, f"## {arguments[0]}")) if row[0].isdigit()]
-    assert str(code) in told
+    assert str(code) in [number for number, _ in table_rows(section(PAGE, "# Command line")) if number.isdigit()]
 
 
 def exit_code(arguments: list[str]) -> Any:

@@ -1,4 +1,4 @@
-"""``docs/configuration.md`` names every key and every variable that there is, and no other."""
+"""``docs/configuration.md`` names every key that there is, and no other."""
 
 from __future__ import annotations
 
@@ -40,11 +40,6 @@ def shown(default: Any) -> str:
 def test_every_key_stands_in_the_table_with_its_default() -> None:
     told = {key: default for key, _, default, _ in table_rows(section(PAGE, "## codeforge.yaml"))}
     assert told == {key: shown(default) for key, default in keys_of(Config).items()}
-
-
-def test_every_variable_of_the_example_stands_in_the_table() -> None:
-    listed = [line.split("=")[0] for line in page(".env.example").splitlines() if "=" in line and line[0] != "#"]
-    assert [variable for variable, _, _ in table_rows(section(PAGE, "## Environment"))] == listed
 
 
 @pytest.mark.parametrize("name", ["docs/configuration.md", "docs/how-to/own-provider.md", "docs/how-to/webhooks.md"])

@@ -8,6 +8,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+from scipy.stats import binom
+
 from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
@@ -60,3 +63,13 @@ def family(runs: Mapping[str, Mapping[str, TaskScores[int]]]) -> list[tuple[Comp
     """Every pair of runs compared on every metric of the first, with Holm's adjusted p-value."""
     compared = [compare(runs[a][metric], runs[b][metric]) for a, b in combinations(runs, 2) for metric in runs[a]]
     return list(zip(compared, holm([one.p_value or 0.0 for one in compared]), strict=True))
+
+
+def exact_power(n: int, difference: float, discordance: float) -> float:
+    """The chance that the exact McNemar test has p <= 0.05, summed over the number of changed tasks."""
+    changed = np.arange(n + 1)
+    better = np.arange(n + 1)[:, None]
+    p_values = 2 * binom.cdf(np.minimum(better, changed - better), changed, 0.5)
+    share = binom.pmf(better, changed, (discordance + difference) / 2 / discordance)
+    rejected = np.where((p_values <= 0.05) & (better <= changed), share, 0).sum(axis=0)
+    return float(binom.pmf(changed, n, discordance) @ rejected)

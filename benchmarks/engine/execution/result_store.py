@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.reply_cache import store_responses
-from benchmarks.engine.execution.scoring import FAILED, failed_score, leading_value, outcome_of
+from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, ending_of
 from benchmarks.engine.execution.sql import among, update_rows, upsert_rows
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
@@ -31,7 +31,6 @@ from benchmarks.providers.retrying import Attempt
 
 TRANSCRIPT = ("messages", "picture", "actual_output", "reasoning", "tool_calls", "attempts", "notes", "prompt_hash")
 SCORE = ("run", "status", "value", "reason", "extracted", "detail", "judge")
-MAX_ERROR = 2_000
 MAX_KEPT = 200
 """Attempts, and failed judgings, that are stored of one result however often it is retried: the latest."""
 
@@ -112,7 +111,7 @@ class ResultStore:
             new = [s for s in batch if not (s.answer.error and s.result_id in earlier)]
             transcripts = (_transcript(scored.answer, earlier.get(scored.result_id)) for scored in new)
             upsert_rows(Transcript, ("result",), TRANSCRIPT, transcripts)
-            self._upsert_scores((scored.result_id, scored.scores) for scored in new)
+            upsert_scores(self.run_id, ((scored.result_id, scored.scores) for scored in new))
             rows = [self._answer_row(scored, earlier.get(scored.result_id)) for scored in new]
             _update_results(rows)
             _write_failed_again(failed_again, earlier)
@@ -130,7 +129,7 @@ class ResultStore:
             held = self._held([judged.result_id for judged in batch], ResultState.JUDGING)
             errors = _stored_errors([id for id, claimed in held.items() if claimed.outcome])
             batch = [_keeping_errors(j, errors.get(j.result_id, {})) for j in batch if j.result_id in held]
-            self._upsert_scores((judged.result_id, judged.to_store) for judged in batch)
+            upsert_scores(self.run_id, ((judged.result_id, judged.to_store) for judged in batch))
             rows = [self._judged_row(judged, held[judged.result_id]) for judged in batch]
             ended = [row for row in rows if "state" in row]
             _update_results(ended)
@@ -179,7 +178,7 @@ class ResultStore:
         if scored.to_judge:
             waiting = {"state": ResultState.JUDGING, "claimed_by": self.lease_id, "outcome": "", "finished_at": None}
             return row | waiting | {"judge_cost_usd": 0.0}
-        return row | self._ending(scored.scores, answer.finish_reason)
+        return row | ending_of(self.metrics, scored.scores, answer.finish_reason)
 
     def _judged_row(self, judged: Judged, claimed: _Claimed) -> dict[str, Any]:
         """The judge cost of a result grows with each judging, so those of a run's results add up to the run's."""
@@ -189,17 +188,7 @@ class ResultStore:
             return row
         scores = {**judged.request.scores, **judged.to_store}
         ended = {"claimed_by": None, "finished_at": timezone.now()}
-        return row | ended | self._ending(scores, judged.request.finish_reason)
-
-    def _ending(self, scores: Mapping[str, Score], finish_reason: str) -> dict[str, Any]:
-        failed = failed_score(scores)
-        return {
-            "state": ResultState.ERROR if failed else ResultState.DONE,
-            "outcome": outcome_of(self.metrics, scores, finish_reason),
-            "value": leading_value(self.metrics, scores),
-            "error_kind": "judge" if failed else "",
-            "error_message": failed.reason[:MAX_ERROR] if failed else "",
-        }
+        return row | ended | ending_of(self.metrics, scores, judged.request.finish_reason)
 
     def _cost_of_judging(self, batch: Iterable[Judged]) -> float | None:
         usages = (usage for judged in batch for usage in judged.usages)
@@ -220,13 +209,15 @@ class ResultStore:
             reserved_usd=F("reserved_usd") - released,
         )
 
-    def _upsert_scores(self, batch: Iterable[tuple[int, Mapping[str, Score]]]) -> None:
-        rows = (
-            (result_id, name, self.run_id, s.status.value, s.value, s.reason, s.extracted, s.detail, s.usage)
-            for result_id, scores in batch
-            for name, s in scores.items()
-        )
-        upsert_rows(StoredScore, ("result", "metric"), SCORE, rows)
+
+def upsert_scores(run_id: int, batch: Iterable[tuple[int, Mapping[str, Score]]]) -> None:
+    """Store the scores of results, given by ID and metric."""
+    rows = (
+        (result_id, name, run_id, s.status.value, s.value, s.reason, s.extracted, s.detail, s.usage)
+        for result_id, scores in batch
+        for name, s in scores.items()
+    )
+    upsert_rows(StoredScore, ("result", "metric"), SCORE, rows)
 
 
 def give_back_claims(lease: Lease) -> None:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from django.conf import settings
 
@@ -19,7 +20,7 @@ from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.work_items import Answer, Scored, ToJudge
 from benchmarks.metrics.base import DeterministicMetric, Item, JudgedMetric, Metric, Score, ScoreStatus
 from benchmarks.metrics.registered_metrics import metrics_with
-from benchmarks.models import Outcome, Result, Run
+from benchmarks.models import Outcome, Result, ResultState, Run
 from benchmarks.models import Score as StoredScore
 from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.providers.base import ProviderError, ToolCall
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 FAILED = (ScoreStatus.JUDGE_ERROR, ScoreStatus.METRIC_ERROR)
 REFUSALS = frozenset({"refusal", "content_filter"})
 MAX_ERROR_TEXT = 1_000
+MAX_ERROR = 2_000
 
 
 def usable_metrics() -> dict[str, Metric]:
@@ -118,6 +120,18 @@ def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> flo
     return score.value if score else None
 
 
+def ending_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> dict[str, Any]:
+    """How an answered result ends, as fields of ``Result``."""
+    failed = failed_score(scores)
+    return {
+        "state": ResultState.ERROR if failed else ResultState.DONE,
+        "outcome": outcome_of(metrics, scores, finish_reason),
+        "value": leading_value(metrics, scores),
+        "error_kind": "judge" if failed else "",
+        "error_message": failed.reason[:MAX_ERROR] if failed else "",
+    }
+
+
 class Scorer:
     """Scores the answers of one run."""
 
@@ -170,7 +184,7 @@ class Scorer:
         return [self._stored_to_judge(result, stored[result.pk]) for result in self.prompts.results(ids, "transcript")]
 
     def _stored_to_judge(self, result: Result, known: Mapping[str, Score]) -> ToJudge:
-        item = _with_stored_answer(self.prompts.item(result.task), result)
+        item = with_stored_answer(self.prompts.item(result.task), result)
         missing = [metric for metric in self.metrics if metric.name not in known]
         left = [metric for metric in missing if is_deferred(metric)]
         rescored = {
@@ -206,7 +220,8 @@ def _answered(answer: Answer) -> Item:
     )
 
 
-def _with_stored_answer(item: Item, result: Result) -> Item:
+def with_stored_answer(item: Item, result: Result) -> Item:
+    """The item with the answer in the result's transcript."""
     transcript = result.transcript
     calls = tuple(ToolCall("", call["name"], call["arguments"], call["raw"]) for call in transcript.tool_calls)
     return replace(

@@ -14,14 +14,29 @@ def two_raters(table):
     return [i for i, _ in cells], [j for _, j in cells]
 
 
-def test_kappa_and_its_bounds_are_those_of_statsmodels():
+def test_kappa_is_that_of_statsmodels_and_its_bounds_tend_to_those_of_its_standard_error():
     for table in ([[20, 5], [10, 15]], [[44, 5, 1], [7, 20, 3], [9, 5, 6]], [[1, 2], [3, 44]]):
         expected = cohens_kappa(np.array(table))
-        half = 1.959963984540054 * expected.std_kappa
-        found = cohen_kappa(*two_raters(table))
-        assert found.kappa == pytest.approx(expected.kappa, abs=1e-9), table
-        assert found.high == pytest.approx(min(1, expected.kappa + half), abs=1e-9), table
-        assert found.low == pytest.approx(max(-1, expected.kappa - half), abs=1e-9), table
+        assert cohen_kappa(*two_raters(table)).kappa == pytest.approx(expected.kappa, abs=1e-9), table
+        large = np.array(table) * 400
+        half = 1.959963984540054 * cohens_kappa(large).std_kappa
+        found = cohen_kappa(*two_raters(large))
+        assert found.high == pytest.approx(expected.kappa + half, abs=half / 20), table
+        assert found.low == pytest.approx(expected.kappa - half, abs=half / 20), table
+
+
+def test_the_bounds_contain_the_true_kappa_as_often_as_they_say():
+    rng = np.random.default_rng(8)
+    for n, error, share, lowest in ((30, 0.1, 0.5, 0.93), (100, 0.05, 0.9, 0.92), (100, 0.02, 0.5, 0.92)):
+        agreement = 1 - error
+        positive = share * agreement + (1 - share) * error
+        expected = share * positive + (1 - share) * (1 - positive)
+        truth = (agreement - expected) / (1 - expected)
+        first = rng.random((400, n)) < share
+        second = first ^ (rng.random((400, n)) < error)
+        found = [cohen_kappa(*raters) for raters in zip(first.tolist(), second.tolist(), strict=True)]
+        hits = [kappa.low <= truth <= kappa.high for kappa in found if kappa.kappa is not None]
+        assert np.mean(hits) >= lowest, (n, error, share)
 
 
 def test_full_agreement_is_1_with_a_lower_bound_below():

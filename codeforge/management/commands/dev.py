@@ -66,7 +66,7 @@ class Command(BaseCommand):
             return
         for request in FIRST_RUNS:
             run = start_run(request)
-            self.stdout.write(f"First run queued: built-in baseline {run.model} on {run.dataset.slug}.")
+            self.stdout.write(f"First run queued: {run.model} on {run.dataset.slug}")
 
 
 def _check_port(port: int) -> None:

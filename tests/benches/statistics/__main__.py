@@ -27,6 +27,8 @@ BENCHES: dict[str, Bench] = {
     "Published and fresh set": false_alarms.published_and_fresh,
     "Adaptive runs": stopping.adaptive_runs,
     "Thresholds": stopping.thresholds,
+    "Cohen's κ": coverage.kappas,
+    "Planned sizes (exact)": lambda _: false_alarms.planned_sizes(),
 }
 
 

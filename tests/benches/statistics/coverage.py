@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from benchmarks.statistics.agreement import Kappa, cohen_kappa
 from benchmarks.statistics.intervals import Interval, Moments, interval_from_moments, mean_interval
 from benchmarks.statistics.spread import counted
 from tests.benches.statistics.report import band_summary, coverage, table
@@ -15,11 +16,12 @@ from tests.support.statistics import Group, average_above_guessing
 
 REPEATS = 2_500
 RATES = (0.5, 0.8, 0.95)
+ERRORS = (0.02, 0.1, 0.3)
 CORRELATIONS = (0.0, 0.1, 0.3, 0.6)
 Floats = NDArray[np.float64]
 
 
-def holds(interval: Interval, truth: float) -> bool:
+def holds(interval: Interval | Kappa, truth: float) -> bool:
     return interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
 
 
@@ -145,3 +147,48 @@ def averaged_groups(random: np.random.Generator) -> Iterator[str]:
         rows.append([canvases, *map(coverage, row)])
     yield table(["canvases", *(f"correlation {c}" for c in CORRELATIONS)], rows)
     yield band_summary(values)
+
+
+def kappas(random: np.random.Generator) -> Iterator[str]:
+    """κ of a rater against a known truth: independent items, and calibrations with ten answers to a canvas."""
+    values: list[float] = []
+    rows: list[list[object]] = []
+    for items in (30, 100, 300):
+        for positive in (0.5, 0.8, 0.9):
+            truth = random.random((REPEATS, items)) < positive
+            row = [_kappa_coverage(random, truth, error, error=error, positive=positive) for error in ERRORS]
+            values += row
+            rows.append([f"{items} items", f"{positive:.0%} positive", *map(coverage, row)])
+    for canvases in (10, 20, 50):
+        truth = np.tile([True, False], (REPEATS // 5, 5 * canvases))
+        clusters = [item // 10 for item in range(10 * canvases)]
+        for correlation in (0.0, 0.3):
+            row = []
+            for error in ERRORS:
+                errors = np.repeat(canvas_rates(random, (len(truth), canvases), error, correlation), 10, axis=1)
+                row.append(_kappa_coverage(random, truth, errors, error=error, positive=0.5, clusters=clusters))
+            values += row
+            rows.append([f"{canvases} canvases", f"correlation {correlation}", *map(coverage, row)])
+    yield table(["raters", "", *(f"error {error}" for error in ERRORS)], rows)
+    independent = 9 * len(ERRORS)
+    yield "Independent items: " + band_summary(values[:independent])
+    yield "In canvases: " + band_summary(values[independent:])
+
+
+def _kappa_coverage(
+    random: np.random.Generator,
+    truth: NDArray[np.bool_],
+    errors: float | Floats,
+    *,
+    error: float,
+    positive: float,
+    clusters: Sequence[int] | None = None,
+) -> float:
+    """How often the bounds contain the κ of a rater who errs with the chances ``errors``, on average ``error``."""
+    judged_positive = positive * (1 - error) + (1 - positive) * error
+    expected = positive * judged_positive + (1 - positive) * (1 - judged_positive)
+    kappa = (1 - error - expected) / (1 - expected)
+    verdicts = truth ^ (random.random(truth.shape) < errors)
+    found = (cohen_kappa(*pair, clusters=clusters) for pair in zip(truth.tolist(), verdicts.tolist(), strict=True))
+    # Raters who always give the same verdict have no κ.
+    return _share(holds(each, kappa) for each in found if each.kappa is not None)

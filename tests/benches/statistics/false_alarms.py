@@ -1,4 +1,4 @@
-"""How often two runs of the same model are called different, and the coverage of the interval of a difference."""
+"""How often two runs of the same model are called different, and how often a real difference is detected."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
 from benchmarks.statistics.paired import Comparison, compare
+from benchmarks.statistics.planning import PairedDesign, tasks_needed
 from tests.benches.statistics.coverage import canvas_rates
 from tests.benches.statistics.report import coverage, share, table
-from tests.support.statistics import family
+from tests.support.statistics import exact_power, family
 
 ALIKE = 2_000
 APART = 500
@@ -123,3 +124,19 @@ def published_and_fresh(random: np.random.Generator) -> Iterator[str]:
                 alarms += not _holds(published_against_fresh(strata), 0.0)
             rows.append([3, canvases, correlation, share(alarms / DRAWN_TWICE)])
     yield table(["strata", "canvases each", "correlation", "false alarms"], rows)
+
+
+def planned_sizes() -> Iterator[str]:
+    """The exact power of the size that is planned for 80%."""
+    discordances, differences = (0.1, 0.2, 0.3, 0.5), (0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5)
+    rows = []
+    for difference in differences:
+        powers = []
+        for discordance in discordances:
+            if difference > discordance:
+                powers.append("–")
+                continue
+            size = tasks_needed(difference, PairedDesign(discordance=discordance))
+            powers.append(share(exact_power(size.tasks, difference, discordance)))
+        rows.append([difference, *powers])
+    yield table(["difference", *(f"discordance {discordance}" for discordance in discordances)], rows)
