@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow
+from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, batches
 
 MISSING = (
     "Parquet requires pyarrow, which is not installed. Run `pip install --require-hashes -r requirements-parquet.txt`."
@@ -40,50 +41,25 @@ def parquet_pieces(rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterato
     for metric in metrics:
         columns |= {f"score:{metric}": pyarrow.float64(), f"unscored:{metric}": pyarrow.string()}
     schema = pyarrow.schema(list(columns.items()))
-    sink = _Sink()
-    with pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(sink, mode="w"), schema, compression="zstd") as writer:
-        for group in _groups(rows):
+    buffer = io.BytesIO()
+    with pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(buffer, mode="w"), schema, compression="zstd") as writer:
+        for group in batches(rows, _characters, GROUP_CHARACTERS, GROUP_ROWS):
             cells = [_cells(row, metrics) for row in group]
             writer.write_batch(pyarrow.RecordBatch.from_pylist(cells, schema=schema), row_group_size=GROUP_ROWS)
-            yield sink.take()
-    yield sink.take()  # what closing the writer adds: the footer
+            yield _taken(buffer)
+    yield _taken(buffer)  # what closing the writer adds: the footer
 
 
-class _Sink:
-    """A file object that keeps what was written until it is taken."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-
-    def write(self, piece: Any) -> int:
-        self._pieces.append(bytes(piece))
-        return len(self._pieces[-1])
-
-    def flush(self) -> None:
-        """Required by pyarrow. Nothing is buffered elsewhere."""
-
-    def close(self) -> None:
-        self.closed = True
-
-    def take(self) -> bytes:
-        data = b"".join(self._pieces)
-        self._pieces.clear()
-        return data
+def _taken(buffer: io.BytesIO) -> bytes:
+    """What was written, and empty the buffer. Arrow counts the offsets of the file itself."""
+    data = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return data
 
 
-def _groups(rows: Iterable[ResultRow]) -> Iterator[list[ResultRow]]:
-    group: list[ResultRow] = []
-    size = 0
-    for row in rows:
-        group.append(row)
-        size += len(row.input) + len(row.expected_output) + len(row.actual_output or "")
-        if len(group) >= GROUP_ROWS or size >= GROUP_CHARACTERS:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+def _characters(row: ResultRow) -> int:
+    return len(row.input) + len(row.expected_output) + len(row.actual_output or "")
 
 
 def _cells(row: ResultRow, metrics: Sequence[str]) -> dict[str, Any]:

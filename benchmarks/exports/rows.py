@@ -1,11 +1,14 @@
-"""One exported result, for every file format."""
+"""One exported result, for every file format, and batches of bounded size."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +62,22 @@ class ResultRow:
 
 PLAIN_FIELDS = tuple(name for name in ResultRow.__slots__ if name not in ("scores", "tool_calls"))
 """The fields with a single value, in the order of the columns."""
+
+
+def batches(
+    items: Iterable[Item], size_of: Callable[[Item], int], max_size: int, max_items: float = math.inf
+) -> Iterator[list[Item]]:
+    """The items in lists that end at ``max_items``, or once their sizes add up to ``max_size``.
+
+    Memory use stays constant, whether there are many small items or few large ones.
+    """
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += size_of(item)
+        if len(batch) >= max_items or size >= max_size:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import orjson
 
@@ -13,6 +14,8 @@ from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 BYTE_ORDER_MARK = "\ufeff"
+SCORE_COLUMNS = ("metric", "part", "level", "value", "low", "high", "n", "n_clusters", "method", "note")
+Numbers = Mapping[str, Any]
 
 
 def csv_pieces(rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[str]:
@@ -54,3 +57,45 @@ def jsonl_pieces(rows: Iterable[ResultRow]) -> Iterator[bytes]:
     """One JSON object per line, with every score, reason and tool call. Line breaks inside texts are escaped."""
     for row in rows:
         yield orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+
+
+def scores_pieces(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -> Iterator[str]:
+    """Every number in the stored summary and breakdown of a run, with its 95% bounds and n; the head first.
+
+    ``value`` is a mean, or a threshold in units of its difficulty. ``part`` names the part of the run, ``level`` the
+    level within it.
+    """
+    yield BYTE_ORDER_MARK + csv_line(SCORE_COLUMNS)
+    yield from map(csv_line, _number_rows(summary, breakdown, metrics))
+
+
+def _number_rows(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -> Iterator[list[Any]]:
+    means = summary.get("metrics", {})
+    yield from (_number(name, "run", "", means[name]) for name in metrics if name in means)
+    for facet, levels in breakdown.items():
+        if facet == "surface":
+            yield from (_number(cell["metric"], facet, f"{cell['group']}/{cell['n_shapes']}", cell) for cell in levels)
+            continue
+        for level, by_metric in levels.items():
+            yield from (_number(metric, facet, level, numbers) for metric, numbers in by_metric.items())
+    for metric, chance in summary.get("chance", {}).items():
+        for group in chance["groups"]:
+            yield _number(metric, "above guessing", group["group"], group["corrected"])
+        yield _number(metric, "above guessing", "average", chance["average"])
+    for threshold in summary.get("thresholds", ()):
+        part = f"threshold in {threshold['measure']}"
+        yield _number("", part, threshold["group"], threshold | {"mean": threshold["threshold"]})
+    for metric, repeats in summary.get("reliability", {}).items():
+        for k in repeats["pass_at"]:
+            yield _number(metric, f"pass@{k}", "", repeats["pass_at"][k])
+            yield _number(metric, f"pass^{k}", "", repeats["pass_hat"][k])
+        yield _number(metric, "tasks with differing repeats", "", repeats["flipped"])
+        yield _number(metric, "agreement between two repeats", "", repeats["agreement"])
+    if adaptive := summary.get("adaptive"):
+        for stratum in adaptive["strata"]:
+            yield _number(metrics[0], "confidence sequence by n_shapes", str(stratum["n_shapes"]), stratum)
+        yield _number(metrics[0], "confidence sequence", "", adaptive["overall"])
+
+
+def _number(metric: str, part: str, level: str, numbers: Numbers) -> list[Any]:
+    return [metric, part, level, numbers["mean"], *(numbers.get(name) for name in SCORE_COLUMNS[4:])]

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -31,6 +32,7 @@ from django.db.models import Field, JSONField, Model
 from django.utils import timezone
 
 from benchmarks.engine.workers import ALIVE_FOR
+from benchmarks.exports.rows import batches
 from benchmarks.models import LIVE, Run, Worker
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.backup_archive import (
@@ -242,29 +244,16 @@ def _fill(model: type[Model], table: TableEntry, backup: BackupReader, connectio
     columns = ", ".join(quoted(str(field.column)) for field in fields)
     insert = f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join(['%s'] * len(fields))})"
     n_stored = 0
-    for batch in _batches(backup.rows(table)):
+    # Limited in bytes too: a row with a long conversation may have megabytes.
+    for batch in batches(backup.rows(table), itemgetter(0), BATCH_BYTES, BATCH_ROWS):
         try:
-            rows = [[_parameter(*pair, connection) for pair in zip(row, fields, strict=True)] for row in batch]
+            rows = [[_parameter(*pair, connection) for pair in zip(row, fields, strict=True)] for _, row in batch]
             with connection.cursor() as cursor:
                 cursor.executemany(insert, rows)
         except (DatabaseError, ValidationError, ValueError, TypeError, OverflowError) as error:
             where = f"Table {table.name}, rows {n_stored + 1} to {n_stored + len(batch)}"
             raise DamagedBackup(f"{where}: the database does not accept them ({error}).") from None
         n_stored += len(batch)
-
-
-def _batches(rows: Iterator[tuple[int, list[Any]]]) -> Iterator[list[list[Any]]]:
-    """Batches limited in rows and in bytes: a row with a long conversation may have megabytes."""
-    batch: list[list[Any]] = []
-    size = 0
-    for length, row in rows:
-        batch.append(row)
-        size += length
-        if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _parameter(value: Any, field: Field[Any, Any], connection: BaseDatabaseWrapper) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 
 from benchmarks.exports.html_file import Head, html_pieces
 from benchmarks.exports.parquet_file import MISSING, has_parquet, parquet_pieces
-from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell
-from benchmarks.exports.scores_file import scores_pieces
-from benchmarks.exports.text_files import csv_pieces, jsonl_pieces
+from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell, batches
+from benchmarks.exports.text_files import csv_pieces, jsonl_pieces, scores_pieces
 from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import metric_title, run_status
 from benchmarks.presentation.numbers import UNKNOWN, interval, n_of, number, plural, score
@@ -132,14 +131,5 @@ def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
 
 def _joined(pieces: Iterator[bytes] | Iterator[str]) -> Iterator[bytes]:
     """Few large pieces instead of many small ones, because a web server sends each piece separately."""
-    buffer: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        data = piece.encode() if isinstance(piece, str) else piece
-        buffer.append(data)
-        size += len(data)
-        if size >= PIECE_BYTES:
-            yield b"".join(buffer)
-            buffer, size = [], 0
-    if buffer:
-        yield b"".join(buffer)
+    encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+    return (b"".join(batch) for batch in batches(encoded, len, PIECE_BYTES))
