@@ -78,7 +78,7 @@ def test_the_pipelines_call_the_command_rightly() -> None:
 
 
 def test_a_task_class_is_looked_at_as_the_page_says(project: Path) -> None:
-    follow(page("docs/how-to/own-task-class.md"), project)
+    follow(page("tasks_app/tasks/README.md"), project)
 
 
 def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
