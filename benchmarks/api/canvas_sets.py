@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from benchmarks.api import filters
+from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.pagination import Pages
-from benchmarks.api.permissions import ReadOrEdit
-from benchmarks.api.views import NOT_NOW, REFUSED
+from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.queries.canvas_sets import canvas_sets, canvases_of
 from benchmarks.services.canvas_sets.control import CanvasSetRequest, delete_canvas_set, request_canvas_set
 from tasks_app.models import Canvas, CanvasSet, Question
@@ -100,9 +100,8 @@ class CanvasSetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     def create(self, request: Request) -> Response:
         """Generate a set, or extend one. A job does it; until it is done, ``count`` is below ``wanted``."""
         slug = request_canvas_set(request.data, request.user).slug
-        location = request.build_absolute_uri(f"/api/v1/benchmarks/canvas-sets/{slug}")
         data = CanvasSetSerializer(canvas_sets().get(slug=slug)).data
-        return Response(data, status=status.HTTP_202_ACCEPTED, headers={"Location": location})
+        return created(request, f"canvas-sets/{slug}", data, status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, slug: str) -> Response:

@@ -1,4 +1,4 @@
-"""Turn the exceptions of services and queries into responses of the API."""
+"""Turn the exceptions of services and queries, and bodies that cannot be read, into responses of the API."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import Http404
 from rest_framework import status
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import JSONParser
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -20,3 +22,13 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, NotPossible):
         return Response({"detail": error.message}, status=status.HTTP_409_CONFLICT)
     return exception_handler(Http404() if isinstance(error, ObjectDoesNotExist) else error, context)
+
+
+class BoundedJSONParser(JSONParser):
+    """Refuses a body that exceeds Python's recursion limit, which the framework reports as a server error."""
+
+    def parse(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().parse(*args, **options)
+        except RecursionError:
+            raise ParseError("JSON parse error: the body is nested too deeply") from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import django_filters
 from django.db.models import QuerySet
 
-from benchmarks.models import Dataset, Outcome, Result, Run, RunStatus, Task
-from tasks_app.models import Canvas, CanvasSet
+from benchmarks.models import Dataset, Outcome, RunStatus, Task
+from tasks_app.models import CanvasSet
 
 
 class RunFilter(django_filters.FilterSet):
@@ -16,10 +16,6 @@ class RunFilter(django_filters.FilterSet):
     created_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
     created_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
     ordering = django_filters.OrderingFilter(fields=("id", "created_at", "completed_at", "model", "status"))
-
-    class Meta:
-        model = Run
-        fields = ("dataset", "model", "status")
 
 
 class ResultFilter(django_filters.FilterSet):
@@ -33,19 +29,11 @@ class ResultFilter(django_filters.FilterSet):
     max_value = django_filters.NumberFilter(field_name="value", lookup_expr="lte")
     ordering = django_filters.OrderingFilter(fields=("position", "value", "duration_ms", "tokens_out"))
 
-    class Meta:
-        model = Result
-        fields = ("outcome", "difficulty", "group", "repeat")
-
 
 class DatasetFilter(django_filters.FilterSet):
     kind = django_filters.ChoiceFilter(choices=Dataset.Kind.choices)
     search = django_filters.CharFilter(method="by_text")
     ordering = django_filters.OrderingFilter(fields=("slug", "name", "updated_at"))
-
-    class Meta:
-        model = Dataset
-        fields = ("kind",)
 
     def by_text(self, datasets: QuerySet[Dataset], name: str, text: str) -> QuerySet[Dataset]:
         return datasets.filter(slug__icontains=text) | datasets.filter(name__icontains=text)
@@ -56,26 +44,14 @@ class TaskFilter(django_filters.FilterSet):
     group = django_filters.CharFilter()
     search = django_filters.CharFilter(field_name="name", lookup_expr="icontains")
 
-    class Meta:
-        model = Task
-        fields = ("difficulty", "group")
-
 
 class CanvasSetFilter(django_filters.FilterSet):
     origin = django_filters.ChoiceFilter(choices=CanvasSet.Origin.choices)
     seed = django_filters.NumberFilter(max_value=2**63 - 1)
 
-    class Meta:
-        model = CanvasSet
-        fields = ("origin", "seed")
-
 
 class CanvasFilter(django_filters.FilterSet):
     n_shapes = django_filters.NumberFilter(max_value=1_000)
-
-    class Meta:
-        model = Canvas
-        fields = ("n_shapes",)
 
 
 class CalibrationFilter(django_filters.FilterSet):
@@ -83,7 +59,3 @@ class CalibrationFilter(django_filters.FilterSet):
     metric = django_filters.CharFilter(field_name="metrics__0")
     canvas_set = django_filters.CharFilter(field_name="dataset__known_answers_of__slug")
     status = django_filters.MultipleChoiceFilter(choices=RunStatus.choices)
-
-    class Meta:
-        model = Run
-        fields = ("judge_model", "metric", "status")

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from benchmarks.api import filters
-from benchmarks.api.views import NOT_NOW, REFUSED
+from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.models import Run
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
 from benchmarks.services import judges as services
@@ -34,25 +34,9 @@ class CalibrationSerializer(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields: tuple[str, ...] = (
-            "id",
-            "judge_model",
-            "metric",
-            "canvas_set",
-            "questions",
-            "repeats",
-            "phrasings",
-            "concurrency",
-            "seed",
-            "status",
-            "error_message",
-            "total",
-            "done",
-            "errors",
-            "tokens_in",
-            "tokens_out",
-            "cost_usd",
-            "created_at",
-            "completed_at",
+            *("id", "judge_model", "metric", "canvas_set", "questions", "repeats", "phrasings", "concurrency", "seed"),
+            *("status", "error_message", "total", "done", "errors", "tokens_in", "tokens_out", "cost_usd"),
+            *("created_at", "completed_at"),
         )
 
     def get_metric(self, run: Run) -> str:
@@ -93,8 +77,7 @@ class CalibrationViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, views
     def create(self, request: Request) -> Response:
         """Calibrate a judge on answers with known truth. The calibration is queued for a worker."""
         run = services.start_calibration(request.data, request.user)
-        location = request.build_absolute_uri(f"/api/v1/benchmarks/calibrations/{run.pk}")
-        return Response(CalibrationSerializer(run).data, status=status.HTTP_201_CREATED, headers={"Location": location})
+        return created(request, f"calibrations/{run.pk}", CalibrationSerializer(run).data)
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -106,18 +89,12 @@ class CalibrationViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, views
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Send nothing more to the judge. Its verdicts are kept."""
-        run = self.get_object()
-        control.cancel_run(run, request.user)
-        return self._current(run)
+        control.cancel_run(self.get_object(), request.user)
+        return self.retrieve(request, pk)
 
     @extend_schema(request=None, responses={200: CalibrationSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Judge the answers of a canceled, failed or incomplete calibration that have no verdict yet."""
-        run = self.get_object()
-        services.resume_calibration(run, request.user)
-        return self._current(run)
-
-    def _current(self, run: Run) -> Response:
-        run.refresh_from_db()
-        return Response(CalibrationSerializer(run).data)
+        services.resume_calibration(self.get_object(), request.user)
+        return self.retrieve(request, pk)

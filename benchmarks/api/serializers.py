@@ -39,18 +39,19 @@ class TaskSerializer(serializers.ModelSerializer[Task]):
     class Meta:
         model = Task
         fields = (
-            *(
-                "id",
-                "name",
-                "input",
-                "expected_output",
-                "difficulty",
-                "expected_tools",
-                "context",
-                "tools",
+            *("id", "name", "input", "expected_output", "difficulty", "expected_tools", "context", "tools"),
+            *("tool_results", "tests", "schema", "choices", "pattern", "tolerance", "group", "n_shapes"),
+            "content_hash",
                 "tool_results",
+                "tests",
+                "schema",
+                "choices",
+                "pattern",
+                "tolerance",
+                "group",
+                "n_shapes",
+                "content_hash",
             ),
-            *("tests", "schema", "choices", "pattern", "tolerance", "group", "n_shapes", "content_hash"),
         )
 
 
@@ -143,30 +144,10 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
     class Meta:
         model = Result
         fields = (
-            *(
-                "id",
-                "task_id",
-                "task_name",
-                "repeat",
-                "difficulty",
-                "group",
-                "n_shapes",
-                "state",
-                "input",
-                "expected_output",
-            ),
-            *("actual_output", "outcome", "scores", "errors", "error_kind", "error_message", "tool_calls"),
-            *(
-                "duration_ms",
-                "tokens_in",
-                "tokens_out",
-                "cost_usd",
-                "judge_cost_usd",
-                "cached",
-                "attempts",
-                "finish_reason",
-            ),
-            "finished_at",
+            *("id", "task_id", "task_name", "repeat", "difficulty", "group", "n_shapes", "state", "input"),
+            *("expected_output", "actual_output", "outcome", "scores", "errors", "error_kind", "error_message"),
+            *("tool_calls", "duration_ms", "tokens_in", "tokens_out", "cost_usd", "judge_cost_usd", "cached"),
+            *("attempts", "finish_reason", "finished_at"),
         )
 
     def get_actual_output(self, result: Result) -> str | None:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api.serializers import PlanSerializer, RunSerializer
-from benchmarks.api.views import NOT_NOW, REFUSED, created
+from benchmarks.api.views import NOT_NOW, REFUSED, created_run
 from benchmarks.models import Run
 from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
 from benchmarks.queries.runs import run_detail
@@ -158,16 +158,8 @@ class StatisticsSerializer(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = (
-            "id",
-            "status",
-            "summarized_at",
-            "metrics",
-            "breakdown",
-            "chance",
-            "thresholds",
-            "reliability",
-            "adaptive",
-            "contamination",
+            *("id", "status", "summarized_at", "metrics", "breakdown", "chance", "thresholds", "reliability"),
+            *("adaptive", "contamination"),
         )
 
     @extend_schema_field(ContaminationSerializer(allow_null=True))
@@ -254,8 +246,7 @@ class RunStatistics(APIView):
     @extend_schema(responses=StatisticsSerializer)
     def get(self, request: Request, pk: str) -> Response:
         """Intervals, scores corrected for chance, thresholds and reliability, computed when the run ended."""
-        run = run_detail(int(pk))
-        return Response(StatisticsSerializer(run).data)
+        return Response(StatisticsSerializer(run_detail(int(pk))).data)
 
 
 class ContaminationCheckView(APIView):
@@ -264,7 +255,7 @@ class ContaminationCheckView(APIView):
     @extend_schema(request=None, responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW})
     def post(self, request: Request, pk: str) -> Response:
         """Start a run of the same questions on canvases with a new secret seed. Its statistics compare both."""
-        return created(check_contamination(run_detail(int(pk)), request.user), request)
+        return created_run(request, check_contamination(run_detail(int(pk)), request.user))
 
 
 class Comparisons(APIView):

@@ -8,9 +8,7 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from benchmarks.api import canvas_sets, judges, statistics, views
-from benchmarks.api.exports import ExportView
-from benchmarks.api.operations import InstallationView
+from benchmarks.api import canvas_sets, judges, operations, statistics, views
 
 router = SimpleRouter()
 router.trailing_slash = "/?"
@@ -19,39 +17,24 @@ router.register("canvas-sets", canvas_sets.CanvasSetViewSet, basename="canvas-se
 router.register("runs", views.RunViewSet, basename="run")
 router.register("calibrations", judges.CalibrationViewSet, basename="calibration")
 
+RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
+VIEWS = (
+    (f"{RUN}/results", views.ResultList, "result-list"),
+    (f"{RUN}/statistics", statistics.RunStatistics, "run-statistics"),
+    (f"{RUN}/contamination-check", statistics.ContaminationCheckView, "contamination-check"),
+    (f"{RUN}/export/(?P<form>csv|jsonl|parquet)", views.ExportView, "run-export"),
+    (f"datasets/{SLUG}/tasks", views.TaskList, "task-list"),
+    (f"canvas-sets/{SLUG}/canvases", canvas_sets.CanvasList, "canvas-list"),
+    (f"canvas-sets/{SLUG}/canvases/(?P<index>[0-9]{{1,9}})", canvas_sets.CanvasDetail, "canvas-detail"),
+    ("compare", statistics.Comparisons, "compare"),
+    ("plan", statistics.RunSize, "plan"),
+    ("metrics", views.MetricList, "metric-list"),
+    ("installation", operations.InstallationView, "installation"),
+)
+
 urlpatterns = [
     path("v1/benchmarks/", include(router.urls)),
-    re_path(r"^v1/benchmarks/runs/(?P<pk>[0-9]{1,18})/results/?$", views.ResultList.as_view(), name="result-list"),
-    re_path(r"^v1/benchmarks/datasets/(?P<slug>[-\w]{1,100})/tasks/?$", views.TaskList.as_view(), name="task-list"),
-    re_path(
-        r"^v1/benchmarks/canvas-sets/(?P<slug>[-\w]{1,100})/canvases/?$",
-        canvas_sets.CanvasList.as_view(),
-        name="canvas-list",
-    ),
-    re_path(
-        r"^v1/benchmarks/canvas-sets/(?P<slug>[-\w]{1,100})/canvases/(?P<index>[0-9]{1,9})/?$",
-        canvas_sets.CanvasDetail.as_view(),
-        name="canvas-detail",
-    ),
-    re_path(
-        r"^v1/benchmarks/runs/(?P<pk>[0-9]{1,18})/statistics/?$",
-        statistics.RunStatistics.as_view(),
-        name="run-statistics",
-    ),
-    re_path(
-        r"^v1/benchmarks/runs/(?P<pk>[0-9]{1,18})/contamination-check/?$",
-        statistics.ContaminationCheckView.as_view(),
-        name="contamination-check",
-    ),
-    re_path(r"^v1/benchmarks/compare/?$", statistics.Comparisons.as_view(), name="compare"),
-    re_path(r"^v1/benchmarks/plan/?$", statistics.RunSize.as_view(), name="plan"),
-    re_path(r"^v1/benchmarks/metrics/?$", views.MetricList.as_view(), name="metric-list"),
-    re_path(
-        r"^v1/benchmarks/runs/(?P<pk>[0-9]{1,18})/export/(?P<form>csv|jsonl|parquet)/?$",
-        ExportView.as_view(),
-        name="run-export",
-    ),
-    re_path(r"^v1/benchmarks/installation/?$", InstallationView.as_view(), name="installation"),
+    *(re_path(rf"^v1/benchmarks/{route}/?$", view.as_view(), name=name) for route, view, name in VIEWS),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
@@ -19,20 +21,24 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Result, Run, Task
 from benchmarks.queries.datasets import full_datasets, full_tasks
 from benchmarks.queries.results import full_results
-from benchmarks.queries.runs import full_runs, run_status
+from benchmarks.queries.runs import full_runs, run_detail, run_status
 from benchmarks.services.runs import control
 from benchmarks.services.runs.estimate import plan_run
+from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 from benchmarks.services.runs.start import RunRequest, start_run, start_run_once
 
 REFUSED = OpenApiResponse(description="What is wrong with each field, and the valid choices")
 NOT_NOW = OpenApiResponse(description="Why this is not possible in the present state of the run")
 
 
-def created(run: Run, request: Request) -> Response:
-    """201 with the run, and its address in ``Location``."""
-    location = request.build_absolute_uri(f"/api/v1/benchmarks/runs/{run.pk}")
-    data = serializers.RunSerializer(run, context={"request": request}).data
-    return Response(data, status=status.HTTP_201_CREATED, headers={"Location": location})
+def created(request: Request, path: str, data: Any, status: int = status.HTTP_201_CREATED) -> Response:
+    """The data of a new object, and its address in ``Location``."""
+    location = request.build_absolute_uri(f"/api/v1/benchmarks/{path}")
+    return Response(data, status=status, headers={"Location": location})
+
+
+def created_run(request: Request, run: Run) -> Response:
+    return created(request, f"runs/{run.pk}", serializers.RunSerializer(run, context={"request": request}).data)
 
 
 class DatasetViewSet(viewsets.ReadOnlyModelViewSet[Dataset]):
@@ -83,9 +89,10 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         """
         key = request.headers.get("Idempotency-Key")
         if key is None:
-            return created(start_run(request.data, request.user), request)
-        run, _ = start_run_once(key, request.data, request.user)
-        return created(run, request)
+            run = start_run(request.data, request.user)
+        else:
+            run, _ = start_run_once(key, request.data, request.user)
+        return created_run(request, run)
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -155,3 +162,21 @@ class MetricList(APIView):
     @extend_schema(responses=serializers.MetricSerializer(many=True))
     def get(self, request: Request) -> Response:
         return Response(serializers.MetricSerializer(list(REGISTERED_METRICS.values()), many=True).data)
+
+
+class ExportView(APIView):
+    """All results of a run: ``csv`` for spreadsheets, ``jsonl`` with every score, reason and tool call, ``parquet``
+    for data frames if pyarrow is installed."""
+
+    @extend_schema(
+        responses={
+            (200, "text/csv"): OpenApiTypes.STR,
+            (200, "application/jsonl"): OpenApiTypes.STR,
+            (200, CONTENT_TYPES["parquet"]): OpenApiTypes.BINARY,
+            409: NOT_NOW,
+        }
+    )
+    def get(self, request: Request, pk: str, form: str) -> StreamingHttpResponse:
+        run = run_detail(int(pk))
+        headers = {"Content-Disposition": f'attachment; filename="{export_name(run, form)}"'}
+        return StreamingHttpResponse(export_pieces(run, form), content_type=CONTENT_TYPES[form], headers=headers)

@@ -57,7 +57,7 @@ class ShapesField(serializers.CharField):
 
 
 class CanvasSetRequest(StrictRequest):
-    """A request for a generated set. Validation turns it into the fields of a ``CanvasSet``."""
+    """A request for a generated canvas set."""
 
     shapes = ShapesField(
         help_text="A number of shapes such as 7, or a range such as 3-12, over which the count is spread evenly"
@@ -77,6 +77,7 @@ class CanvasSetRequest(StrictRequest):
     )  # fmt: skip
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Turn the values into the fields of a ``CanvasSet``."""
         low, high = attrs.pop("shapes")
         attrs["wanted"] = count = attrs.pop("count")
         if count < (period := high - low + 1):
