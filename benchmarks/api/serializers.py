@@ -42,16 +42,6 @@ class TaskSerializer(serializers.ModelSerializer[Task]):
             *("id", "name", "input", "expected_output", "difficulty", "expected_tools", "context", "tools"),
             *("tool_results", "tests", "schema", "choices", "pattern", "tolerance", "group", "n_shapes"),
             "content_hash",
-                "tool_results",
-                "tests",
-                "schema",
-                "choices",
-                "pattern",
-                "tolerance",
-                "group",
-                "n_shapes",
-                "content_hash",
-            ),
         )
 
 
