@@ -15,17 +15,14 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from benchmarks.providers.base import Limits, RetryPolicy, Section, Timeouts
 from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
 
 
 class ConfigError(Exception):
     """The configuration is invalid. The message lists every error as ``file: key: problem``."""
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def _http_address(value: str) -> str:
@@ -68,33 +65,9 @@ def _provider_kind(value: str) -> str:
 Address = Annotated[str, AfterValidator(_http_address)]
 ModelName = Annotated[str, AfterValidator(_model_name)]
 ReceiverAddress = Annotated[str, AfterValidator(_receiver_address)]
-Seconds = Annotated[float, Field(gt=0)]
 WebhookEvent = Literal[
     "run.completed", "run.completed_with_errors", "run.failed", "run.cancelled", "run.paused", "score.dropped"
 ]
-
-
-class Limits(Section):
-    """What one provider allows, over all workers together. ``None`` is unlimited."""
-
-    max_in_flight: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
-    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
-
-
-class Timeouts(Section):
-    connect: Seconds = 10.0
-    first_byte: Seconds = 120.0
-    whole: Seconds = 300.0
-
-
-class Retries(Section):
-    """Attempts at one request, and the random wait between them: up to ``base_seconds``, doubled with each attempt up
-    to ``cap_seconds``. A ``Retry-After`` of the endpoint comes before that."""
-
-    max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
-    base_seconds: Annotated[float, Field(ge=0)] = 0.5
-    cap_seconds: Annotated[float, Field(ge=0)] = 30.0
 
 
 class ProviderConfig(Section):
@@ -103,7 +76,7 @@ class ProviderConfig(Section):
     api_key_env: str | None = None
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
-    retries: Retries = Retries()
+    retries: RetryPolicy = RetryPolicy()
     headers: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -7,9 +7,11 @@ engine, which decides by the fields of the error. Nothing here knows the databas
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 Message = Mapping[str, Any]
 """One message in OpenAI chat form: ``role``, ``content`` (text or parts), and tool fields where they apply."""
@@ -28,6 +30,7 @@ ErrorKind = Literal[
 ]
 
 
+@dataclass(eq=False)
 class ProviderError(Exception):
     """One attempt without an answer.
 
@@ -36,23 +39,16 @@ class ProviderError(Exception):
     never contains a key or a complete response body.
     """
 
-    def __init__(
-        self,
-        kind: ErrorKind,
-        message: str,
-        *,
-        status: int | None = None,
-        retry_after: float | None = None,
-        retryable: bool = False,
-        systemic: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.status = status
-        self.retry_after = retry_after
-        self.retryable = retryable
-        self.systemic = systemic
+    kind: ErrorKind
+    message: str
+    _: KW_ONLY
+    status: int | None = None
+    retry_after: float | None = None
+    retryable: bool = False
+    systemic: bool = False
+
+    def __str__(self) -> str:
+        return self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +122,51 @@ def known_sum(*counts: int | None) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+MAX_RETRY_AFTER_SECONDS = 120.0
+
+
+class Section(BaseModel):
+    """A part of the configuration."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Timeouts(Section):
     """Seconds. ``first_byte`` also limits every later silence; ``whole`` runs from the start to the last byte."""
 
-    connect: float = 10.0
-    first_byte: float = 120.0
-    whole: float = 300.0
+    connect: Seconds = 10.0
+    first_byte: Seconds = 120.0
+    whole: Seconds = 300.0
+
+
+class Limits(Section):
+    """What one model of one provider allows, over all workers together. ``None`` is unlimited."""
+
+    max_in_flight: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+
+
+class RetryPolicy(Section):
+    """At most ``max_attempts`` attempts. Between them a random wait of up to ``base_seconds``, doubled each time and
+    capped: exponential backoff with full jitter, so that requests that failed together do not return together.
+
+    A ``Retry-After`` of the endpoint comes before that wait and has its own cap.
+    """
+
+    max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    base_seconds: Annotated[float, Field(ge=0)] = 0.5
+    cap_seconds: Annotated[float, Field(ge=0)] = 30.0
+
+    def seconds_before_next(
+        self, attempt: int, error: ProviderError, uniform: Callable[[float, float], float]
+    ) -> float:
+        """The wait after attempt number ``attempt`` (from 1) failed."""
+        jitter = uniform(0.0, min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt - 1, 60)))
+        return min(error.retry_after or 0.0, MAX_RETRY_AFTER_SECONDS) + jitter
 
 
 @dataclass(frozen=True, slots=True)

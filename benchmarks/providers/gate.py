@@ -1,8 +1,8 @@
 """Limits on the requests to one model of one provider: every request enters the gate first and leaves it at its end.
 
 A gate belongs to one worker process and one event loop. All runs of the worker pass the same gate, first come, first
-served, so a small run does not wait for a large one. Limits shared with other workers come in through ``Slots``,
-``Rates`` and ``Pauses``; a gate without them never waits for anything outside its process.
+served, so a small run does not wait for a large one. Limits shared with other workers come in through ``slots``,
+``rates`` and ``pauses``; a gate without them never waits for anything outside its process.
 """
 
 from __future__ import annotations
@@ -12,22 +12,16 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from benchmarks.providers.base import ProviderError
+from benchmarks.providers.base import Limits, ProviderError
+
+if TYPE_CHECKING:  # they need Redis, and a gate without them does not
+    from benchmarks.providers.shared_limits import RedisPauses, RedisSlots, WindowRates
 
 _PAUSE_SECONDS = 1.0
 """How long all requests wait after a 429 that does not say how long."""
 _LONGEST_PAUSE_SECONDS = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one model of one provider allows, over all workers together. ``None`` is unlimited."""
-
-    max_in_flight: int | None = None
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
 
 
 @dataclass(slots=True)
@@ -37,26 +31,6 @@ class Ticket:
     entered_at: float = 0.0
     slot: str | None = None
     pause_to_share: float = 0.0
-
-
-class Rates(Protocol):
-    async def take(self, tokens: int) -> None:
-        """Wait until one more request of ``tokens`` fits the limits per minute, and count it."""
-
-
-class Slots(Protocol):
-    async def take(self) -> str | None:
-        """Wait for a slot among all workers. ``None`` if the other workers cannot be reached."""
-
-    async def give_back(self, slot: str) -> None: ...
-
-
-class Pauses(Protocol):
-    async def publish(self, seconds: float) -> None:
-        """Make the other workers wait."""
-
-    async def news(self) -> float:
-        """Seconds that another worker newly asks all to wait; 0 without news."""
 
 
 class AdaptiveLimit:
@@ -106,9 +80,9 @@ class Gate:
         self,
         limits: Limits | None = None,
         *,
-        rates: Rates | None = None,
-        slots: Slots | None = None,
-        pauses: Pauses | None = None,
+        rates: WindowRates | None = None,
+        slots: RedisSlots | None = None,
+        pauses: RedisPauses | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:

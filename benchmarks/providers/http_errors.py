@@ -25,6 +25,17 @@ class Verdict:
     systemic: bool = False
     advice: str = ""
 
+    def error(self, message: str, status: int | None, headers: Mapping[str, str]) -> ProviderError:
+        """The error with this meaning: the message, and then the advice."""
+        return ProviderError(
+            self.kind,
+            ". ".join(part.rstrip(".") for part in (message, self.advice) if part),
+            status=status,
+            retry_after=retry_after(headers),
+            retryable=self.retryable,
+            systemic=self.systemic,
+        )
+
 
 _CHECK_KEY = "Check the provider's API key and its permissions"
 _CHECK_ADDRESS = "Check the model's name and the provider's `base_url`"
@@ -79,19 +90,9 @@ def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secret
     """The error that a response with this status means, with ``secrets`` masked if the endpoint quotes them."""
     error = error_object(body)
     code, their_message = _code_of(error), _message_of(error, body, secrets)
-    verdict = _verdict(status, code, error)
     phrase = http.client.responses.get(status, "(unknown status)")
-    parts = [f"{status} {phrase}" + (f": {their_message}" if their_message else "")]
-    if verdict.advice:
-        parts.append(verdict.advice)
-    return ProviderError(
-        verdict.kind,
-        ". ".join(part.rstrip(".") for part in parts),
-        status=status,
-        retry_after=retry_after(headers),
-        retryable=verdict.retryable,
-        systemic=verdict.systemic,
-    )
+    message = f"{status} {phrase}" + (f": {their_message}" if their_message else "")
+    return _verdict(status, code, error).error(message, status, headers)
 
 
 def verdict_for_status(status: int) -> Verdict:

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
 from benchmarks.providers.clean_text import keys_sent, shortened, storable, without_keys, without_secrets
-from benchmarks.providers.http_errors import Verdict, retry_after, verdict_for_status
+from benchmarks.providers.http_errors import Verdict, verdict_for_status
 from benchmarks.providers.openai_compatible import request_body
 from benchmarks.providers.reading import reply_from
 
@@ -94,14 +94,8 @@ class LiteLLMProvider(Provider):
         verdict = next((_BY_EXCEPTION[name] for name in _BY_EXCEPTION if name in names), None)
         if verdict is None:
             verdict = verdict_for_status(status) if status else Verdict("server")
-        raise ProviderError(
-            verdict.kind,
-            ". ".join(part.rstrip(".") for part in (f"{self.name}: {message}", verdict.advice) if part),
-            status=status,
-            retry_after=retry_after(getattr(getattr(error, "response", None), "headers", None) or {}),
-            retryable=verdict.retryable,
-            systemic=verdict.systemic,
-        ) from None
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        raise verdict.error(f"{self.name}: {message}", status, headers) from None
 
 
 def _import_litellm(name: str) -> Any:

@@ -12,6 +12,7 @@ import re
 import socket
 import time
 import urllib.request
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -93,7 +94,8 @@ class OpenAICompatibleProvider(Provider):
         try:
             return await self._ask(self._encoded(request), self._session_here())
         except ProviderError as error:
-            raise self._named(error) from None
+            # The message may quote the endpoint, and that may quote what it was sent.
+            raise replace(error, message=f"{self.name}: {without_secrets(error.message, self._secrets)}") from None
 
     async def _ask(self, body: bytes | io.BytesIO, session: aiohttp.ClientSession) -> ChatReply:
         first_byte_ms: float | None = None
@@ -167,24 +169,8 @@ class OpenAICompatibleProvider(Provider):
         refusal = filter_message(error_object(raw), self._secrets) if response.status in (400, 403) else None
         if refusal is None:
             raise error_for_reply(response.status, response.headers, raw, self._secrets)
-        return ChatReply(
-            "",
-            finish_reason="content_filter",
-            refusal=refusal,
-            duration_ms=duration_ms,
-            first_byte_ms=first_byte_ms,
-        )
-
-    def _named(self, error: ProviderError) -> ProviderError:
-        """The same error with the provider's name, and with secrets masked: its message may quote the endpoint."""
-        return ProviderError(
-            error.kind,
-            f"{self.name}: {without_secrets(error.message, self._secrets)}",
-            status=error.status,
-            retry_after=error.retry_after,
-            retryable=error.retryable,
-            systemic=error.systemic,
-        )
+        answer = ChatReply("", finish_reason="content_filter", refusal=refusal)
+        return replace(answer, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
 
     def _transport_error(self, error: Exception, first_byte_ms: float | None) -> ProviderError:
         """What went wrong below HTTP, by aiohttp's exceptions; subclasses come before their base classes."""

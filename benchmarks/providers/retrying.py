@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from benchmarks.providers.base import ChatReply, ChatRequest, ErrorKind, Provider, ProviderError
+from benchmarks.providers.base import ChatReply, ChatRequest, ErrorKind, Provider, ProviderError, RetryPolicy
 from benchmarks.providers.gate import Gate, Ticket
 from benchmarks.tracing import span
 
@@ -55,27 +55,6 @@ class Breaker:
             self._reason = (
                 f"Stopped after {self._failures_in_row} consecutive failed requests. Last error: {error.message}"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """At most ``max_attempts`` attempts. Between them a random wait of up to ``base_seconds``, doubled each time and
-    capped: exponential backoff with full jitter, so that requests that failed together do not return together.
-
-    A ``Retry-After`` of the endpoint comes before that wait and has its own cap.
-    """
-
-    max_attempts: int = 5
-    base_seconds: float = 0.5
-    cap_seconds: float = 30.0
-    retry_after_cap_seconds: float = 120.0
-
-    def seconds_before_next(
-        self, attempt: int, error: ProviderError, uniform: Callable[[float, float], float]
-    ) -> float:
-        """The wait after attempt number ``attempt`` (from 1) failed."""
-        jitter = uniform(0.0, min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt - 1, 60)))
-        return min(error.retry_after or 0.0, self.retry_after_cap_seconds) + jitter
 
 
 @dataclass(frozen=True, slots=True)

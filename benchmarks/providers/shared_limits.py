@@ -21,7 +21,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from benchmarks.providers.gate import Gate, Limits
+from benchmarks.providers.base import Limits
+from benchmarks.providers.gate import Gate
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -18,10 +18,10 @@ import aiohttp
 import orjson
 import uvloop
 
-from benchmarks.providers.base import ChatRequest, ProviderSpec
-from benchmarks.providers.gate import Gate, Limits
+from benchmarks.providers.base import ChatRequest, Limits, ProviderSpec, RetryPolicy
+from benchmarks.providers.gate import Gate
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
-from benchmarks.providers.retrying import RetryPolicy, complete_with_retries
+from benchmarks.providers.retrying import complete_with_retries
 from tests.loopback import fetch_stats, spawn
 
 Ask = Callable[[int], Awaitable[object]]

@@ -14,10 +14,10 @@ from functools import cache
 from django.conf import settings
 
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
-from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderSpec, Timeouts
-from benchmarks.providers.gate import Gate, Limits
+from benchmarks.providers.base import ChatReply, ChatRequest, Limits, Provider, ProviderSpec, RetryPolicy
+from benchmarks.providers.gate import Gate
 from benchmarks.providers.registered_providers import make_provider, split_model
-from benchmarks.providers.retrying import Attempt, RetryPolicy, complete_with_retries
+from benchmarks.providers.retrying import Attempt, complete_with_retries
 from benchmarks.providers.shared_limits import Gates
 
 CLOSING_SECONDS = 2.0
@@ -38,7 +38,7 @@ def model_client(name: str) -> Model:
     """The model named ``provider/model``. Raises ``ValueError`` if its provider is not configured."""
     provider, model = split_model(name)
     configured = settings.CODEFORGE.providers.get(provider)
-    policy = RetryPolicy(**configured.retries.model_dump()) if configured else RetryPolicy(max_attempts=1)
+    policy = configured.retries if configured else RetryPolicy(max_attempts=1)
     return Model(_provider(provider), model, _gates().of(provider, model, limits_of(name)), policy)
 
 
@@ -47,7 +47,7 @@ def limits_of(name: str) -> Limits:
     config = settings.CODEFORGE
     configured = config.providers.get(split_model(name)[0])
     own = config.model(name).limits.model_dump(exclude_none=True)
-    return Limits(**{**(configured.limits.model_dump() if configured else {}), **own})
+    return (configured.limits if configured else Limits()).model_copy(update=own)
 
 
 @cache
@@ -63,7 +63,7 @@ def _provider(name: str) -> Provider:
             kind=configured.kind,
             base_url=configured.base_url,
             api_key=configured.api_key(os.environ),
-            timeouts=Timeouts(**configured.timeouts.model_dump()),
+            timeouts=configured.timeouts,
             headers=configured.headers,
         )
     _providers.append(make_provider(spec))

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from benchmarks.providers.base import ProviderError
-from benchmarks.providers.gate import AdaptiveLimit, Gate, Limits, Ticket
+from benchmarks.providers.base import Limits, ProviderError
+from benchmarks.providers.gate import AdaptiveLimit, Gate, Ticket
 from benchmarks.providers.tests.stand_ins import FakeTime, bad_key, rate_limited, server_error
 
 

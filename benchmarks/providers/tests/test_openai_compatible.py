@@ -117,7 +117,7 @@ TESTED_ALONE = {"huge_answer", "slow_drip", "malformed_tool_call"}
 @pytest.mark.parametrize("row", ERRORS, ids=lambda row: row[0])
 async def test_a_fault_is_the_right_error(row: tuple[str, str, int | None, bool, bool, str]) -> None:
     fault, kind, status, retryable, systemic, says = row
-    timeouts = QUICK if fault.startswith("hang") else Timeouts(5, 5, 5)
+    timeouts = QUICK if fault.startswith("hang") else Timeouts(connect=5, first_byte=5, whole=5)
     error = await error_for(fault, timeouts=timeouts)
     assert (error.kind, error.status, error.retryable, error.systemic) == (kind, status, retryable, systemic)
     assert says in error.message

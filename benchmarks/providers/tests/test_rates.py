@@ -5,7 +5,7 @@ import time as real_time
 import pytest
 from limits.aio.storage import MemoryStorage
 
-from benchmarks.providers.gate import Limits
+from benchmarks.providers.base import Limits
 from benchmarks.providers.shared_limits import Gates, WindowRates
 from benchmarks.providers.tests.stand_ins import FakeTime
 

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from redis.asyncio import Redis
 
-from benchmarks.providers.gate import Gate, Limits
+from benchmarks.providers.base import Limits
+from benchmarks.providers.gate import Gate
 from benchmarks.providers.shared_limits import Gates, RedisPauses, RedisSlots
 from benchmarks.providers.tests.stand_ins import FakeTime, rate_limited
 
