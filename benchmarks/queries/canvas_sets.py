@@ -14,7 +14,6 @@ from tasks_app.models import Canvas, CanvasSet, Question
 
 PAGE_SIZE = 48
 PREVIEW = 120
-BY_INDEX = Order("index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +38,10 @@ def canvases_of(slug: str) -> QuerySet[Canvas]:
     return Canvas.objects.filter(canvas_set=canvas_set).order_by("index").prefetch_related("questions")
 
 
-def set_list() -> list[CanvasSet]:
-    return list(CanvasSet.objects.select_related("dataset__current_version").defer("audit"))
-
-
-def set_detail(slug: str) -> CanvasSet:
-    """Raises ``CanvasSet.DoesNotExist``."""
-    return CanvasSet.objects.select_related("dataset__current_version").get(slug=slug)
-
-
 def gallery_page(
     canvas_set: CanvasSet, filters: GalleryFilters, after: str | None, before: str | None
 ) -> KeysetPage[Canvas]:
     """A page of the matching canvases in order, without descriptions. Raises ``BadCursor``."""
-    return keyset_page(matching_canvases(canvas_set, filters), BY_INDEX, PAGE_SIZE, after, before)
-
-
-def matching_canvases(canvas_set: CanvasSet, filters: GalleryFilters) -> QuerySet[Canvas]:
     canvases = Canvas.objects.filter(canvas_set=canvas_set).only("index", "n_shapes", "canvas_set")
     if filters.n_shapes is not None:
         canvases = canvases.filter(n_shapes=filters.n_shapes)
@@ -71,7 +57,7 @@ def matching_canvases(canvas_set: CanvasSet, filters: GalleryFilters) -> QuerySe
         if filters.task:
             results = results.filter(group=filters.task)
         canvases = canvases.filter(pk__in=results.values("task__question__canvas"))
-    return canvases
+    return keyset_page(canvases, Order("index"), PAGE_SIZE, after, before)
 
 
 def canvas_detail(slug: str, index: int) -> Canvas:

@@ -111,7 +111,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
-    context = {"sets": reads.set_list(), "form": form, "may_edit": may_edit(request.user)}
+    context = {"sets": reads.canvas_sets().defer("audit"), "form": form, "may_edit": may_edit(request.user)}
     return render(request, "frontend/canvases/list.html", context, status=status)
 
 
@@ -138,7 +138,7 @@ def _shapes(canvas: Canvas) -> list[Shape]:
 
 
 def _set(slug: str) -> CanvasSet:
-    return or_404(lambda: reads.set_detail(slug), f"Canvas set {slug} does not exist.")
+    return or_404(lambda: reads.canvas_sets().get(slug=slug), f"Canvas set {slug} does not exist.")
 
 
 def _canvas(slug: str, index: int) -> Canvas:

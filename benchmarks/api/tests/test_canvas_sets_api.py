@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks import jobs
-from benchmarks.services.canvas_sets.control import audit_canvas_set
+from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.services.runs.start import start_run
 from tasks_app.loader import build_canvas
 from tasks_app.models import CanvasSet
@@ -42,7 +42,7 @@ def test_sets_are_listed_and_filtered(client: Client) -> None:
 def test_a_set_comes_with_its_audit(client: Client) -> None:
     canvas_set = make_canvas_set("7", 2)
     assert client.get(f"{SETS}/{canvas_set.slug}").json()["audit"] == {}
-    audit_canvas_set(canvas_set)
+    audit_set(canvas_set.pk)
     answer = client.get(f"{SETS}/{canvas_set.slug}").json()
     assert answer["audit"]["tasks"]["count"]["agrees"] == 2
     assert (answer["audited"], answer["wanted"], answer["task_classes"][0]) == (2, 2, "existence")

@@ -3,7 +3,7 @@
 The audit is stored with the set, so pages only read it. ``CanvasSet.audit`` is::
 
     {"canvases": number audited, "duplicate_canvases": number with the same shapes as an earlier canvas,
-     "representation": input of the solver, "tasks": {class: ``TaskAudit`` as a mapping},
+     "representation": input of the solver, "tasks": {class: see ``_task_audit``},
      "faults": [{"fault", "verdict", "meaning", "count"}] of an imported set}
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
@@ -28,7 +28,6 @@ from tasks_app.loader import CanvasDocument
 from tasks_app.models import Canvas, CanvasSet, Question
 from tasks_app.solver.audit import SURE_REPRESENTATION, AnswerAudit, Audit, audit_document
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
-from tasks_app.tasks.task import Task as CanvasTask
 
 BATCH = 500
 MAX_ANSWERS = 24
@@ -36,31 +35,6 @@ MAX_GUESSES = 200
 
 Progress = Callable[[int, int], None]
 """Called with the number of canvases done, and the number in all."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskAudit:
-    """One task class of a set. Scores are means over its questions, by the scoring of the class.
-
-    ``unchecked``: questions of classes that the second solver does not know. ``duplicates``: questions equal to an
-    earlier one of the set, with equal shapes.
-    """
-
-    asked: int
-    not_applicable: int
-    agrees: int
-    wrong: int
-    undetermined: int
-    unchecked: int
-    duplicates: int
-    distinct_answers: int
-    answers: list[list[str | int]]
-    """[answer, count] of the most frequent answers, the most frequent first."""
-    majority_answer: str | None
-    majority_score: float | None
-    """The score of always giving the most frequent answer."""
-    random_score: float | None
-    """The expected score of guessing uniformly among the set's answers; None above ``MAX_GUESSES`` answers."""
 
 
 def store_audit(
@@ -91,11 +65,12 @@ def store_audit(
             stored.update(audited=end)
         if progress is not None:
             progress(end, canvas_set.count)
+    canvases = Canvas.objects.filter(canvas_set=canvas_set).order_by()
     audit = {
         "canvases": canvas_set.count,
-        "duplicate_canvases": _duplicate_canvases(canvas_set),
+        "duplicate_canvases": canvases.count() - canvases.values("shapes").distinct().count(),
         "representation": SURE_REPRESENTATION,
-        "tasks": {name: asdict(audit) for name, audit in _task_audits(canvas_set).items()},
+        "tasks": _task_audits(canvas_set),
         "faults": [
             {"fault": it.slug, "verdict": it.verdict.value, "meaning": it.meaning, "count": n}
             for it, n in faults.most_common()
@@ -116,8 +91,8 @@ def _audited(
     solved = {it.task_name: it for it in audit_document(document, examples=False)}
     for question in canvas.questions.all():
         name = question.task_name
-        place = f"questions.{name}[0]"
-        at_question = [finding for finding in findings if finding.place in (place, f"questions.{name}")]
+        places = (f"questions.{name}[0]", f"questions.{name}")
+        at_question = [finding for finding in findings if finding.place in places]
         audit, note = _verdict(solved.get(name), at_question)
         yield audit, note, question.pk
 
@@ -136,12 +111,7 @@ def _verdict(solved: AnswerAudit | None, findings: Iterable[Finding]) -> tuple[s
     return severest.value if severest else "", " ".join(notes)
 
 
-def _duplicate_canvases(canvas_set: CanvasSet) -> int:
-    canvases = Canvas.objects.filter(canvas_set=canvas_set).order_by()
-    return canvases.count() - canvases.values("shapes").distinct().count()
-
-
-def _task_audits(canvas_set: CanvasSet) -> dict[str, TaskAudit]:
+def _task_audits(canvas_set: CanvasSet) -> dict[str, dict[str, Any]]:
     questions = Question.objects.filter(canvas__canvas_set=canvas_set).order_by()
     audits: dict[str, Counter[str]] = defaultdict(Counter)
     for name, audit, n in questions.values_list("task_name", "audit").annotate(n=Count("pk")):
@@ -152,29 +122,33 @@ def _task_audits(canvas_set: CanvasSet) -> dict[str, TaskAudit]:
         answers[name][answer] = n
     distinct = dict(tasks.values_list("group").annotate(n=Count("content_hash", distinct=True)))
     return {
-        name: _task_audit(name, answers[name], audits[name], distinct.get(name, 0), canvas_set)
+        name: _task_audit(name, answers[name], audits[name])
+        | {"not_applicable": canvas_set.not_applicable.get(name, 0)}
+        | {"duplicates": answers[name].total() - distinct.get(name, 0)}
         for name in canvas_set.task_classes
     }
 
 
-def _task_audit(
-    name: str, answers: Counter[str], audits: Mapping[str, int], distinct: int, canvas_set: CanvasSet
-) -> TaskAudit:
+def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int]) -> dict[str, Any]:
+    """One task class of a set. Scores are means over its questions, by the scoring of the class.
+
+    ``unchecked``: questions of classes that the second solver does not know. ``duplicates``: questions equal to an
+    earlier one of the set, with equal shapes. ``answers``: [answer, count], the most frequent first. The random score
+    is the expected score of guessing uniformly among the set's answers; None above ``MAX_GUESSES`` answers.
+    """
     ordered = sorted(answers.items(), key=lambda counted: (-counted[1], counted[0]))
-    return TaskAudit(
-        asked=answers.total(),
-        not_applicable=canvas_set.not_applicable.get(name, 0),
-        agrees=audits.get(Audit.AGREES, 0),
-        wrong=audits.get(Audit.WRONG, 0),
-        undetermined=audits.get(Audit.UNDETERMINED, 0),
-        unchecked=audits.get("", 0),
-        duplicates=answers.total() - distinct,
-        distinct_answers=len(answers),
-        answers=[[answer, n] for answer, n in ordered[:MAX_ANSWERS]],
-        majority_answer=ordered[0][0] if ordered else None,
-        majority_score=guess_score(name, answers, [ordered[0][0]]) if ordered else None,
-        random_score=guess_score(name, answers, list(answers)) if 0 < len(answers) <= MAX_GUESSES else None,
-    )
+    return {
+        "asked": answers.total(),
+        "agrees": audits.get(Audit.AGREES, 0),
+        "wrong": audits.get(Audit.WRONG, 0),
+        "undetermined": audits.get(Audit.UNDETERMINED, 0),
+        "unchecked": audits.get("", 0),
+        "distinct_answers": len(answers),
+        "answers": [list(counted) for counted in ordered[:MAX_ANSWERS]],
+        "majority_answer": ordered[0][0] if ordered else None,
+        "majority_score": guess_score(name, answers, [ordered[0][0]]) if ordered else None,
+        "random_score": guess_score(name, answers, list(answers)) if 0 < len(answers) <= MAX_GUESSES else None,
+    }
 
 
 def guess_score(name: str, answers: Mapping[str, int], guesses: Iterable[str]) -> float | None:
@@ -188,14 +162,8 @@ def guess_score(name: str, answers: Mapping[str, int], guesses: Iterable[str]) -
     total = scored = 0.0
     for guess in guesses:
         for answer, n in answers.items():
-            if (value := _value(task_class, answer, guess)) is not None:
-                total += n * value
-                scored += n
+            with suppress(Exception):  # a task class added by a user may raise anything; no score in a run either
+                if (value := task_class.verdict(answer, guess).value) is not None:
+                    total += n * value
+                    scored += n
     return total / scored if scored else None
-
-
-def _value(task_class: type[CanvasTask], answer: str, guess: str) -> float | None:
-    try:
-        return task_class.verdict(answer, guess).value
-    except Exception:  # a task class added by a user may raise anything; in a run this gives no score either
-        return None

@@ -9,7 +9,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import orjson
@@ -56,16 +55,9 @@ def difficulty_of(n_shapes: int, measures: Mapping[str, int]) -> str:
 
     Steps are the changes or swaps to track, or the relations to chain, of questions that have them.
     """
-    return _difficulty(n_shapes, max(measures.get(name, 0) for name in _STEPS))
-
-
-@cache
-def _difficulty(n_shapes: int, steps: int) -> str:
-    return LEVELS[max(_level(n_shapes, MAX_SHAPES), _level(steps, MAX_STEPS))]
-
-
-def _level(value: int, bounds: Sequence[int]) -> int:
-    return sum(value > bound for bound in bounds)
+    steps = max(measures.get(name, 0) for name in _STEPS)
+    levels = (sum(n_shapes > bound for bound in MAX_SHAPES), sum(steps > bound for bound in MAX_STEPS))
+    return LEVELS[max(levels)]
 
 
 def append(canvas_set: CanvasSet, canvases: Sequence[NumberedCanvas]) -> bool:
@@ -90,19 +82,13 @@ def append(canvas_set: CanvasSet, canvases: Sequence[NumberedCanvas]) -> bool:
 def _insert_canvases(canvas_set: CanvasSet, canvases: Sequence[NumberedCanvas]) -> list[int]:
     """Insert the canvases; return their IDs in order."""
     begin = canvas_set.count
-    rows = (
-        (canvas_set.pk, index, it.n_shapes, it.number, _shapes(it), it.document.descriptions, it.layout)
-        for index, it in enumerate(canvases, begin)
-    )
+    rows = []
+    for index, it in enumerate(canvases, begin):
+        shapes = [{"shape": s.shape, "color": s.color, "size": s.size, "center": s.center} for s in it.document.shapes]
+        rows.append((canvas_set.pk, index, it.n_shapes, it.number, shapes, it.document.descriptions, it.layout))
     insert_rows(Canvas, ("canvas_set", "index", "n_shapes", "number", "shapes", "descriptions", "layout"), rows)
     inserted = Canvas.objects.filter(canvas_set=canvas_set, index__gte=begin).order_by("index")
     return list(inserted.values_list("id", flat=True))
-
-
-def _shapes(canvas: NumberedCanvas) -> list[dict[str, Any]]:
-    return [
-        {"shape": it.shape, "color": it.color, "size": it.size, "center": it.center} for it in canvas.document.shapes
-    ]
 
 
 _QUESTION_FIELDS = (
@@ -132,7 +118,6 @@ _TASK_FIELDS = (
     "version", "position", "task_id", "name", "input", "expected_output", "difficulty", "expected_tools", "context",
     "tool_results", "choices", "content_hash", "group", "n_shapes", "cluster", "question",
 )  # fmt: skip
-_DIFFICULTY, _GROUP = _TASK_FIELDS.index("difficulty"), _TASK_FIELDS.index("group")
 
 
 def _task_rows(
@@ -189,20 +174,13 @@ def _count(
         count=canvas_set.count + len(canvases), not_applicable=dict(lacking)
     )
     total = version.task_count + len(tasks)
-    facets = {
-        "difficulty": _added(version.facets.get("difficulty"), (row[_DIFFICULTY] for row in tasks)),
-        "group": _added(version.facets.get("group"), (row[_GROUP] for row in tasks)),
-        "fields": {"expected_output": total, "group": total},
-    }
+    facets: dict[str, dict[str, int]] = {"fields": {"expected_output": total, "group": total}}
+    for name in ("difficulty", "group"):
+        column = _TASK_FIELDS.index(name)
+        facets[name] = dict(Counter(version.facets.get(name) or {}) + Counter(row[column] for row in tasks))
     DatasetVersion.objects.filter(pk=version.pk).update(task_count=total, facets=facets)
     if total:
         Dataset.objects.filter(pk=version.dataset_id).update(current_version=version, updated_at=timezone.now())
-
-
-def _added(counted: Mapping[str, int] | None, more: Iterator[str]) -> dict[str, int]:
-    total = Counter(counted or {})
-    total.update(more)
-    return dict(total)
 
 
 def stored_documents(canvas_set: CanvasSet, begin: int, end: int) -> list[tuple[Canvas, CanvasDocument]]:

@@ -14,10 +14,11 @@ from typing import Any
 from django.core.management import CommandError, CommandParser
 
 from benchmarks.engine.canvas_sets.audit import Progress
+from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
-from benchmarks.queries.canvas_sets import set_list
-from benchmarks.services.canvas_sets.control import audit_canvas_set, canvas_set_of, generate_canvas_set
+from benchmarks.queries.canvas_sets import canvas_sets
+from benchmarks.services.canvas_sets.control import canvas_set_of, generate_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
 
@@ -85,7 +86,7 @@ class Command(ActionCommand):
         return 0
 
     def list_sets(self, *, as_json: bool, **options: Any) -> int:
-        rows = [_row(canvas_set) for canvas_set in set_list()]
+        rows = [_row(canvas_set) for canvas_set in canvas_sets().defer("audit")]
         if as_json:
             self.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False))
         elif rows:
@@ -99,13 +100,13 @@ class Command(ActionCommand):
     def audit(self, slug: str, *, as_json: bool, **options: Any) -> int:
         if not as_json:
             return self._audit(canvas_set_of(slug))
-        audit = audit_canvas_set(canvas_set_of(slug))
+        audit = audit_set(canvas_set_of(slug).pk)
         self.stdout.write(json.dumps(audit, indent=2, ensure_ascii=False))
         return int(_not_agreeing(audit) > 0)
 
     def _audit(self, canvas_set: CanvasSet, *, only_new: bool = False) -> int:
         """Audit with a progress bar and print the audit; 1 if the solver does not agree with every answer."""
-        audit = audit_canvas_set(canvas_set, self._bar("Auditing"), only_new=only_new)
+        audit = audit_set(canvas_set.pk, self._bar("Auditing"), only_new=only_new)
         head = ("task class", "asked", "n/a", "agrees", "wrong", "undetermined", "duplicates", "majority", "random")
         rows = [
             (

@@ -149,13 +149,6 @@ def request_audit(canvas_set: CanvasSet) -> None:
         _enqueue(canvas_set)
 
 
-def audit_canvas_set(
-    canvas_set: CanvasSet, progress: Progress | None = None, *, only_new: bool = False
-) -> dict[str, Any]:
-    """Audit a set now, and store and return its audit. ``only_new`` keeps the audits of earlier canvases."""
-    return generation.audit_set(canvas_set.pk, progress, only_new=only_new)
-
-
 def canvas_set_of(slug: str) -> CanvasSet:
     """The set with this slug. Raises ``NotPossible``, listing the sets that exist."""
     canvas_set = CanvasSet.objects.filter(slug=slug).first()
@@ -201,19 +194,16 @@ def new_set(spec: dict[str, Any], content_hash: Callable[[CanvasSet], str], user
         raise InvalidRequest({"name": [f"Dataset {slug} already exists. Enter another name."]})
     canvas_set = CanvasSet.objects.create(**spec)
     record(user, "canvas_set.create", f"canvas set {slug}", wanted=canvas_set.wanted)
-    dataset = Dataset.objects.create(
-        slug=slug, name=name, description=_description(canvas_set), kind=Dataset.Kind.CANVAS, canvas_set=canvas_set
-    )
-    generated = canvas_set.origin == CanvasSet.Origin.GENERATED
-    DatasetVersion.objects.create(
-        dataset=dataset,
-        number=1,
-        content_hash=content_hash(canvas_set),
-        origin=DatasetVersion.Origin.GENERATED if generated else DatasetVersion.Origin.UPLOAD,
-        name=name,
-        description=dataset.description,
-        created_by=account_of(user),
-    )
+    if canvas_set.origin == CanvasSet.Origin.GENERATED:
+        origin = DatasetVersion.Origin.GENERATED
+        description = f"Questions about shapes on canvases generated with seed {canvas_set.seed}."
+    else:
+        origin = DatasetVersion.Origin.UPLOAD
+        description = "Imported canvas files, with their shapes, descriptions, questions and answers unchanged."
+    texts = {"name": name, "description": description}
+    dataset = Dataset.objects.create(slug=slug, kind=Dataset.Kind.CANVAS, canvas_set=canvas_set, **texts)
+    digest, account = content_hash(canvas_set), account_of(user)
+    dataset.versions.create(number=1, content_hash=digest, origin=origin, created_by=account, **texts)
     return canvas_set
 
 
@@ -257,9 +247,3 @@ def _stop_growing(canvas_set: CanvasSet) -> None:
 
 def _enqueue(canvas_set: CanvasSet) -> None:
     transaction.on_commit(lambda: jobs.generate_canvases.delay(canvas_set.pk))
-
-
-def _description(canvas_set: CanvasSet) -> str:
-    if canvas_set.origin == CanvasSet.Origin.IMPORTED:
-        return "Imported canvas files, with their shapes, descriptions, questions and answers unchanged."
-    return f"Questions about shapes on canvases generated with seed {canvas_set.seed}."

@@ -42,7 +42,8 @@ def import_canvases(paths: Sequence[Path], name: str = "", user: Caller = None) 
     slug = slugify(name)[:100]
     if not slug:
         raise InvalidRequest({"name": [f"{name!r} contains no letters a-z or digits. Enter another name."]})
-    content = _content_hash(canvases)
+    hashes = [(it.key, hashlib.sha256(it.document.to_json()).hexdigest()) for it in canvases]
+    content = hashlib.sha256(orjson.dumps(hashes)).hexdigest()
     with transaction.atomic():
         existing = CanvasSet.objects.select_for_update().filter(slug=slug).first()
         if existing is not None:
@@ -51,7 +52,16 @@ def import_canvases(paths: Sequence[Path], name: str = "", user: Caller = None) 
             raise InvalidRequest(
                 {"name": [f"Canvas set {slug} already exists with other canvases. Enter another name."]}
             )
-        canvas_set = new_set(_spec(canvases, slug, name), lambda canvas_set: content, user)
+        spec = {
+            "slug": slug,
+            "name": name[:200],
+            "origin": CanvasSet.Origin.IMPORTED,
+            "shapes_low": canvases[0].n_shapes,
+            "shapes_high": canvases[-1].n_shapes,
+            "task_classes": list(dict.fromkeys(task for it in canvases for task in it.document.questions)),
+            "wanted": len(canvases),
+        }
+        canvas_set = new_set(spec, lambda canvas_set: content, user)
         for begin in range(0, len(canvases), BATCH):
             append(canvas_set, canvases[begin : begin + BATCH])
             canvas_set.refresh_from_db()
@@ -135,21 +145,3 @@ def _steps(document: CanvasDocument) -> dict[str, dict[str, int]]:
         with suppress(KeyError, UnreadableError):
             steps[name] = {"tracking_steps": count(document.descriptions[name])}
     return steps
-
-
-def _content_hash(canvases: Sequence[NumberedCanvas]) -> str:
-    """SHA-256 over the files' names and contents."""
-    files = [(it.key, hashlib.sha256(it.document.to_json()).hexdigest()) for it in canvases]
-    return hashlib.sha256(orjson.dumps(files)).hexdigest()
-
-
-def _spec(canvases: Sequence[NumberedCanvas], slug: str, name: str) -> dict[str, object]:
-    return {
-        "slug": slug,
-        "name": name[:200],
-        "origin": CanvasSet.Origin.IMPORTED,
-        "shapes_low": canvases[0].n_shapes,
-        "shapes_high": canvases[-1].n_shapes,
-        "task_classes": list(dict.fromkeys(task for it in canvases for task in it.document.questions)),
-        "wanted": len(canvases),
-    }

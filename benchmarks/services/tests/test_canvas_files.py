@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.models import Task
 from benchmarks.services.canvas_sets import files
-from benchmarks.services.canvas_sets.control import audit_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from tasks_app.loader import build_canvas
@@ -183,7 +183,7 @@ def test_the_originals_come_back_byte_for_byte(originals: CanvasSet, tmp_path: P
 
 @pytest.mark.django_db
 def test_the_audit_marks_what_is_wrong_in_the_originals(originals: CanvasSet) -> None:
-    audit = audit_canvas_set(originals)
+    audit = audit_set(originals.pk)
     marked = Counter(Question.objects.values_list("task_name", "audit"))
     assert marked["transitivity", "wrong"] == audit["tasks"]["transitivity"]["wrong"] == 4
     assert marked["coordinate", "wrong"] == 11
@@ -197,7 +197,7 @@ def test_the_audit_marks_what_is_wrong_in_the_originals(originals: CanvasSet) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_the_solver_disagrees_with_the_originals_exactly_where_the_audit_says(originals: CanvasSet) -> None:
-    audit_canvas_set(originals)
+    audit_set(originals.pk)
     run = canvas_run(originals, representation="coordinates")
     assert (run.total, run.errors) == (1200, 0)
     wrong = set(run.results.exclude(outcome="correct").values_list("task__question", flat=True))

@@ -12,7 +12,6 @@ from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.services.canvas_sets.control import (
     LARGEST_SEED,
     MOST_CANVASES,
-    audit_canvas_set,
     canvas_set_fields,
     canvas_set_of,
     delete_canvas_set,
@@ -187,7 +186,7 @@ def test_a_set_that_stopped_with_an_error_can_be_resumed(enqueued: list[int]) ->
 def test_progress_is_reported() -> None:
     calls: list[tuple[int, int]] = []
     canvas_set = generate_canvas_set({"shapes": 3, "count": 4}, progress=lambda *progress: calls.append(progress))
-    audit_canvas_set(canvas_set, lambda *progress: calls.append(progress))
+    engine.audit_set(canvas_set.pk, lambda *progress: calls.append(progress))
     assert calls == [(4, 4), (4, 4)]
 
 
