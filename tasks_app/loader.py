@@ -14,7 +14,7 @@ from tasks_app.canvas.generator import canvas_rng, generate_shapes
 from tasks_app.canvas.original import OriginalCanvas, dump_original, parse_original
 from tasks_app.canvas.shapes import Shape
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
-from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS, QUESTIONS_PER_CANVAS, Question, Task
+from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS, Question, Task
 
 IMAGE = "image"
 REPRESENTATIONS = (*DESCRIPTIONS, IMAGE)
@@ -121,14 +121,15 @@ def supports(task_name: str, representation: str, tasks: Mapping[str, type[Task]
         raise PromptError(
             f"Representation {representation!r} does not exist. Use one of: {', '.join(REPRESENTATIONS)}."
         )
-    return representation != IMAGE or not has_own_text(tasks[task_name])
+    return representation != IMAGE or not has_own_text(task_name, tasks[task_name])
 
 
-def has_own_text(task: type[Task]) -> bool:
-    """Whether a class asks about a text of its own, found out with a sample canvas."""
+def has_own_text(name: str, task: type[Task]) -> bool:
+    """Whether the class registered as `name` asks about a text of its own, found out with a sample canvas."""
+    if name in ADDED_TO_DESCRIPTION:
+        return False
     shapes = generate_shapes(12, canvas_rng(0, 12, 0, "shapes"))
-    description = task.ask(shapes, canvas_rng(0, 12, 0, task.name)).description
-    return description is not None and task.name not in ADDED_TO_DESCRIPTION
+    return task.ask(shapes, canvas_rng(0, 12, 0, name)).description is not None
 
 
 def check_supported(
@@ -152,7 +153,7 @@ def build_prompt(
     few_shot: bool | int = False,
     tasks: Mapping[str, type[Task]] = REGISTERED_TASKS,
 ) -> Prompt:
-    """The prompt with a task class's evaluated question, after up to two examples (`few_shot`; True is both).
+    """The prompt with a task class's evaluated question, after its first examples (`few_shot`; True is all of them).
 
     Raises `PromptError` if the class has no question about this canvas, or the representation does not support it.
     """
@@ -161,10 +162,10 @@ def build_prompt(
     if not questions:
         reason = document.not_applicable.get(task_name, "the document was created without it")
         raise PromptError(f"{task_name} has no question about this canvas: {reason}.")
-    wanted = QUESTIONS_PER_CANVAS - 1 if few_shot is True else int(few_shot)
-    if not 0 <= wanted < QUESTIONS_PER_CANVAS:
-        raise PromptError(f"{wanted} examples are not possible. Use 0 to {QUESTIONS_PER_CANVAS - 1}.")
     (question, expected), *others = questions
+    wanted = len(others) if few_shot is True else int(few_shot)
+    if not 0 <= wanted <= len(others):
+        raise PromptError(f"{wanted} examples are not possible. Use 0 to {len(others)}.")
     examples = others[:wanted]
     in_picture = representation == IMAGE
     return Prompt(

@@ -44,14 +44,20 @@ def measure_of(shape: str, size: str) -> int:
     return _MEASURES[shape, size]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Shape:
-    """One shape of a canvas. The values are trusted: outside data is checked where it is read."""
+    """One shape of a canvas. The values are trusted: outside data is checked where it is read.
+
+    Shapes can be sorted, and ``str`` is their name.
+    """
 
     shape: str
     color: str
     size: str
     center: tuple[int, int]
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def kind(self) -> Kind:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 
 from tasks_app.canvas.descriptions import direction
@@ -46,7 +45,7 @@ class CoordinateTask(Task):
     guess_rate = 1 / len(DIRECTIONS)
     guess_score = 1 / 4  # one exact hit (1) and two half correct ones (½) in eight
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
         pairs = list(combinations(nameable(shapes), 2))
         if len(pairs) < 3:
             return []

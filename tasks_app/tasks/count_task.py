@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tasks_app.canvas.shapes import Shape
 from tasks_app.tasks.attributes import PATTERNS, bits_by_count, draw_pattern, plural
 from tasks_app.tasks.draw import pick
@@ -24,7 +22,7 @@ class CountTask(Task):
     instruction = "Answer with a number in digits; it may be 0."
     requirement = "a canvas on which the wanted count can be had"
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
         bits = bits_by_count(shapes)
         questions: list[Question] = []
         for wanted in (selected_answer, None, None):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tasks_app.canvas.shapes import Shape
 from tasks_app.tasks.attributes import ALL_BITS, FORM_BITS, PATTERNS, draw_pattern, matched_bits, singular
 from tasks_app.tasks.draw import pick
@@ -26,7 +24,7 @@ class ExistenceTask(Task):
     requirement = "a canvas on which the wanted answer can be had"
     guess_rate = 1 / 2
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
         present = matched_bits(shapes)
         bits = {"Yes": present, "No": ALL_BITS & ~present}
         forms = [form for form in FORM_BITS if form & bits["Yes"] and form & bits["No"]] or FORM_BITS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tasks_app.canvas.shapes import KIND_NAMES, Shape
 from tasks_app.tasks.draw import pick, shuffled
 from tasks_app.tasks.judging import judge_yes_no
@@ -24,7 +22,7 @@ class ExistenceTrackingTask(Task):
     requirement = "three kinds of shape, not repeated on the canvas, that can be added or removed"
     guess_rate = 1 / 2
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
         names = [shape.name for shape in shapes]
         free = {"Yes": [name for name in KIND_NAMES.values() if name not in names], "No": _single(names)}
         wanted = str(selected_answer) if selected_answer else pick(self.rng, ("Yes", "No"))

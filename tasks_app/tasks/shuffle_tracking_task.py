@@ -35,7 +35,7 @@ class ShuffleTrackingTask(Task):
         "two shapes of kinds that are not repeated, not level with each other, and an odd number of swaps for two"
     )
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
         axis, line = self._line(shapes)
         if len(line) < 2 or selected_answer is not None:
             return []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import IO, ClassVar
 
 from tasks_app.canvas.shapes import Shape
@@ -19,10 +19,10 @@ Question = tuple[str, Answer]
 """A question and its only correct answer. Counts are numbers, as in the published canvases; all else is text."""
 
 AnswerFile = str | Path | IO[str] | IO[bytes]
-"""A path or an open file with one JSON object: `{"expected": <text or number>, "actual": <text>}`."""
+"""A path, as in runs, or an open file with one JSON object: `{"expected": <text or number>, "actual": <text>}`."""
 
-QUESTIONS_PER_CANVAS = 3
-"""The evaluated question, then two few-shot examples."""
+MIN_QUESTIONS = 2
+"""The evaluated question and at least one few-shot example."""
 
 DEFAULT_TRACKING_STEPS = 3
 """As in the published canvases of three shapes."""
@@ -57,7 +57,7 @@ class Task:
     instruction: ClassVar[str] = "Answer in as few words as you can."
     """What an answer looks like; part of every prompt."""
 
-    requirement: ClassVar[str] = "a canvas about which three different questions can be asked"
+    requirement: ClassVar[str] = "a canvas about which two different questions can be asked"
     """What a canvas needs; recorded if the task is not applicable."""
 
     guess_rate: ClassVar[float | None] = None
@@ -76,11 +76,11 @@ class Task:
         self.difficulty: dict[str, int] = {}
         """What makes the evaluated question hard, as numbers, e.g. {"tracking_steps": 3}."""
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
-        """Return three different (question, answer) pairs: the evaluated one, then two few-shot examples.
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
+        """Return two or more different (question, answer) pairs: the evaluated one, then the few-shot examples.
 
-        With `selected_answer`, the first answer is that one. Returns an empty list if the canvas does not allow
-        three different questions (or not that answer). Draws from `self.rng` only.
+        With `selected_answer`, the first answer is that one. Returns an empty list if the canvas does not allow such
+        questions (or not that answer). Draws from `self.rng` only. `shapes` is its own list: it may be sorted.
         """
         raise NotImplementedError
 
@@ -98,6 +98,8 @@ class Task:
     def score(self, file: AnswerFile) -> float:
         """Return the score, 0 to 1, of the answers in `file` (see `AnswerFile`); an unreadable reply scores 0.
 
+        A run passes the path of a file, for `open`.
+
         Raises `AnswerFileError` if the file has another layout.
         """
         expected, actual = read_answers(file)
@@ -113,7 +115,7 @@ class Task:
     ) -> Asked:
         """Ask about one canvas with a new object. Raises `TaskError` if the class breaks its contract."""
         task = cls(rng, tracking_steps)
-        questions = tuple(task.generate_questions(shapes, selected_answer))
+        questions = tuple(task.generate_questions(list(shapes), selected_answer))
         if not questions:
             return Asked(())
         check_questions(cls, questions, selected_answer)
@@ -125,18 +127,21 @@ class Task:
         task = cls()
         if cls.score is Task.score:
             return task.judge(str(expected).strip(), actual)
-        value = task.score(io.StringIO(json.dumps({"expected": expected, "actual": actual})))
+        with NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"expected": expected, "actual": actual}, file)
+            file.flush()
+            value = task.score(Path(file.name))
         if not 0 <= value <= 1:
             raise TaskError(f"{cls.__name__}.score returned {value!r}: a score is a number from 0 to 1.")
         return Verdict.of(float(value), extracted=None, reason=f"Scored by {cls.__name__}.score.")
 
 
 def check_questions(task_class: type[Task], questions: tuple[Question, ...], selected_answer: Answer | None) -> None:
-    """Raise `TaskError` unless these are three different questions, the first with the selected answer."""
-    if len(questions) != QUESTIONS_PER_CANVAS or len({text for text, _ in questions}) != QUESTIONS_PER_CANVAS:
+    """Raise `TaskError` unless these are different questions, enough of them, the first with the selected answer."""
+    if len(questions) < MIN_QUESTIONS or len({text for text, _ in questions}) != len(questions):
         raise TaskError(
             f"{task_class.__name__}.generate_questions returned {[text for text, _ in questions]}: return "
-            f"{QUESTIONS_PER_CANVAS} different questions, or none if the canvas does not allow them."
+            f"{MIN_QUESTIONS} or more different questions, or none if the canvas does not allow them."
         )
     if selected_answer is not None and questions[0][1] != selected_answer:
         raise TaskError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 
@@ -31,7 +30,7 @@ class TransitivityTask(Task):
     requirement = "three shapes of kinds that are not repeated, no two of them level with each other"
     guess_rate = 1 / len(ANSWERS)
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Question]:
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
         axes = [axis for axis, words in _WORDS.items() if selected_answer is None or selected_answer in words]
         lines = [(axis, line) for axis in axes if len(line := line_up(shapes, axis, self.rng)) >= 3]
         if not lines:

@@ -23,3 +23,10 @@ def canvas_run(canvas_set: CanvasSet, model: str = "baseline/solver", **request:
     work_on_run_once(run.pk)
     run.refresh_from_db()
     return run
+
+
+def accept_images(settings: Any) -> None:
+    """Configure the loopback model as one that accepts images."""
+    config = settings.CODEFORGE
+    model = config.models["loop/model"].model_copy(update={"sees_pictures": True})
+    settings.CODEFORGE = config.model_copy(update={"models": {**config.models, "loop/model": model}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from benchmarks.services.errors import InvalidRequest
 from tasks_app.canvas.descriptions import DESCRIPTIONS
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tests.loopback.replies import Asked
-from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tests.support.canvas_sets import accept_images, canvas_run, make_canvas_set
 from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,9 +61,7 @@ def test_the_empty_baseline_is_unparsable() -> None:
     assert set(run.results.values_list("outcome", flat=True)) == {Outcome.UNPARSABLE}
 
 
-def test_an_image_goes_only_to_a_model_that_accepts_images_with_its_question(
-    endpoint: Endpoint, settings: object
-) -> None:
+def test_an_image_goes_only_to_a_model_that_accepts_images_with_its_question(endpoint: Endpoint, settings: Any) -> None:
     seen: list[Asked] = []
     endpoint(lambda asked: seen.append(asked) or "Answer: 0")
     canvas_set = make_canvas_set("7", 2)
@@ -74,12 +73,6 @@ def test_an_image_goes_only_to_a_model_that_accepts_images_with_its_question(
     picture, text = seen[0].body["messages"][-1]["content"]
     assert picture["image_url"]["url"].startswith("data:image/png;base64,")
     assert text["text"].rstrip().endswith("?")
-
-
-def accept_images(settings: object) -> None:
-    config = settings.CODEFORGE
-    model = config.models["loop/model"].model_copy(update={"sees_pictures": True})
-    settings.CODEFORGE = config.model_copy(update={"models": {**config.models, "loop/model": model}})
 
 
 def test_a_run_of_some_classes_has_only_their_tasks() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -257,7 +256,7 @@ class Failing(CanvasTask):
     name = "failing"
     asked = 0
 
-    def generate_questions(self, shapes: Sequence[Shape], selected_answer: Answer | None = None) -> list[Asked]:
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Asked]:
         type(self).asked += 1
         if type(self).asked > 3:
             raise RuntimeError("no more")
