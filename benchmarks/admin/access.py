@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from benchmarks.admin.base import PlainModelAdmin, ReadOnlyAdmin
+from benchmarks.admin.base import ModelAdmin
 from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services.access import create_token, revoke_token, token_errors
 
@@ -19,17 +19,11 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
     scopes = forms.MultipleChoiceField(
         choices=ApiToken.Scope.choices, initial=["read"], widget=forms.CheckboxSelectMultiple
     )
+    expires_at = forms.DateTimeField(required=False, widget=forms.DateTimeInput({"type": "datetime-local"}))
 
     class Meta:
         model = ApiToken
         fields = ("account", "name", "scopes", "expires_at")
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        expires_at = self.fields.get("expires_at")  # A read-only page has no fields.
-        widgets = expires_at.widget.widgets if expires_at else ()
-        for widget, part in zip(widgets, ("date", "time"), strict=False):  # The admin draws these without labels.
-            widget.attrs["aria-label"] = f"Expires at, {part}"
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or self.cleaned_data
@@ -41,18 +35,12 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(PlainModelAdmin):
+class ApiTokenAdmin(ModelAdmin):
     form = TokenForm
     list_display = ("name", "account", "scopes", "beginning", "created_at", "expires_at", "last_used_at", "revoked_at")
     list_select_related = ("account",)
+    permitted = ("add",)  # tokens are revoked, not deleted, so that the audit log keeps their names
     actions = ("revoke",)
-
-    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        """Tokens are revoked, not deleted, so that the audit log keeps their names."""
-        return False
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("benchmarks.change_apitoken")
@@ -71,8 +59,8 @@ class ApiTokenAdmin(PlainModelAdmin):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ReadOnlyAdmin):
-    list_fields = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
-    list_display = list_fields
+class AuditEntryAdmin(ModelAdmin):
+    permitted = ()
+    list_display = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
     list_filter = ("action",)
     search_fields = ("subject", "account_name")

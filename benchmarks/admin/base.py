@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin, messages
@@ -73,8 +73,10 @@ class ModelAdmin(PlainModelAdmin):
 
     list_texts: ClassVar[tuple[str, ...]] = ()
     """Long texts that computed columns of the list show."""
-    views: ClassVar[Mapping[str, str]] = {}
-    """Additional pages, name → route. The method ``{name}_view`` responds."""
+    permitted: tuple[str, ...] = ("add", "change", "delete")
+    """What the admin offers to accounts with the permission. Everything else is on the dashboard or never changes."""
+    views: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Name and route of additional pages. The method ``{name}_view`` responds."""
     list_select_related: ClassVar[Any] = ()
     show_full_result_count = False
     paginator = BoundedPaginator
@@ -86,9 +88,18 @@ class ModelAdmin(PlainModelAdmin):
         model = f"{self.opts.app_label}_{self.opts.model_name}"
         own = [
             path(route, self.admin_site.admin_view(getattr(self, f"{name}_view")), name=f"{model}_{name}")
-            for name, route in self.views.items()
+            for name, route in self.views
         ]
         return [*own, *super().get_urls()]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return "add" in self.permitted and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return "change" in self.permitted and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return "delete" in self.permitted and super().has_delete_permission(request, obj)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return BoundedChangeList
@@ -145,12 +156,10 @@ class ModelAdmin(PlainModelAdmin):
         frame = {
             **self.admin_site.each_context(request),
             "title": title,
-            "subtitle": None,
             "adminform": admin_form,
             "object_id": obj.pk if obj else None,
             "original": obj,
             "is_popup": False,
-            "to_field": None,
             "media": self.media + admin_form.media,
             "inline_admin_formsets": [],
             "errors": AdminErrorList(plain, []),
@@ -164,19 +173,6 @@ class ModelAdmin(PlainModelAdmin):
         page.template_name = template or page.template_name
         response: HttpResponse = page
         return response
-
-
-class ReadOnlyAdmin(ModelAdmin):
-    """A model that the admin only shows."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class ServiceDeletion(ModelAdmin):
@@ -225,21 +221,13 @@ class ServiceDeletion(ModelAdmin):
         return self.list_url()
 
 
-class DatasetFilter(admin.SimpleListFilter):
-    """Rows of one dataset. One query loads the identifiers of all datasets."""
+class DatasetFilter(admin.RelatedFieldListFilter):
+    """Rows of one dataset."""
 
-    title = "dataset"
-    parameter_name = "dataset"
-    path = "dataset"
     kinds: tuple[str, ...] = (Dataset.Kind.YAML, Dataset.Kind.CANVAS)
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        datasets = Dataset.objects.filter(kind__in=self.kinds)
-        return [(str(pk), slug) for pk, slug in datasets.values_list("pk", "slug")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        number = key_number(self.value())
-        return queryset if number is None else queryset.filter(**{self.path: number})
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        return field.get_choices(False, limit_choices_to={"kind__in": self.kinds})
 
 
 def apply_to_each(request: HttpRequest, objects: Iterable[Any], act: Callable[[Any, Any], Any], done: str) -> None:

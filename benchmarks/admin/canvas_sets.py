@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -23,6 +21,7 @@ class CanvasSetAdmin(ServiceDeletion):
     list_filter = ("origin",)
     search_fields = ("slug", "name")
     ordering = ("-id",)
+    permitted = ("delete",)  # nothing of a set can be edited, because its canvases depend on its settings
     actions = ("audit_sets", "continue_sets", "delete_selected")
     fields = (*list_display, "slug", "tracking_steps", "generator_version")
     change_list_template = "admin/benchmarks/canvasset/list.html"
@@ -30,13 +29,6 @@ class CanvasSetAdmin(ServiceDeletion):
 
     def view_on_site(self, obj: CanvasSet) -> str:
         return reverse("frontend:gallery", args=(obj.slug,))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing of a set can be edited, because its canvases depend on its settings."""
-        return False
 
     def has_audit_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("tasks_app.add_canvasset")

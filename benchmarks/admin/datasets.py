@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -16,7 +15,6 @@ from django.urls import reverse
 
 from benchmarks.admin.base import UPLOAD, ServiceDeletion, change_url, column, folded, form_data, key_number, link
 from benchmarks.admin.forms import (
-    DatasetFileForm,
     DatasetForm,
     DuplicateForm,
     NewDatasetForm,
@@ -56,14 +54,11 @@ class DatasetAdmin(ServiceDeletion):
     fields = ("slug", "name", "kind", "description_text", "version_number", "task_count", "created_at")
     deletion_note = "This cannot be undone. To keep a copy, download the YAML first."
     deletion_service = staticmethod(editing.delete_dataset)
-    views: ClassVar[Mapping[str, str]] = {
-        "upload_new": "upload/",
-        "table": "table/",
-        "upload": "<int:pk>/upload/",
-        "download": "<int:pk>/download/",
-        "duplicate": "<int:pk>/duplicate/",
-        "restore": "<int:pk>/restore/",
-    }
+    views = (
+        ("upload_new", "upload/"),
+        ("table", "table/"),
+        *((name, f"<int:pk>/{name}/") for name in ("upload", "download", "duplicate", "restore")),
+    )
     change_list_template = "admin/benchmarks/dataset/list.html"
     change_form_template = "admin/benchmarks/dataset/change_form.html"
 
@@ -92,53 +87,28 @@ class DatasetAdmin(ServiceDeletion):
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         form = NewDatasetForm(*form_data(request))
-        template = "admin/benchmarks/dataset/add.html"
-
-        def create() -> DatasetVersion:
-            return editing.create_dataset(form.cleaned_data["slug"], form.values(), request.user)
-
-        return self._new(request, form, create, title="Add dataset", template=template)
+        return self._new(request, form, title="Add dataset", template="admin/benchmarks/dataset/add.html")
 
     def upload_new_view(self, request: HttpRequest) -> HttpResponse:
         """A YAML file as a new dataset."""
-        return self._new_from_file(request, UploadForm(*form_data(request)), "Upload dataset")
+        return self._new(request, UploadForm(*form_data(request)), title="Upload dataset")
 
     def table_view(self, request: HttpRequest) -> HttpResponse:
         """A table of questions and answers as a new dataset."""
-        return self._new_from_file(request, TableForm(*form_data(request)), "Import table")
+        return self._new(request, TableForm(*form_data(request)), title="Import table")
 
     def duplicate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         dataset = self.visible_object(request, pk)
         if not is_written(dataset):
             raise PermissionDenied
-        initial = {"slug": f"{dataset.slug}-copy", "name": f"{dataset.name} (copy)"}
-        form = DuplicateForm(*form_data(request), initial=initial)
+        form = DuplicateForm(*form_data(request), dataset=dataset)
+        return self._new(request, form, title=f"Duplicate {dataset.slug}", obj=dataset, button="Duplicate")
 
-        def duplicate() -> DatasetVersion:
-            return editing.duplicate_dataset(dataset, **form.cleaned_data, user=request.user)
-
-        return self._new(request, form, duplicate, title=f"Duplicate {dataset.slug}", obj=dataset, button="Duplicate")
-
-    def _new_from_file(self, request: HttpRequest, form: DatasetFileForm, title: str) -> HttpResponse:
-        def upload() -> DatasetVersion:
-            assert form.spec is not None, "a valid form has read its file"
-            return editing.upload_dataset(form.cleaned_data["slug"], form.spec, request.user)
-
-        return self._new(request, form, upload, title=title)
-
-    def _new(
-        self,
-        request: HttpRequest,
-        form: ProblemForm,
-        create: Callable[[], DatasetVersion],
-        *,
-        template: str = UPLOAD,
-        **page: Any,
-    ) -> HttpResponse:
+    def _new(self, request: HttpRequest, form: ProblemForm, *, template: str = UPLOAD, **page: Any) -> HttpResponse:
         """The page of a form that creates a dataset, and its submission."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        if form.is_valid() and (version := form.save(create)):
+        if version := form.save(request.user):
             if columns := getattr(form, "columns", ""):
                 messages.info(request, f"Columns used: {columns}")
             done = f"Dataset {version.dataset.slug} created with {plural(version.task_count, 'task')}."
@@ -156,24 +126,19 @@ class DatasetAdmin(ServiceDeletion):
             response: HttpResponse = super().change_view(request, object_id, form_url, context)
             return response
         form = DatasetForm(*form_data(request), version=current_version(dataset))
-        if form.is_valid():
-            base, values = form.cleaned_data["base"], form.values()
-            if version := form.save(lambda: editing.change_head(dataset, base, values, request.user)):
-                report_version(self, request, base, version, "Dataset changed")
-                stay = "_continue" in request.POST
-                return HttpResponseRedirect(change_url(dataset) if stay else self.list_url())
+        if version := form.save(request.user):
+            report_version(self, request, form.cleaned_data["base"], version, "Dataset changed")
+            return HttpResponseRedirect(change_url(dataset) if "_continue" in request.POST else self.list_url())
         template = self.change_form_template
         return self.form_page(request, form, title=dataset.slug, obj=dataset, template=template, **context)
 
     def upload_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A YAML file as the next version of a dataset."""
         dataset = self._editable(request, pk)
-        form = NewVersionForm(*form_data(request), initial={"base": current_version(dataset).pk})
-        if form.is_valid() and (spec := form.spec) is not None:
-            base = form.cleaned_data["base"]
-            if version := form.save(lambda: editing.upload_version(dataset, base, spec, request.user)):
-                report_version(self, request, base, version, "File imported")
-                return HttpResponseRedirect(change_url(dataset))
+        form = NewVersionForm(*form_data(request), version=current_version(dataset))
+        if version := form.save(request.user):
+            report_version(self, request, form.cleaned_data["base"], version, "File imported")
+            return HttpResponseRedirect(change_url(dataset))
         title = f"Upload new version of {dataset.slug}"
         return self.form_page(request, form, title=title, obj=dataset, template=UPLOAD)
 

@@ -5,9 +5,9 @@ The errors of a file are on the dashboard.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from benchmarks.admin.base import ReadOnlyAdmin, change_url, folded
+from benchmarks.admin.base import ModelAdmin, change_url, folded
 from benchmarks.admin.fields import pretty
 from benchmarks.admin.tasks import current_version
 from benchmarks.dataset_format.files import read_dataset_file
@@ -33,14 +33,15 @@ MAX_VALUE = 4_000
 
 
 @admin.register(DatasetFile)
-class DatasetFileAdmin(ReadOnlyAdmin):
+class DatasetFileAdmin(ModelAdmin):
+    permitted = ()
     list_display = ("path", "state", "dataset", "size", "checked_at")
     list_select_related = ("dataset",)
     list_filter = ("state",)
     search_fields = ("path",)
     ordering = ("path",)
     fields = list_display
-    views: ClassVar[Mapping[str, str]] = {"sync": "sync/", "decide": "<int:pk>/decide/"}
+    views = (("sync", "sync/"), ("decide", "<int:pk>/decide/"))
     change_list_template = "admin/benchmarks/datasetfile/list.html"
     change_form_template = "admin/benchmarks/datasetfile/view.html"
 

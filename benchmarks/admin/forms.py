@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.urls import reverse
@@ -15,16 +15,14 @@ from django.utils.safestring import SafeString, mark_safe
 from benchmarks.admin.fields import JsonField, NumberText, TextField, call_list, file_field, text_list
 from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.limits import MAX_BYTES
-from benchmarks.dataset_format.parsing import Parsed, parse_dataset, too_large
+from benchmarks.dataset_format.parsing import parse_dataset, too_large
 from benchmarks.dataset_format.problems import Problem, printable
 from benchmarks.dataset_format.spec import DIFFICULTIES, DatasetSpec, TaskSpec
 from benchmarks.dataset_format.validation import FieldProblems, validate_task_fields
-from benchmarks.models import DatasetVersion, Task
+from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
-from benchmarks.services.datasets.editing import HEAD, EditedMeanwhile
+from benchmarks.services.datasets import editing
 from benchmarks.services.errors import InvalidRequest, NotPossible
-
-Saved = TypeVar("Saved")
 
 _TOP_KEY = re.compile(r"(\w+)\.?(.*)", re.DOTALL)
 _FIRST = ("id", "name", "input", "expected_output")
@@ -33,15 +31,21 @@ _TOOL_FIELDS = frozenset({"tools", "expected_tools", "tool_results"})
 
 
 class ProblemForm(forms.Form):
-    """A form that shows the problems a service reports."""
+    """A form that a service stores. It shows the problems that the service reports."""
 
     paths: ClassVar[Mapping[str, str]] = {}
     """Path in an error of the service → field of the form, if they differ."""
 
-    def save(self, save: Callable[[], Saved]) -> Saved | None:
-        """Call a service. Returns ``None`` if it refuses, with the refusal as errors of the form."""
+    def store(self, user: Any) -> Any:
+        """Call the service with the values of the valid form."""
+        raise NotImplementedError
+
+    def save(self, user: Any) -> Any:
+        """What ``store`` returns; ``None`` if the form is not valid or the service refuses, with errors in the form."""
+        if not self.is_valid():
+            return None
         try:
-            return save()
+            return self.store(user)
         except InvalidRequest as refusal:
             self.add_problems(refusal.labeled({name: str(self[name].label) for name in self.fields}))
         except NotPossible as refusal:
@@ -72,7 +76,7 @@ class EditForm(ProblemForm):
 
     def refusal_text(self, refusal: NotPossible) -> str:
         """If another edit was saved meanwhile, keep this one in the form, and let the next submit apply it on top."""
-        if not isinstance(refusal, EditedMeanwhile) or refusal.base is None:
+        if not isinstance(refusal, editing.EditedMeanwhile) or refusal.base is None:
             return refusal.message
         self.data = self.data.copy()  # type: ignore[attr-defined]  # bound data is a QueryDict
         self.data["base"] = str(refusal.current.pk)  # type: ignore[index]  # a copy of it can be changed
@@ -134,7 +138,7 @@ class TaskForm(EditForm):
             initial |= {name: getattr(stored, name) for name in names}
             initial |= {"id": stored.task_id, "place": stored.position}
         super().__init__(data, files, initial=initial)
-        self.version = version
+        self.version, self.stored = version, stored
         self.task: TaskSpec | None = None
 
     def clean(self) -> dict[str, Any]:
@@ -147,6 +151,13 @@ class TaskForm(EditForm):
             silent |= _TOOL_FIELDS
         self.add_problems({key: messages for key, messages in problems.items() if key not in silent})
         return self.cleaned_data
+
+    def store(self, user: Any) -> DatasetVersion:
+        assert self.task is not None, "a valid form has a task"
+        dataset, base, place = self.version.dataset, self.cleaned_data["base"], self.cleaned_data["place"]
+        if self.stored is None:
+            return editing.add_task(dataset, base, self.task, place=place, user=user)
+        return editing.change_task(dataset, base, self.stored.task_id, self.task, place=place, user=user)
 
 
 class DatasetForm(EditForm):
@@ -163,12 +174,14 @@ class DatasetForm(EditForm):
     )
 
     def __init__(self, data: Any = None, files: Any = None, *, version: DatasetVersion) -> None:
-        initial = {name: getattr(version, name) for name in HEAD}
-        super().__init__(data, files, initial={"base": version.pk, **initial})
+        self.dataset = version.dataset
+        stored = {name: getattr(version, name) for name in editing.HEAD}
+        super().__init__(data, files, initial={"base": version.pk, **stored})
 
-    def values(self) -> dict[str, Any]:
-        """The keys that have a value."""
-        return {name: self.cleaned_data[name] for name in HEAD if self.cleaned_data[name] is not None}
+    def store(self, user: Any) -> DatasetVersion:
+        data = self.cleaned_data
+        values = {name: data[name] for name in editing.HEAD if data[name] is not None}
+        return editing.change_head(self.dataset, data["base"], values, user)
 
 
 class NewDatasetForm(ProblemForm):
@@ -188,10 +201,11 @@ class NewDatasetForm(ProblemForm):
     )
     paths: ClassVar[Mapping[str, str]] = {f"tasks[0].{name}": f"first_{name}" for name in _FIRST}
 
-    def values(self) -> dict[str, Any]:
+    def store(self, user: Any) -> DatasetVersion:
         data = self.cleaned_data
         task = {name: data[f"first_{name}"] for name in _FIRST}
-        return {"name": data["name"], "description": data["description"], "tasks": [task]}
+        values = {"name": data["name"], "description": data["description"], "tasks": [task]}
+        return editing.create_dataset(data["slug"], values, user)
 
 
 class DuplicateForm(ProblemForm):
@@ -199,6 +213,14 @@ class DuplicateForm(ProblemForm):
     name = TextField(help_text="Name of the copy")
 
     fieldsets = ((None, {"fields": ("slug", "name")}),)
+
+    def __init__(self, data: Any = None, files: Any = None, *, dataset: Dataset) -> None:
+        initial = {"slug": f"{dataset.slug}-copy", "name": f"{dataset.name} (copy)"}
+        super().__init__(data, files, initial=initial)
+        self.dataset = dataset
+
+    def store(self, user: Any) -> DatasetVersion:
+        return editing.duplicate_dataset(self.dataset, **self.cleaned_data, user=user)
 
 
 class DatasetFileForm(ProblemForm):
@@ -213,6 +235,10 @@ class DatasetFileForm(ProblemForm):
     def refuse_file(self, problems: Sequence[tuple[Problem, str]]) -> None:
         self.problems = tuple(problems)
         self.add_error("file", f"{plural(len(self.problems), 'error')}. Nothing was saved")
+
+    def store(self, user: Any) -> DatasetVersion:
+        assert self.spec is not None, "a valid form has read its file"
+        return editing.upload_dataset(self.cleaned_data["slug"], self.spec, user)
 
 
 class UploadForm(DatasetFileForm):
@@ -229,22 +255,21 @@ class UploadForm(DatasetFileForm):
     shows_source = True
 
     def clean(self) -> dict[str, Any]:
-        if upload := self.cleaned_data.get("file"):
-            self._read(upload)
-            self.cleaned_data["slug"] = self.cleaned_data.get("slug") or Path(upload.name).stem
-        return self.cleaned_data
-
-    def _read(self, upload: Any) -> None:
+        upload = self.cleaned_data.get("file")
+        if upload is None:
+            return self.cleaned_data
+        self.cleaned_data["slug"] = self.cleaned_data.get("slug") or Path(upload.name).stem
         name = printable(upload.name)
         if upload.size >= MAX_BYTES:
-            data, parsed = b"", Parsed(None, (too_large(upload.size, name),))
-        else:
-            data = upload.read()
-            parsed = parse_dataset(data, name)
+            self.refuse_file([(too_large(upload.size, name), "")])
+            return self.cleaned_data
+        data = upload.read()
+        parsed = parse_dataset(data, name)
         self.spec = parsed.spec
         if parsed.problems:
             lines = data.split(b"\n")
             self.refuse_file([(problem, _source_line(lines, problem.line)) for problem in parsed.problems])
+        return self.cleaned_data
 
 
 class NewVersionForm(UploadForm, EditForm):
@@ -253,6 +278,14 @@ class NewVersionForm(UploadForm, EditForm):
     slug = None  # type: ignore[assignment]  # removes the field, as Django documents
 
     fieldsets = ((None, {"fields": ("base", "file")}),)
+
+    def __init__(self, data: Any = None, files: Any = None, *, version: DatasetVersion) -> None:
+        super().__init__(data, files, initial={"base": version.pk})
+        self.dataset = version.dataset
+
+    def store(self, user: Any) -> DatasetVersion:
+        assert self.spec is not None, "a valid form has read its file"
+        return editing.upload_version(self.dataset, self.cleaned_data["base"], self.spec, user)
 
 
 def _source_line(lines: list[bytes], number: int) -> str:

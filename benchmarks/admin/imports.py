@@ -22,7 +22,6 @@ from benchmarks.imports.table_tasks import USES, TableRequest
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
-from benchmarks.services.access import Caller
 from benchmarks.services.datasets.tables import read_table
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import OUR_METRICS, Imported, import_runs, own_metrics
@@ -54,7 +53,9 @@ class RunImportForm(ProblemForm):
         required=False,
         help_text="Dataset with the same tasks, matched by input; otherwise a new dataset is created",
     )
-    slug = TextField(label="Identifier", help_text="Identifier of a new dataset. Empty: named after tool and tasks")
+    slug = TextField(
+        optional=True, label="Identifier", help_text="Identifier of a new dataset. Empty: named after tool and tasks"
+    )
     metrics = forms.MultipleChoiceField(
         label="Our metrics",
         required=False,
@@ -79,21 +80,18 @@ class RunImportForm(ProblemForm):
             )
         return upload
 
-    def import_file(self, user: Caller) -> list[Imported] | None:
-        """Import the runs of a valid form; ``None``, with an error in the form, if the file cannot be imported."""
+    def store(self, user: Any) -> list[Imported]:
         data = self.cleaned_data
         with _on_disk(data["file"]) as path:
-            return self.save(
-                lambda: import_runs(
-                    path,
-                    name=data["file"].name,
-                    form=data["format"] or None,
-                    slug=data["slug"] or None,
-                    dataset=data["dataset"] or None,
-                    metrics=data["metrics"],
-                    max_bytes=MOST_DECOMPRESSED,
-                    user=user,
-                )
+            return import_runs(
+                path,
+                name=data["file"].name,
+                form=data["format"] or None,
+                slug=data["slug"],
+                dataset=data["dataset"] or None,
+                metrics=data["metrics"],
+                max_bytes=MOST_DECOMPRESSED,
+                user=user,
             )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -37,14 +36,15 @@ class RunAdmin(ServiceDeletion):
     list_display = ("dashboard_link", "dataset_link", "model_name", "status", "progress", "errors", "created_at")
     list_display_links = None
     list_select_related = ("dataset", "dataset_version")
-    list_filter = ("status", DatasetFilter)
+    list_filter = ("status", ("dataset", DatasetFilter))
     search_fields = ("model",)
     search_help_text = "Number of a run, or how the name of its model begins"
     ordering = ("-id",)
+    permitted = ("delete",)
     actions = ("cancel_runs", "resume_runs", "retry_runs", "delete_selected")
     deletion_note = "All results, answers and scores are deleted as well. This cannot be undone."
     deletion_service = staticmethod(control.delete_run)
-    views: ClassVar[Mapping[str, str]] = {"import": "import/"}
+    views = (("import", "import/"),)
     change_list_template = "admin/benchmarks/run/list.html"
 
     dashboard_link = column("run", lambda run: run_link(run.pk))
@@ -57,12 +57,6 @@ class RunAdmin(ServiceDeletion):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """All but the calibrations of judges, which the dashboard lists with their judges."""
         return super().get_queryset(request).filter(calibration__isnull=True)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Run | None = None) -> bool:
-        return False
 
     def has_launch_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("benchmarks.launch_run")
@@ -93,7 +87,7 @@ class RunAdmin(ServiceDeletion):
         if not self.has_import_permission(request):
             raise PermissionDenied
         form = RunImportForm(*form_data(request))
-        if form.is_valid() and (imported := form.import_file(request.user)):
+        if imported := form.save(request.user):
             for each in imported:
                 run = each.run
                 state = "imported" if each.is_new else "was imported from this file before"

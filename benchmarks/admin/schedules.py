@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
 from benchmarks.admin.base import (
-    ReadOnlyAdmin,
+    ModelAdmin,
     ServiceDeletion,
     apply_to_each,
     change_url,
@@ -58,6 +58,7 @@ class ScheduleForm(ProblemForm):
         own = tuple(self.base_fields)
         stored = {**schedule.request, **{name: getattr(schedule, name) for name in own}} if schedule else {}
         super().__init__(data, files, initial=stored)
+        self.schedule = schedule
         self.fields |= {name: _form_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
         time_zone = f"In the time zone of the site, {timezone.get_default_timezone_name()}"
         self.fieldsets: list[tuple[str | None, dict[str, Any]]] = [(None, {"fields": own, "description": time_zone})]
@@ -65,11 +66,12 @@ class ScheduleForm(ProblemForm):
             names = tuple(name for name, parameter in RUN_PARAMETERS.items() if parameter.group is group)
             self.fieldsets.append((group.value, {"fields": names, "classes": ("collapse",) * (group in FOLDED)}))
 
-    def values(self) -> dict[str, Any]:
-        """The arguments of the service; the request is what the API would receive, without empty fields."""
+    def store(self, user: Any) -> Schedule:
         data = self.cleaned_data
+        # As the API receives it, without empty fields.
         request = {name: data[name] for name in RUN_PARAMETERS if data.get(name) not in ("", [], False, None)}
-        return {**{name: data[name] for name in self.base_fields}, "request": request}
+        own = {name: data[name] for name in self.base_fields}
+        return services.save_schedule(**own, request=request, schedule=self.schedule, user=user)
 
 
 def _form_field(parameter: RunParameter) -> forms.Field:
@@ -134,11 +136,7 @@ class ScheduleAdmin(ServiceDeletion):
 
     def _form(self, request: HttpRequest, schedule: Schedule | None, title: str) -> HttpResponse:
         form = ScheduleForm(*form_data(request), schedule=schedule)
-
-        def save() -> Schedule:
-            return services.save_schedule(**form.values(), schedule=schedule, user=request.user)
-
-        if form.is_valid() and (saved := form.save(save)):
+        if saved := form.save(request.user):
             log = self.log_addition if schedule is None else self.log_change
             log(request, saved, "Saved.")
             outcome = "It is not enabled, so it starts no runs."
@@ -156,7 +154,8 @@ class ScheduleAdmin(ServiceDeletion):
 
 
 @admin.register(ScoreDrop)
-class ScoreDropAdmin(ReadOnlyAdmin):
+class ScoreDropAdmin(ModelAdmin):
+    permitted = ()
     list_display = ("metric", "points", "schedule", "run_link", "sentence", "created_at", "dismissed_at")
     list_select_related = ("scheduled_run__schedule",)
     list_filter = (("dismissed_at", admin.EmptyFieldListFilter),)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -29,7 +29,7 @@ from benchmarks.admin.base import (
     link,
 )
 from benchmarks.admin.forms import TaskForm
-from benchmarks.dataset_format.spec import TaskSpec, as_mapping
+from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.presentation.numbers import plural
@@ -53,7 +53,6 @@ class SettingsForm(forms.Form):
 
 
 class DatasetOfTaskFilter(DatasetFilter):
-    path = "version__dataset"
     kinds = (Dataset.Kind.YAML,)
 
 
@@ -61,14 +60,14 @@ class DatasetOfTaskFilter(DatasetFilter):
 class TaskAdmin(ServiceDeletion):
     list_display = ("task_id", "name", "difficulty", "beginning", "dataset")
     list_select_related = ("version__dataset",)
-    list_filter = (DatasetOfTaskFilter, "difficulty")
+    list_filter = (("version__dataset", DatasetOfTaskFilter), "difficulty")
     search_fields = ("task_id",)
     search_help_text = "Id, name or beginning of the input"
     ordering = ("version", "position")
     actions = ("delete_selected",)
     # For tasks that cannot be edited. Their texts are on the dashboard.
     fields = readonly_fields = ("task_id", "name", "dataset", "version", "position", "difficulty", "group")
-    views: ClassVar[Mapping[str, str]] = {"preview": "<int:pk>/preview/"}
+    views = (("preview", "<int:pk>/preview/"),)
     change_form_template = "admin/benchmarks/task/change_form.html"
     deletion_template = "task/delete.html"
 
@@ -110,12 +109,7 @@ class TaskAdmin(ServiceDeletion):
             messages.info(request, "Choose the dataset for the new task, then select “Add task” on its page.")
             return HttpResponseRedirect(reverse("admin:benchmarks_dataset_changelist"))
         form = TaskForm(*form_data(request), version=current_version(dataset))
-
-        def save(task: TaskSpec) -> DatasetVersion:
-            data = form.cleaned_data
-            return editing.add_task(dataset, data["base"], task, place=data["place"], user=request.user)
-
-        return self._form(request, form, dataset, save, title=f"Add task to {dataset.slug}")
+        return self._form(request, form, title=f"Add task to {dataset.slug}")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -130,36 +124,24 @@ class TaskAdmin(ServiceDeletion):
             return response
         dataset = stored.version.dataset
         form = TaskForm(*form_data(request), version=current_version(dataset), stored=stored)
+        return self._form(request, form, title=f"Task {stored.task_id} of {dataset.slug}", obj=stored)
 
-        def save(task: TaskSpec) -> DatasetVersion:
-            data = form.cleaned_data
-            options = {"place": data["place"], "user": request.user}
-            return editing.change_task(dataset, data["base"], stored.task_id, task, **options)
-
-        return self._form(request, form, dataset, save, title=f"Task {stored.task_id} of {dataset.slug}", stored=stored)
-
-    def _form(
-        self,
-        request: HttpRequest,
-        form: TaskForm,
-        dataset: Dataset,
-        save: Callable[[TaskSpec], DatasetVersion],
-        *,
-        title: str,
-        stored: Task | None = None,
-    ) -> HttpResponse:
+    def _form(self, request: HttpRequest, form: TaskForm, **page: Any) -> HttpResponse:
         prompt = None
-        if form.is_valid() and (task := form.task) is not None:
-            if "_preview" in request.POST:
-                unsaved = {name: value for name, value in as_mapping(task).items() if name != "id"}
+        if "_preview" in request.POST:
+            if form.is_valid() and form.task is not None:
+                unsaved = {name: value for name, value in as_mapping(form.task).items() if name != "id"}
                 prompt = prompt_shown(Task(version=form.version, **unsaved))
-            elif version := form.save(lambda: save(task)):
-                done = f"Task {task.id} {'changed' if stored else 'added'}"
-                report_version(self, request, form.cleaned_data["base"], version, done)
-                return HttpResponseRedirect(_next_page(request, version, task))
-        template = "admin/benchmarks/task/edit.html"
-        context = {"dataset": dataset, "prompt": prompt, "show_save_and_add_another": True}
-        return self.form_page(request, form, title=title, obj=stored, template=template, **context)
+        elif version := form.save(request.user):
+            task_id = form.cleaned_data["id"]
+            done = f"Task {task_id} {'changed' if form.stored else 'added'}"
+            report_version(self, request, form.cleaned_data["base"], version, done)
+            if "_addanother" in request.POST:
+                return HttpResponseRedirect(add_url(version.dataset))
+            edited = version.tasks.get(task_id=task_id) if "_continue" in request.POST else version.dataset
+            return HttpResponseRedirect(change_url(edited))
+        context: dict[str, Any] = {"dataset": form.version.dataset, "prompt": prompt, "show_save_and_add_another": True}
+        return self.form_page(request, form, template="admin/benchmarks/task/edit.html", **context, **page)
 
     def preview_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The prompt of a stored task with settings that the reader chooses."""
@@ -249,13 +231,6 @@ def prompt_shown(task: Task, settings: Mapping[str, Any] | None = None) -> dict[
         "n_tools": len(prompt.tools),
         "hash": prompt.hash(),
     }
-
-
-def _next_page(request: HttpRequest, version: DatasetVersion, task: TaskSpec) -> str:
-    """Where the pressed button leads after saving."""
-    if "_addanother" in request.POST:
-        return add_url(version.dataset)
-    return change_url(version.tasks.get(task_id=task.id) if "_continue" in request.POST else version.dataset)
 
 
 def _read_only_context(task: Task) -> dict[str, Any]:

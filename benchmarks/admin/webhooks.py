@@ -6,13 +6,14 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from benchmarks.admin.base import ReadOnlyAdmin, apply_to_each, column, folded, run_link
+from benchmarks.admin.base import ModelAdmin, apply_to_each, column, folded, run_link
 from benchmarks.models import WebhookDelivery
 from benchmarks.services.webhooks import send_again
 
 
 @admin.register(WebhookDelivery)
-class WebhookDeliveryAdmin(ReadOnlyAdmin):
+class WebhookDeliveryAdmin(ModelAdmin):
+    permitted = ()
     list_display = ("event", "run_link", "address", "state", "attempts", "last_error", "created_at", "delivered_at")
     list_filter = ("state", "event")
     ordering = ("-created_at",)
