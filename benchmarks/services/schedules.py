@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from celery.schedules import ParseException, crontab
@@ -32,68 +31,51 @@ _WEEKDAYS = r"(?:[0-9*/,-]|sun|mon|tue|wed|thu|fri|sat)+"
 _CRON = re.compile(rf"{_NUMBERS} {_NUMBERS} {_NUMBERS} {_MONTHS} {_WEEKDAYS}", re.ASCII | re.IGNORECASE)
 _LONGEST_WAIT_DAYS = 8 * 366
 """A 29 February may be eight years away."""
-_EVERY_DAY, _EVERY_WEEKDAY = frozenset(range(1, 32)), frozenset(range(7))
+_EVERY_DAY, _EVERY_WEEKDAY = set(range(1, 32)), set(range(7))
 
 
-@dataclass(frozen=True, slots=True)
-class Timetable:
-    """Local times. Weekdays count from Sunday, which is 0."""
+def read_timetable(text: str) -> Any:
+    """Parse ``03:00`` or a cron expression of five fields, as a ``crontab`` of local times.
 
-    minutes: frozenset[int]
-    hours: frozenset[int]
-    days: frozenset[int]
-    months: frozenset[int]
-    weekdays: frozenset[int]
-
-    def next_after(self, moment: datetime, zone: tzinfo) -> datetime:
-        """Return its first time after ``moment``, in UTC. Raises ``ValueError`` if there is none.
-
-        A time that does not exist in spring is as much later as the clock is put forward; of a time that exists twice
-        in autumn the first counts.
-        """
-        today = moment.astimezone(zone).date()
-        for ahead in range(_LONGEST_WAIT_DAYS):
-            day = today + timedelta(days=ahead)
-            if self._has(day) and (later := [time for time in self._times_of(day, zone) if time > moment]):
-                return min(later)
-        raise ValueError("this day does not exist")
-
-    def _has(self, day: date) -> bool:
-        return day.day in self.days and day.month in self.months and day.isoweekday() % 7 in self.weekdays
-
-    def _times_of(self, day: date, zone: tzinfo) -> list[datetime]:
-        return [
-            datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone).astimezone(UTC)
-            for hour in self.hours
-            for minute in self.minutes
-        ]
-
-
-def read_timetable(text: str) -> Timetable:
-    """Parse ``03:00`` or a cron expression of five fields. Raises ``ValueError`` with a message for the author."""
+    Raises ``ValueError`` with a message for the author.
+    """
     if daily := _DAILY.fullmatch(text.strip()):
-        return Timetable(
-            frozenset({int(daily[2])}), frozenset({int(daily[1])}), _EVERY_DAY, frozenset(range(1, 13)), _EVERY_WEEKDAY
-        )
+        return crontab(daily[2], daily[1])
     fields = text.split()
     if not _CRON.fullmatch(" ".join(fields)):
         raise ValueError("Enter a time of day, for example, 03:00, or a cron expression, for example, 0 3 * * 1-5.")
     minute, hour, day, month, weekday = fields
     try:
         cron: Any = crontab(minute, hour, weekday, day, month)
+        next_time(cron, datetime.now(UTC), UTC)
     except (ParseException, ValueError, TypeError, IndexError) as error:
         raise ValueError(f"Invalid cron expression: {error}.") from None
-    days, weekdays = frozenset(cron.day_of_month), frozenset(cron.day_of_week)
-    if days != _EVERY_DAY and weekdays != _EVERY_WEEKDAY:
+    if cron.day_of_month != _EVERY_DAY and cron.day_of_week != _EVERY_WEEKDAY:
         raise ValueError(
             "Set either days of the month or days of the week. Cron implementations differ in how they combine both."
         )
-    timetable = Timetable(frozenset(cron.minute), frozenset(cron.hour), days, frozenset(cron.month_of_year), weekdays)
-    try:
-        timetable.next_after(datetime.now(UTC), UTC)
-    except ValueError as error:
-        raise ValueError(f"Invalid cron expression: {error}.") from None
-    return timetable
+    return cron
+
+
+def next_time(cron: Any, moment: datetime, zone: tzinfo) -> datetime:
+    """The first time of a ``crontab`` after ``moment``, in UTC. Raises ``ValueError`` if there is none.
+
+    A time that does not exist in spring is as much later as the clock is put forward; of a time that exists twice in
+    autumn the first counts. Celery's own calculation does neither.
+    """
+    today = moment.astimezone(zone).date()
+    for ahead in range(_LONGEST_WAIT_DAYS):
+        day = today + timedelta(days=ahead)
+        if (
+            day.day in cron.day_of_month
+            and day.month in cron.month_of_year
+            and day.isoweekday() % 7 in cron.day_of_week
+        ):
+            clock_times = (time(hour, minute, tzinfo=zone) for hour in cron.hour for minute in cron.minute)
+            times = (datetime.combine(day, clock_time).astimezone(UTC) for clock_time in clock_times)
+            if later := [at for at in times if at > moment]:
+                return min(later)
+    raise ValueError("this day does not exist")
 
 
 def save_schedule(
@@ -117,7 +99,8 @@ def save_schedule(
     except InvalidRequest as refusal:
         errors |= refusal.errors
     else:
-        given = {field: _plain(checked[field]) for field in request if field in checked}
+        values = {field: checked[field] for field in request if field in checked}
+        given = {field: value.slug if isinstance(value, Dataset) else value for field, value in values.items()}
     if errors:
         raise InvalidRequest(errors)
     saved = schedule or Schedule()
@@ -203,12 +186,8 @@ def _errors(name: str, when: str, schedule: Schedule | None) -> dict[str, list[s
     return errors
 
 
-def _plain(value: Any) -> Any:
-    return value.slug if isinstance(value, Dataset) else value
-
-
 def _next_after(when: str, moment: datetime) -> datetime:
-    return read_timetable(when).next_after(moment, timezone.get_default_timezone())
+    return next_time(read_timetable(when), moment, timezone.get_default_timezone())
 
 
 def _start_if_due(schedule: Schedule, now: datetime) -> Run | None:
