@@ -13,7 +13,9 @@ from benchmarks.dataset_format.parsing import Parsed, parse_dataset, too_large
 from benchmarks.dataset_format.problems import Problem, printable
 
 SUFFIXES = (".yaml", ".yml")
-SLUG = re.compile(r"[A-Za-z0-9_-]{1,100}")
+SLUG = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,99}")
+"""Slugs that begin with ``_`` are for datasets that nobody writes, such as known answers for judges."""
+SLUG_RULE = "use 1 to 100 letters, digits, - or _, and do not begin with _"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,7 @@ def name_problem(path: Path, root: Path, rival: Path | None = None) -> Problem |
     """What is wrong with a file's name. ``rival`` is another file that already defines the same slug."""
     file = display_name(path, root)
     if not SLUG.fullmatch(path.stem):
-        message = "the file name is the dataset's identifier: use 1 to 100 letters, digits, _ or -, then .yaml"
-        return Problem(file, 1, "", message)
+        return Problem(file, 1, "", f"the file name without .yaml is the dataset's identifier: {SLUG_RULE}")
     if rival is not None:
         first = f"{display_name(rival, root)} already defines the dataset {path.stem}"
         return Problem(file, 1, "", f"{first}: rename or remove one of the files")

@@ -18,7 +18,7 @@ from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services import origin
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
-Caller = User | AnonymousUser | None
+Caller = AbstractBaseUser | AnonymousUser | None
 
 _OURS = Q(content_type__app_label__in=("benchmarks", "tasks_app"))
 _HIDDEN_FROM_VIEWERS = Q(content_type__model__in=("auditentry", "apitoken", "idempotencykey"))
@@ -167,9 +167,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def record(by: AbstractBaseUser | AnonymousUser | None, action: str, subject: str, **detail: Any) -> None:
+def record(by: Caller, action: str, subject: str, **detail: Any) -> None:
     """Add an entry to the audit log. Call it in the transaction of the action, so that both are stored or neither."""
-    account = by if isinstance(by, User) else None
+    account = account_of(by)
     AuditEntry.objects.create(
         account=account,
         account_name=account.get_username() if account else "",

@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from benchmarks.dataset_format.files import SLUG
+from benchmarks.dataset_format.files import SLUG, SLUG_RULE
 from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import validate_dataset_fields
@@ -97,7 +97,7 @@ def import_runs(
     """
     ours = _chosen(metrics)
     if slug is not None and not SLUG.fullmatch(slug):
-        raise NotPossible("The slug of a dataset has 1 to 100 letters, digits, _ or -.")
+        raise NotPossible(f"The slug is not valid: {SLUG_RULE}.")
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

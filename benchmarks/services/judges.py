@@ -27,6 +27,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import TERMINAL, Dataset, DatasetVersion, Run, Task
 from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
+from benchmarks.services.datasets.versions import add_version
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
@@ -196,36 +197,24 @@ def _version_of(canvas_set: CanvasSet, answers: Sequence[KnownAnswer], user: Cal
     version = dataset.versions.filter(content_hash=content).first()
     if version is not None:
         return version
-    latest = dataset.versions.order_by("-number").values_list("number", flat=True).first() or 0
-    version = DatasetVersion.objects.create(
-        dataset=dataset,
-        number=latest + 1,
+    return add_version(
+        dataset,
+        [_task(answer, content_hash) for answer, content_hash in zip(answers, hashes, strict=True)],
+        user,
         content_hash=content,
         origin=DatasetVersion.Origin.GENERATED,
         name=dataset.name,
-        task_count=len(answers),
         facets={
             "difficulty": {Task.Difficulty.MEDIUM: len(answers)},
             "group": dict(Counter(answer.question.group for answer in answers)),
             "fields": {"expected_output": len(answers), "group": len(answers)},
         },
-        created_by=account_of(user),
     )
-    Task.objects.bulk_create(
-        [
-            _task(version, position, answer, content_hash)
-            for position, (answer, content_hash) in enumerate(zip(answers, hashes, strict=True), 1)
-        ],
-        batch_size=1_000,
-    )
-    return version
 
 
-def _task(version: DatasetVersion, position: int, answer: KnownAnswer, content_hash: str) -> Task:
+def _task(answer: KnownAnswer, content_hash: str) -> Task:
     question, truth = answer.question, "correct" if answer.correct else "wrong"
     return Task(
-        version=version,
-        position=position,
         task_id=f"{question.id}/{answer.phrasing.replace(' ', '-')}/{truth}",
         name=f"{question.id}: {truth} answer, {answer.phrasing}",
         input=question.input,

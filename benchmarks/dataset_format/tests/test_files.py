@@ -96,7 +96,7 @@ def test_the_files_of_a_directory_are_listed_by_name_without_hidden_and_other_on
 
 
 def test_a_file_name_that_is_not_an_identifier_is_reported(root: Path) -> None:
-    for name in ("basic coding.yaml", "ünicode.yaml", "a.b.yaml", "x" * 101 + ".yaml", "\udcff.yaml"):
+    for name in ("basic coding.yaml", "ünicode.yaml", "a.b.yaml", "_a.yaml", "x" * 101 + ".yaml", "\udcff.yaml"):
         problem = name_problem(root / name, root)
         assert problem is not None, ascii(name)
         assert "letters, digits" in problem.message

@@ -13,12 +13,12 @@ from typing import Any
 
 from django.db import transaction
 
-from benchmarks.dataset_format.files import SLUG
+from benchmarks.dataset_format.files import SLUG, SLUG_RULE
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping
 from benchmarks.dataset_format.validation import FieldProblems, validate_dataset_fields
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
-from benchmarks.services.access import record
-from benchmarks.services.datasets.versions import Actor, import_dataset, save_edited_version, spec_of
+from benchmarks.services.access import Caller, record
+from benchmarks.services.datasets.versions import import_dataset, save_edited_version, spec_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
 HEAD = tuple(field.name for field in fields(DatasetSpec) if field.name != "tasks")
@@ -35,7 +35,7 @@ class EditedMeanwhile(NotPossible):
         self.base, self.current = base, current
 
 
-def create_dataset(slug: str, values: Mapping[str, Any], user: Actor = None) -> DatasetVersion:
+def create_dataset(slug: str, values: Mapping[str, Any], user: Caller = None) -> DatasetVersion:
     """Store a new dataset of plain values. Raises ``InvalidRequest`` by path, or by ``slug`` if that is not free."""
     spec, problems = validate_dataset_fields(values)
     problems = {**_slug_problems(slug), **problems}
@@ -44,14 +44,14 @@ def create_dataset(slug: str, values: Mapping[str, Any], user: Actor = None) -> 
     return _create(slug, spec, DatasetVersion.Origin.ADMIN, user)
 
 
-def upload_dataset(slug: str, spec: DatasetSpec, user: Actor = None) -> DatasetVersion:
+def upload_dataset(slug: str, spec: DatasetSpec, user: Caller = None) -> DatasetVersion:
     """Store an uploaded dataset under a new slug. Raises ``InvalidRequest`` by ``slug`` if that is not free."""
     if problems := _slug_problems(slug):
         raise InvalidRequest(problems)
     return _create(slug, spec, DatasetVersion.Origin.UPLOAD, user)
 
 
-def upload_version(dataset: Dataset, base: int | None, spec: DatasetSpec, user: Actor = None) -> DatasetVersion:
+def upload_version(dataset: Dataset, base: int | None, spec: DatasetSpec, user: Caller = None) -> DatasetVersion:
     """Replace the content by an uploaded one. It counts as an edit: a later change of the file asks first."""
     with transaction.atomic():
         current = _locked_current(dataset, base)
@@ -62,27 +62,27 @@ def upload_version(dataset: Dataset, base: int | None, spec: DatasetSpec, user: 
     return version
 
 
-def duplicate_dataset(dataset: Dataset, slug: str, name: str, user: Actor = None) -> DatasetVersion:
+def duplicate_dataset(dataset: Dataset, slug: str, name: str, user: Caller = None) -> DatasetVersion:
     """Copy the current content to another slug and name. Raises ``InvalidRequest`` by field."""
     if dataset.current_version is None:
         raise NotPossible(f"{dataset.slug} has no valid version to duplicate.")
     return create_dataset(slug, as_mapping(spec_of(dataset.current_version)) | {"name": name}, user)
 
 
-def change_head(dataset: Dataset, base: int | None, values: Mapping[str, Any], user: Actor = None) -> DatasetVersion:
+def change_head(dataset: Dataset, base: int | None, values: Mapping[str, Any], user: Caller = None) -> DatasetVersion:
     """Replace everything but the tasks; keys of ``HEAD`` without a value are left out. Errors are by path."""
     return _save(dataset, base, lambda spec: {**values, "tasks": as_mapping(spec)["tasks"]}, user)
 
 
 def add_task(
-    dataset: Dataset, base: int | None, task: TaskSpec, *, place: int | None = None, user: Actor = None
+    dataset: Dataset, base: int | None, task: TaskSpec, *, place: int | None = None, user: Caller = None
 ) -> DatasetVersion:
     """Add a task at a place counted from 1, by default at the end. Errors are by the task's own keys."""
     return _save(dataset, base, lambda spec: _with_task(spec, spec.tasks, task, place), user, task.id)
 
 
 def change_task(
-    dataset: Dataset, base: int | None, task_id: str, task: TaskSpec, *, place: int | None = None, user: Actor = None
+    dataset: Dataset, base: int | None, task_id: str, task: TaskSpec, *, place: int | None = None, user: Caller = None
 ) -> DatasetVersion:
     """Replace the task of that id, and move it if ``place`` is given. Errors are by the task's own keys."""
 
@@ -96,7 +96,7 @@ def change_task(
     return _save(dataset, base, changed, user, task.id)
 
 
-def remove_tasks(dataset: Dataset, base: int | None, task_ids: Collection[str], user: Actor = None) -> DatasetVersion:
+def remove_tasks(dataset: Dataset, base: int | None, task_ids: Collection[str], user: Caller = None) -> DatasetVersion:
     """Make a version without these tasks. Raises ``NotPossible`` if none would be left."""
 
     def changed(spec: DatasetSpec) -> dict[str, Any]:
@@ -108,14 +108,14 @@ def remove_tasks(dataset: Dataset, base: int | None, task_ids: Collection[str], 
     return _save(dataset, base, changed, user)
 
 
-def restore_version(version: DatasetVersion, base: int | None, user: Actor = None) -> DatasetVersion:
+def restore_version(version: DatasetVersion, base: int | None, user: Caller = None) -> DatasetVersion:
     """Make the content of an earlier version current again, as an edit."""
     with transaction.atomic():
         _locked_current(version.dataset, base)
         return save_edited_version(version.dataset, spec_of(version), user)
 
 
-def delete_dataset(dataset: Dataset, user: Actor = None) -> None:
+def delete_dataset(dataset: Dataset, user: Caller = None) -> None:
     """Delete a dataset with all its versions. Raises ``NotPossible`` with the reason of ``why_not_deletable``."""
     with transaction.atomic():
         # A new run's foreign key needs this row's lock, so no run can appear between the check and the deletion.
@@ -139,7 +139,7 @@ def why_not_deletable(dataset: Dataset) -> str:
     return ""
 
 
-def _create(slug: str, spec: DatasetSpec, origin: str, user: Actor) -> DatasetVersion:
+def _create(slug: str, spec: DatasetSpec, origin: str, user: Caller) -> DatasetVersion:
     with transaction.atomic():
         dataset, created = Dataset.objects.get_or_create(slug=slug, defaults={"name": spec.name})
         if not created:  # by another process, after the check of the slug
@@ -149,7 +149,7 @@ def _create(slug: str, spec: DatasetSpec, origin: str, user: Actor) -> DatasetVe
 
 def _slug_problems(slug: str) -> FieldProblems:
     if not SLUG.fullmatch(slug):
-        return {"slug": ["use 1 to 100 letters, digits, _ or -: this is the dataset's identifier"]}
+        return {"slug": [f"{SLUG_RULE}: this is the dataset's identifier"]}
     return {"slug": [_TAKEN.format(slug)]} if Dataset.objects.filter(slug=slug).exists() else {}
 
 
@@ -160,7 +160,7 @@ def _save(
     dataset: Dataset,
     base: int | None,
     changed: Callable[[DatasetSpec], dict[str, Any]],
-    user: Actor,
+    user: Caller,
     edited_task: str | None = None,
 ) -> DatasetVersion:
     """Check and store what ``changed`` makes of the current content, with the dataset locked.

@@ -29,7 +29,8 @@ from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.problems import Problem, printable
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
-from benchmarks.services.datasets.versions import Actor, import_dataset
+from benchmarks.services.access import Caller
+from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import NotPossible
 
 _SETTLED_NS = 2_000_000_000
@@ -121,7 +122,7 @@ def sync_datasets(directory: Path, *, reread: bool = False) -> SyncReport:
     return SyncReport(tuple(reports))
 
 
-def accept_file(file: DatasetFile, directory: Path, user: Actor = None) -> DatasetVersion:
+def accept_file(file: DatasetFile, directory: Path, user: Caller = None) -> DatasetVersion:
     """Replace the edits by the file's content. Raises ``NotPossible`` if the file is not a valid dataset now."""
     with transaction.atomic():
         locked = DatasetFile.objects.select_for_update().get(pk=file.pk)
@@ -236,7 +237,7 @@ def _conflicts(dataset: Dataset, spec: DatasetSpec) -> bool:
     return dataset.edited_here or not DatasetFile.objects.filter(dataset=dataset).exists()
 
 
-def _import_file(file: DatasetFile, slug: str, content: FileContent, spec: DatasetSpec, user: Actor) -> DatasetVersion:
+def _import_file(file: DatasetFile, slug: str, content: FileContent, spec: DatasetSpec, user: Caller) -> DatasetVersion:
     version = import_dataset(spec, slug, DatasetVersion.Origin.FILE, user)
     Dataset.objects.filter(pk=version.dataset_id).update(edited_here=False)
     _link(file, version.dataset)

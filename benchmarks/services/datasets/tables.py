@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.dumping import dump_dataset
-from benchmarks.dataset_format.files import SLUG, display_name
+from benchmarks.dataset_format.files import SLUG, SLUG_RULE, display_name
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import TableReport, TableRequest, dataset_of_rows
 from benchmarks.imports.tables import read_rows
@@ -26,7 +26,7 @@ def import_table(
     Raises ``NotPossible`` if the table cannot be read, or if the file exists and ``replace`` is not set.
     """
     if not SLUG.fullmatch(slug):
-        raise NotPossible("--slug: use 1 to 100 letters, digits, _ or -. It is the name of the YAML file.")
+        raise NotPossible(f"--slug: {SLUG_RULE}. It is the name of the YAML file.")
     target = directory / f"{slug}.yaml"
     other = target.with_suffix(".yml")
     if other.exists():

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db import transaction
 
 from benchmarks.dataset_format.dumping import content_hash, task_hash
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, ToolUse, as_mapping
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Task
-from benchmarks.services.access import record
+from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import NotPossible
 
 NEEDED_FIELDS = ("expected_output", "expected_tools", "context", "tests", "schema", "choices", "pattern", "tolerance")
 """Task fields that some metric needs. A version counts how many of its tasks have each."""
 
 _AS_STORED = (
-    "name",
-    "input",
-    "expected_output",
-    "difficulty",
-    "tool_results",
-    "tests",
-    "schema",
-    "pattern",
-    "tolerance",
+    *("name", "input", "expected_output", "difficulty"),
+    *("tool_results", "tests", "schema", "pattern", "tolerance"),
 )
 """Fields that a ``Task`` and a ``TaskSpec`` have in the same form."""
 
-Actor = AbstractBaseUser | AnonymousUser | None
 
-
-def import_dataset(spec: DatasetSpec, slug: str, origin: str, user: Actor = None) -> DatasetVersion:
+def import_dataset(spec: DatasetSpec, slug: str, origin: str, user: Caller = None) -> DatasetVersion:
     """Store the content as the dataset's current version. Content that it had before becomes current again.
 
     Safe in several processes at once: equal content is stored once, and versions are numbered without gaps. Raises
@@ -44,7 +35,7 @@ def import_dataset(spec: DatasetSpec, slug: str, origin: str, user: Actor = None
         return _make_current(dataset, spec, origin, user)
 
 
-def save_edited_version(dataset: Dataset, spec: DatasetSpec, user: Actor) -> DatasetVersion:
+def save_edited_version(dataset: Dataset, spec: DatasetSpec, user: Caller) -> DatasetVersion:
     """Store an edit. Unchanged content stays the same version.
 
     From now on a change of the dataset's file waits for a decision, so that it does not overwrite the edit. Raises
@@ -70,36 +61,41 @@ def spec_of(version: DatasetVersion) -> DatasetSpec:
     )
 
 
-def _make_current(dataset: Dataset, spec: DatasetSpec, origin: str, user: Actor) -> DatasetVersion:
+def _make_current(dataset: Dataset, spec: DatasetSpec, origin: str, user: Caller) -> DatasetVersion:
     """Find or write the version and make it current. The caller holds the lock on the dataset's row."""
     if dataset.kind != Dataset.Kind.YAML:
         raise NotPossible(f"{dataset.slug} is a canvas dataset, whose tasks are generated. Choose another identifier.")
     version = dataset.versions.filter(content_hash=content_hash(spec)).first()
-    dataset.current_version = version or _new_version(dataset, spec, origin, user)
+    if version is None:
+        version = add_version(
+            dataset,
+            [_task(task, spec) for task in spec.tasks],
+            user,
+            content_hash=content_hash(spec),
+            origin=origin,
+            name=spec.name,
+            description=spec.description,
+            tools=list(spec.tools),
+            tool_results=dict(spec.tool_results),
+            facets=_facets(spec),
+        )
+        record(user, "dataset.edit", f"dataset {dataset.slug}", version=version.number, origin=str(origin))
+    dataset.current_version = version
     dataset.name = spec.name
     dataset.description = spec.description
     dataset.save()
-    return dataset.current_version
+    return version
 
 
-def _new_version(dataset: Dataset, spec: DatasetSpec, origin: str, user: Actor) -> DatasetVersion:
+def add_version(dataset: Dataset, tasks: Sequence[Task], user: Caller, **fields: Any) -> DatasetVersion:
+    """Store the next version of a dataset with its tasks. The caller holds the lock on the dataset's row."""
     latest = dataset.versions.order_by("-number").values_list("number", flat=True).first() or 0
     version = DatasetVersion.objects.create(
-        dataset=dataset,
-        number=latest + 1,
-        content_hash=content_hash(spec),
-        origin=origin,
-        name=spec.name,
-        description=spec.description,
-        tools=list(spec.tools),
-        tool_results=dict(spec.tool_results),
-        task_count=len(spec.tasks),
-        facets=_facets(spec),
-        created_by=user if isinstance(user, User) else None,
+        dataset=dataset, number=latest + 1, task_count=len(tasks), created_by=account_of(user), **fields
     )
-    rows = [_task(version, position, task, spec) for position, task in enumerate(spec.tasks, 1)]
-    Task.objects.bulk_create(rows, batch_size=500)
-    record(user, "dataset.edit", f"dataset {dataset.slug}", version=version.number, origin=str(origin))
+    for position, task in enumerate(tasks, 1):
+        task.version, task.position = version, position
+    Task.objects.bulk_create(tasks, batch_size=500)
     return version
 
 
@@ -113,12 +109,10 @@ def _facets(spec: DatasetSpec) -> dict[str, Any]:
     }
 
 
-def _task(version: DatasetVersion, position: int, task: TaskSpec, spec: DatasetSpec) -> Task:
+def _task(task: TaskSpec, spec: DatasetSpec) -> Task:
     values = as_mapping(task)
     values["expected_tools"] = [{"name": use.name, "args": dict(use.args)} for use in task.expected_tools]
-    return Task(
-        version=version, position=position, task_id=values.pop("id"), content_hash=task_hash(task, spec), **values
-    )
+    return Task(task_id=values.pop("id"), content_hash=task_hash(task, spec), **values)
 
 
 def _task_spec(task: Task) -> TaskSpec:

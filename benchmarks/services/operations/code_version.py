@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks import __version__
@@ -28,11 +27,3 @@ def code_version() -> str:
     )
     commit = described.stdout.strip()
     return f"{__version__} ({commit})" if commit else __version__
-
-
-@cache
-def package_version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

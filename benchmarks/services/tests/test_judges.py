@@ -21,6 +21,7 @@ from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_cal
 from benchmarks.queries.leaderboard import ranked_datasets
 from benchmarks.queries.runs import models_used, runs
 from benchmarks.services.canvas_sets.control import delete_canvas_set
+from benchmarks.services.datasets.editing import create_dataset
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.judges import calibratable_metrics, resume_calibration, start_calibration
 from benchmarks.services.runs.control import cancel_run, delete_run
@@ -100,6 +101,15 @@ def test_a_judge_that_knows_the_truth_agrees_with_it(endpoint: Endpoint, canvas_
     assert run.judge_cost_usd == pytest.approx(run.judge_tokens_in / 1e6 + 2 * run.judge_tokens_out / 1e6)
     spent = (run.judge_tokens_in, run.judge_tokens_out, run.judge_cost_usd)
     assert (numbers["tokens_in"], numbers["tokens_out"], numbers["cost_usd"]) == spent
+
+
+def test_no_dataset_takes_the_slug_of_a_sets_known_answers(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
+    endpoint(knowing)
+    slug = f"_calibration-{canvas_set.pk}"
+    task = {"id": "a", "name": "a", "input": "a", "expected_output": ""}
+    with pytest.raises(InvalidRequest, match="do not begin with _"):
+        create_dataset(slug, {"name": "a", "description": "a", "tasks": [task]})
+    assert started(canvas_set).dataset.slug == slug
 
 
 def test_a_judge_that_rejects_everything_agrees_by_chance_only(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
