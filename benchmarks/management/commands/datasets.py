@@ -20,7 +20,7 @@ from benchmarks.dataset_format.documents import SCHEMA_FILE, schema_text, write_
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file
 from benchmarks.dataset_format.problems import Problem
-from benchmarks.imports.table_tasks import USES, TableRequest
+from benchmarks.imports.table_tasks import KNOWN, USES, TableRequest
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
 from benchmarks.management.printing import table
@@ -82,7 +82,8 @@ class Command(ActionCommand):
         parser.add_argument("--name", default="", help="title for people (default: the slug)")
         parser.add_argument("--description", default="", help="what the tasks are and where they come from")
         for use, text in USES.items():
-            parser.add_argument(f"--{use}", metavar="COLUMN", help=f"{text} (default: guessed)")
+            names = ", ".join(KNOWN[use])
+            parser.add_argument(f"--{use}", metavar="COLUMN", help=f"{text} (default: the first of {names})")
         parser.add_argument(
             "--answer-after", default="", metavar="TEXT", help="use only the part of the expected column after TEXT"
         )
