@@ -89,10 +89,8 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         """
         key = request.headers.get("Idempotency-Key")
         if key is None:
-            run = start_run(request.data, request.user)
-        else:
-            run, _ = start_run_once(key, request.data, request.user)
-        return created_run(request, run)
+            return created_run(request, start_run(request.data, request.user))
+        return created_run(request, start_run_once(key, request.data, request.user))
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:

@@ -17,7 +17,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
@@ -131,9 +131,8 @@ def _is_expired(lease: Lease) -> bool:
 
 def _process_exists(pid: int) -> bool:
     try:
-        os.kill(pid, 0)  # signal 0 only checks
+        with suppress(PermissionError):  # it exists and belongs to another user
+            os.kill(pid, 0)  # signal 0 only checks
     except ProcessLookupError:
         return False
-    except PermissionError:  # it exists and belongs to another user
-        return True
     return True

@@ -37,7 +37,8 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
 
     Raises ``ProviderError`` (``bad_request``, systemic) if ``extra`` would override what the run measures.
     """
-    limit_name = "max_completion_tokens" if wants_max_completion_tokens(request.model) else "max_tokens"
+    is_reasoning_model = _MAX_COMPLETION_TOKENS_MODELS.match(request.model.rpartition("/")[2])
+    limit_name = "max_completion_tokens" if is_reasoning_model else "max_tokens"
     optional = {
         "temperature": request.temperature,
         "top_p": request.top_p,
@@ -55,11 +56,6 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
             raise ProviderError("bad_request", message, systemic=True)
         body.update(request.extra)
     return body
-
-
-def wants_max_completion_tokens(model: str) -> bool:
-    """Whether a model, by its name after the last slash, is one of OpenAI's that reject ``max_tokens``."""
-    return _MAX_COMPLETION_TOKENS_MODELS.match(model.rpartition("/")[2]) is not None
 
 
 class OpenAICompatibleProvider(Provider):

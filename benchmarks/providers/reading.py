@@ -44,15 +44,16 @@ def reply_from(document: Any, *, duration_ms: float, first_byte_ms: float | None
     """The answer in a decoded ``chat.completion``. Null content is an empty answer; no choice is an error."""
     message, finish_reason = _first_choice(document)
     notes: list[str] = []
-    tokens_in, tokens_out = _usage(document.get("usage"), notes)
+    usage = document.get("usage")
+    calls = message.get("tool_calls")
     return ChatReply(
         text=_text(message.get("content"), notes),
-        tool_calls=_tool_calls(message.get("tool_calls"), notes),
+        tool_calls=tuple(_tool_call(call, notes) for call in calls) if isinstance(calls, list) else (),
         finish_reason=finish_reason,
         refusal=_optional_text(message.get("refusal"), notes),
         reasoning=_optional_text(message.get("reasoning_content") or message.get("reasoning"), notes),
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
+        tokens_in=_tokens(usage, "prompt_tokens", notes),
+        tokens_out=_tokens(usage, "completion_tokens", notes),
         model=_name(document.get("model")),
         duration_ms=duration_ms,
         first_byte_ms=first_byte_ms,
@@ -93,10 +94,6 @@ def _name(value: Any) -> str:
     return storable(value, [])[:_LONGEST_NAME] if isinstance(value, str) else ""
 
 
-def _tool_calls(calls: Any, notes: list[str]) -> tuple[ToolCall, ...]:
-    return tuple(_tool_call(call, notes) for call in calls) if isinstance(calls, list) else ()
-
-
 def _tool_call(call: Any, notes: list[str]) -> ToolCall:
     """One call; what cannot be parsed stays readable in ``raw_arguments``."""
     function = call.get("function") if isinstance(call, dict) else None
@@ -131,14 +128,8 @@ def _arguments(raw: str, notes: list[str]) -> dict[str, Any] | None:
     return arguments if isinstance(arguments, dict) else None
 
 
-def _usage(usage: Any, notes: list[str]) -> tuple[int | None, int | None]:
-    if not isinstance(usage, dict):
-        return None, None
-    return _tokens(usage, "prompt_tokens", notes), _tokens(usage, "completion_tokens", notes)
-
-
-def _tokens(usage: Mapping[str, Any], key: str, notes: list[str]) -> int | None:
-    count = usage.get(key)
+def _tokens(usage: Any, key: str, notes: list[str]) -> int | None:
+    count = usage.get(key) if isinstance(usage, dict) else None
     if count is None:
         return None
     if type(count) is int and 0 <= count <= _MOST_TOKENS:

@@ -24,6 +24,8 @@ from tasks_app.loader import CanvasDocument, build_prompt
 from tasks_app.models import Canvas
 
 CONTEXT_HEADING = "Context:"
+_png_of = lru_cache(maxsize=256)(png)
+"""Cached, because the task classes of one canvas ask about the same image, one after the other."""
 _JSON_TYPES = (
     (bool, "boolean"),  # before int, which it is a subclass of
     (int, "integer"),
@@ -56,7 +58,10 @@ class PromptBuilder:
     def prompt(self, task: Task) -> Prompt:
         if task.question_id is not None:
             return canvas_prompt(self.run, task)
-        return yaml_prompt(task.input, task.context, self._tools(task), self.run.parameters.get("system_prompt"))
+        # Numbered context passages first, then the input word for word.
+        passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(task.context, 1))
+        text = f"{CONTEXT_HEADING}\n\n{passages}\n\n{task.input}" if passages else task.input
+        return Prompt(_messages(self.run.parameters.get("system_prompt"), text), tuple(self._tools(task)))
 
     def item(self, task: Task) -> Item:
         """The task as metrics see it, without an answer."""
@@ -93,15 +98,6 @@ class PromptBuilder:
         return self.version.tools or inferred_tools(task.expected_tools)
 
 
-def yaml_prompt(
-    task_input: str, context: Sequence[str], tools: Sequence[Mapping[str, Any]], system_prompt: str | None
-) -> Prompt:
-    """The prompt of a YAML task: numbered context passages first, then the input word for word."""
-    passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(context, 1))
-    text = f"{CONTEXT_HEADING}\n\n{passages}\n\n{task_input}" if passages else task_input
-    return Prompt(_messages(system_prompt, text), tuple(tools))
-
-
 def inferred_tools(expected: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Function schemas that admit the expected calls: every argument seen, typed by its value, none required.
 
@@ -114,10 +110,7 @@ def inferred_tools(expected: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
             kind = next((name for cls, name in _JSON_TYPES if isinstance(value, cls)), "null")
             properties[argument] = {"type": kind}
     return [
-        {
-            "type": "function",
-            "function": {"name": name, "parameters": {"type": "object", "properties": properties}},
-        }
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
         for name, properties in functions.items()
     ]
 
@@ -152,12 +145,6 @@ def shapes_of(canvas: Canvas) -> tuple[Shape, ...]:
 def _messages(system_prompt: str | None, content: Any) -> tuple[Message, ...]:
     user: Message = {"role": "user", "content": content}
     return ({"role": "system", "content": system_prompt}, user) if system_prompt else (user,)
-
-
-@lru_cache(maxsize=256)
-def _png_of(shapes: tuple[Shape, ...]) -> bytes:
-    """Cached, because the task classes of one canvas ask about the same image, one after the other."""
-    return png(shapes)
 
 
 class _BaselineAnswers:

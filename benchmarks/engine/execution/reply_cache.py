@@ -26,12 +26,13 @@ def with_cached(run: Run, questions: Sequence[Question]) -> list[Question]:
     """The questions with their cache keys, and with the cached response if there is one. One query."""
     keyed = [replace(question, cache_key=key_of(run, question)) for question in questions]
     stored = CachedResponse.objects.in_bulk([question.cache_key for question in keyed if question.cache_key])
-    return [
-        replace(question, cached=_reply_from(stored[question.cache_key].reply))
-        if question.cache_key in stored
-        else question
-        for question in keyed
-    ]
+    for place, question in enumerate(keyed):
+        if question.cache_key in stored:
+            reply = stored[question.cache_key].reply
+            calls = tuple(ToolCall(**call) for call in reply["tool_calls"])
+            reply = ChatReply(**{**reply, "tool_calls": calls, "notes": tuple(reply["notes"])})
+            keyed[place] = replace(question, cached=reply)
+    return keyed
 
 
 def key_of(run: Run, question: Question) -> str:
@@ -83,11 +84,6 @@ def _is_verdict(text: str, form: Mapping[str, Any] | None) -> bool:
     except orjson.JSONDecodeError:
         return False
     return form is None or Draft202012Validator(form["json_schema"]["schema"]).is_valid(verdict)
-
-
-def _reply_from(stored: Mapping[str, Any]) -> ChatReply:
-    calls = tuple(ToolCall(**call) for call in stored["tool_calls"])
-    return ChatReply(**{**stored, "tool_calls": calls, "notes": tuple(stored["notes"])})
 
 
 def _endpoint(model: str) -> str | None:

@@ -106,7 +106,10 @@ class ResultStore:
         with transaction.atomic():
             held = self._held([scored.result_id for scored in batch], ResultState.CLAIMED)
             batch = [scored for scored in batch if scored.result_id in held]
-            earlier = _earlier_attempts([id for id, claimed in held.items() if claimed.outcome])
+            # Of results that are retried: the attempts that ended in their present error.
+            retried = [id for id, claimed in held.items() if claimed.outcome]
+            stored = Transcript.objects.filter(pk__in=retried).values_list("pk", "attempts") if retried else ()
+            earlier: dict[int, Attempts] = dict(stored)
             failed_again = [s.answer for s in batch if s.answer.error and s.result_id in earlier]
             new = [s for s in batch if not (s.answer.error and s.result_id in earlier)]
             transcripts = (_transcript(scored.answer, earlier.get(scored.result_id)) for scored in new)
@@ -276,11 +279,6 @@ def _without_pixels(message: Message) -> Message:
         return message
     parts = [{"type": "picture"} if part["type"] == "image_url" else part for part in content]
     return {**message, "content": parts}
-
-
-def _earlier_attempts(ids: Sequence[int]) -> dict[int, Attempts]:
-    """Result ID → the attempts that ended in its present error, for results that are retried."""
-    return dict(Transcript.objects.filter(pk__in=ids).values_list("pk", "attempts")) if ids else {}
 
 
 def _all_attempts(answer: Answer, earlier: Attempts | None) -> Attempts:

@@ -27,7 +27,7 @@ from django.utils import timezone
 
 from benchmarks.engine.execution.finishing import STOPPED, TO_DO
 from benchmarks.engine.webhooks.outbox import body_of, is_current
-from benchmarks.models import Run, RunStatus, WebhookDelivery
+from benchmarks.models import RunStatus, WebhookDelivery
 
 logger = logging.getLogger(__name__)
 
@@ -125,11 +125,10 @@ def _is_ready(row: WebhookDelivery) -> bool:
     run = row.run
     if run.status not in _SETTLED_LATER or not is_current(row):
         return True
-    return not run.leases.exists() and (run.status == RunStatus.PAUSED or _is_settled(run))
-
-
-def _is_settled(run: Run) -> bool:
-    return run.summarized_at is not None and not run.results.filter(state__in=TO_DO).exists()
+    if run.leases.exists():
+        return False
+    settled = run.summarized_at is not None and not run.results.filter(state__in=TO_DO).exists()
+    return settled or run.status == RunStatus.PAUSED
 
 
 async def _send(attempts: Sequence[Attempt]) -> list[str]:

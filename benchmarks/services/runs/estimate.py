@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Avg, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 
 from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.engine.execution.model_clients import limits_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import COMPLETED, Result, Run, RunStatus, Task
+from benchmarks.models import COMPLETED, Run, RunStatus, Task
 from benchmarks.services.runs.start import run_of, validated
 from benchmarks.statistics.planning import Limits, Range, together, workload
 
@@ -99,18 +99,10 @@ def plan_run(data: Any) -> RunPlan:
     if n_judged:
         loads.append(Load(request["judge_model"], judge_requests, judge_in, judge_out))
     seconds = duration_range(loads, request["concurrency"])
-    plan = RunPlan(
-        requests,
-        judge_requests,
-        tokens_in_low=tokens_in[0] + judge_in[0],
-        tokens_in_high=tokens_in[1] + judge_in[1],
-        tokens_out_low=tokens_out[0] + judge_out[0],
-        tokens_out_high=tokens_out[1] + judge_out[1],
-        cost_low=costs[0],
-        cost_high=costs[1],
-        seconds_low=seconds.low,
-        seconds_high=seconds.high,
-    )
+    tokens_in_low, tokens_in_high = (own + judge for own, judge in zip(tokens_in, judge_in, strict=True))
+    tokens_out_low, tokens_out_high = (own + judge for own, judge in zip(tokens_out, judge_out, strict=True))
+    tokens = (tokens_in_low, tokens_in_high, tokens_out_low, tokens_out_high)
+    plan = RunPlan(requests, judge_requests, *tokens, costs[0], costs[1], seconds.low, seconds.high)
     if request["max_canvases"] is None:
         return plan
     return plan.times(request["max_canvases"] / max(1, request["dataset"].canvas_set.count))
@@ -135,9 +127,11 @@ def _characters(tasks: QuerySet[Task], request: Mapping[str, Any]) -> float:
 
 def _tokens_out(request: Mapping[str, Any]) -> tuple[int, int]:
     """Low and high estimate per answer, from the model's latest runs of the dataset; at most ``max_tokens``."""
-    latest = Run.objects.filter(dataset=request["dataset"], model=request["model"], status=RunStatus.COMPLETED)
-    answers = Result.objects.filter(run__in=list(latest.order_by("-id")[:3]), cached=False)
-    mean = answers.aggregate(mean=Avg("tokens_out"))["mean"]
+    same = Run.objects.filter(dataset=request["dataset"], model=request["model"], status=RunStatus.COMPLETED)
+    # Cached responses cost no tokens, and would lower the mean.
+    known = same.filter(use_cache=False, tokens_out__gt=0, done__gt=0).order_by("-id")
+    latest = known.values_list("tokens_out", "done")[:3]
+    mean = sum(tokens or 0 for tokens, _ in latest) / max(1, sum(done for _, done in latest))
     low, high = (round(mean * 0.7), round(mean * 1.5) + 1) if mean else TOKENS_OUT
     most = request["max_tokens"] or high
     return min(low, most), min(high, most)
@@ -155,14 +149,11 @@ def duration_range(loads: Sequence[Load], concurrency: int) -> Range:
                 requests_per_minute=limits.requests_per_minute,
                 tokens_per_minute=limits.tokens_per_minute,
             )
-            tokens_in, tokens_out = (_per_request(sum_, load.requests) for sum_ in (load.tokens_in, load.tokens_out))
-            workloads.append(workload(load.requests, tokens_in, tokens_out, at_once))
+            n = load.requests
+            sums = (load.tokens_in, load.tokens_out)
+            tokens_in, tokens_out = (Range(low / n, (low + high) / 2 / n, high / n) for low, high in sums)
+            workloads.append(workload(n, tokens_in, tokens_out, at_once))
     return together(workloads).seconds if workloads else Range(0.0, 0.0, 0.0)
-
-
-def _per_request(total: Sequence[float], requests: int) -> Range:
-    low, high = (tokens / requests for tokens in total)
-    return Range(low, (low + high) / 2, high)
 
 
 def seconds_for_answer(model: str) -> Range:

@@ -60,7 +60,9 @@ def export_pieces(run: Run, form: str, images: Sequence[str] = ()) -> Iterator[b
             pieces = parquet_pieces(result_rows(run), run.metrics)
         case _:
             pieces = html_pieces(report_head(run, images), result_rows(run), run.metrics)
-    return _joined(pieces)
+    encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+    # Few large pieces instead of many small ones, because a web server sends each piece separately.
+    return (b"".join(batch) for batch in batches(encoded, len, PIECE_BYTES))
 
 
 def forms_here() -> list[str]:
@@ -127,9 +129,3 @@ def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
     for result, metric, value, status, reason in stored.values_list("result", "metric", "value", "status", "reason"):
         cells.setdefault(result, {})[metric] = ScoreCell(value, status, reason)
     return cells
-
-
-def _joined(pieces: Iterator[bytes] | Iterator[str]) -> Iterator[bytes]:
-    """Few large pieces instead of many small ones, because a web server sends each piece separately."""
-    encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
-    return (b"".join(batch) for batch in batches(encoded, len, PIECE_BYTES))

@@ -116,7 +116,9 @@ class RunRequest(StrictRequest):
             _check_canvas_options(values, dataset, version, errors)
             values["metrics"] = values["metrics"] or [CANVAS_METRIC]
         else:
-            _check_no_canvas_options(values, dataset, errors)
+            for name in (name for name, row in RUN_PARAMETERS.items() if row.canvas_only and values[name]):
+                reason = f"⟨{name}⟩ applies only to canvas sets, and {dataset.slug} is a YAML dataset. Clear ⟨{name}⟩."
+                errors[name].append(reason)
         if not values["metrics"]:
             known = _listed(REGISTERED_METRICS)
             errors["metrics"].append(f"Select at least one metric. Choose from: {known}.")
@@ -161,13 +163,6 @@ def _configured(name: str) -> str:
             f"Provider {provider} requires LiteLLM, which is not installed. Run `{command}`."
         )
     return name
-
-
-def _check_no_canvas_options(values: Mapping[str, Any], dataset: Dataset, errors: Errors) -> None:
-    for name, parameter in RUN_PARAMETERS.items():
-        if parameter.canvas_only and values[name]:
-            reason = f"⟨{name}⟩ applies only to canvas sets, and {dataset.slug} is a YAML dataset. Clear ⟨{name}⟩."
-            errors[name].append(reason)
 
 
 def _check_canvas_options(values: dict[str, Any], dataset: Dataset, version: DatasetVersion, errors: Errors) -> None:
@@ -319,8 +314,8 @@ def request_of(run: Run) -> dict[str, Any]:
     return given | {"dataset": run.dataset.slug}
 
 
-def start_run_once(key: str, data: Any, user: Caller = None) -> tuple[Run, bool]:
-    """The run that this idempotency key started within the last day, or a new one; and whether it is new.
+def start_run_once(key: str, data: Any, user: Caller = None) -> Run:
+    """The run that this idempotency key started within the last day, or a new one.
 
     Each account has its own keys. Raises ``NotPossible`` if the key came with another request, ``InvalidRequest`` for
     an invalid key or request. A refused request leaves its key unused.
@@ -331,7 +326,7 @@ def start_run_once(key: str, data: Any, user: Caller = None) -> tuple[Run, bool]
     owner = str(account.pk) if account else ""
     fingerprint = hashlib.sha256(orjson.dumps(data, option=orjson.OPT_SORT_KEYS)).hexdigest()
     if earlier := _earlier(owner, key, fingerprint):
-        return earlier, False
+        return earlier
     try:
         # The key is written in the transaction of the run: neither is ever stored without the other.
         with transaction.atomic():
@@ -340,9 +335,9 @@ def start_run_once(key: str, data: Any, user: Caller = None) -> tuple[Run, bool]
     except IntegrityError:
         # The same request arrived twice at once, and the other one committed first. This run was rolled back.
         if earlier := _earlier(owner, key, fingerprint):
-            return earlier, False
+            return earlier
         raise
-    return run, True
+    return run
 
 
 def _earlier(owner: str, key: str, fingerprint: str) -> Run | None:
