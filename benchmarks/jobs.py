@@ -11,6 +11,7 @@ from django.db import close_old_connections
 from benchmarks.engine.canvas_sets import generation
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
+from benchmarks.engine.execution.finishing import refresh_audited
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.tracing import trace_headers, within
 
@@ -46,3 +47,4 @@ def generate_canvases(set_id: int) -> None:
     """Generate the canvases that a set lacks, then audit the new ones."""
     close_old_connections()
     generation.work_on(set_id, STOPPING.is_set)
+    refresh_audited(set_id)

@@ -286,6 +286,14 @@ _ROWS = (
         canvas_only=True,
     ),
     RunParameter(
+        "include_doubtful",
+        "Include doubtful references",
+        SWITCH,
+        CANVAS,
+        hint="Count tasks whose reference the audit finds wrong or undetermined",
+        canvas_only=True,
+    ),
+    RunParameter(
         "target_half_width",
         "Target interval half-width",
         NUMBER,

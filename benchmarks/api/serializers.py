@@ -165,6 +165,10 @@ class CountSerializer(serializers.Serializer[Any]):
     results = serializers.IntegerField(help_text="Number of results that are sent or judged again")
 
 
+class DoubtfulSerializer(serializers.Serializer[Any]):
+    include = serializers.BooleanField(help_text="Whether tasks with a doubtful reference count")
+
+
 class BudgetSerializer(serializers.Serializer[Any]):
     budget_usd = serializers.FloatField(min_value=0)
 

@@ -132,6 +132,15 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         control.raise_budget(self.get_object(), budget.validated_data["budget_usd"], request.user)
         return self.retrieve(request, pk)
 
+    @extend_schema(request=serializers.DoubtfulSerializer, responses={200: serializers.RunSerializer, 409: NOT_NOW})
+    @action(detail=True, methods=["post"], url_path="doubtful-references")
+    def doubtful_references(self, request: Request, pk: str) -> Response:
+        """Count tasks whose reference the audit finds wrong or undetermined, or leave them out again."""
+        chosen = serializers.DoubtfulSerializer(data=request.data)
+        chosen.is_valid(raise_exception=True)
+        control.include_doubtful(self.get_object(), chosen.validated_data["include"], request.user)
+        return self.retrieve(request, pk)
+
 
 class ResultList(ListAPIView[Result]):
     """A run's results, in the order of the dataset."""

@@ -28,6 +28,8 @@ class ScoreStatus(StrEnum):
     JUDGE_ERROR = "judge_error"
     METRIC_ERROR = "metric_error"
     """The metric itself failed, for example, because of its sandbox or an unusable pattern in the dataset."""
+    DOUBTFUL = "doubtful"
+    """Set aside, because the audit of the canvas set finds the reference wrong or undetermined."""
 
 
 @dataclass(frozen=True, slots=True)

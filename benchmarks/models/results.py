@@ -112,6 +112,7 @@ class Score(models.Model):
         UNPARSABLE = "unparsable", SCORE_STATUS["unparsable"]
         JUDGE_ERROR = "judge_error", SCORE_STATUS["judge_error"]
         METRIC_ERROR = "metric_error", SCORE_STATUS["metric_error"]
+        DOUBTFUL = "doubtful", SCORE_STATUS["doubtful"]
 
     # Neither has an index of its own: the unique constraint starts with the result, the index below with the run.
     result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="scores", db_index=False)

@@ -52,6 +52,9 @@ class Run(models.Model):
     task_classes = models.JSONField(default=list, blank=True)
     representation = models.CharField(max_length=20, blank=True)
     few_shot = models.BooleanField(default=False)
+    include_doubtful = models.BooleanField(
+        default=False, help_text="Whether scores count whose reference the audit finds wrong or undetermined"
+    )
     limit = models.PositiveIntegerField(null=True, blank=True, help_text="Run only the first N tasks")
     target_half_width = models.FloatField(
         null=True, blank=True, help_text="An adaptive run adds canvases until every interval is this narrow"
@@ -140,6 +143,12 @@ class Run(models.Model):
     def texts_pruned(self) -> str:
         """``pruned on`` with the day on which the texts of its results were deleted; empty while they are stored."""
         return f"pruned on {self.texts_pruned_at:%Y-%m-%d}" if self.texts_pruned_at else ""
+
+    @property
+    def n_doubtful(self) -> int:
+        """How many results are left out because of a doubtful reference, by the latest summary."""
+        metrics = self.summary.get("metrics", {}).values()
+        return max((metric.get("n_doubtful", 0) for metric in metrics), default=0)
 
     @property
     def is_baseline(self) -> bool:

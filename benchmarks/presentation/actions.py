@@ -38,6 +38,10 @@ class RunFacts(Protocol):
     @property
     def texts_pruned_at(self) -> datetime | None: ...
     @property
+    def include_doubtful(self) -> bool: ...
+    @property
+    def n_doubtful(self) -> int: ...
+    @property
     def import_tool(self) -> str: ...
     @property
     def is_calibration(self) -> bool: ...
@@ -90,6 +94,18 @@ ACTIONS = {
         "Check it after it completes.",
         "checked for contamination",
     ),
+    "include_doubtful": Action(
+        "Include doubtful references",
+        "Run {run} includes doubtful references.",
+        TERMINAL,
+        "Include them after it ends.",
+    ),
+    "leave_out_doubtful": Action(
+        "Leave out doubtful references",
+        "Run {run} leaves out doubtful references.",
+        TERMINAL,
+        "Leave them out after it ends.",
+    ),
     "export": Action("Export"),
     "share": Action("Create share link"),
     "delete": Action("Delete run", "Run {run} deleted.", TERMINAL | {"paused"}, "Cancel the run before you delete it."),
@@ -133,6 +149,14 @@ def refusal(name: str, run: RunFacts) -> str | None:
         ),
         (name == "retry" and not run.errors, f"Run {run.pk} has no errors to retry."),
         (name == "budget" and run.budget_usd is None, f"Run {run.pk} has no budget to raise."),
+        (
+            name == "include_doubtful" and not run.n_doubtful,
+            f"Run {run.pk} leaves out no result because of a doubtful reference.",
+        ),
+        (
+            name == "leave_out_doubtful" and not run.include_doubtful,
+            f"Run {run.pk} does not include doubtful references.",
+        ),
         (
             name == "check" and run.fresh_of_id,
             f"Run {run.pk} already uses fresh canvases and is compared with run {run.fresh_of_id}.",

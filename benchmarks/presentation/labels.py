@@ -60,6 +60,7 @@ SCORE_STATUS = {
     "unparsable": "Unparsable",
     "judge_error": "Judge error",
     "metric_error": "Metric error",
+    "doubtful": "Doubtful reference",
 }
 FILE_STATE = {
     "good": "Valid",

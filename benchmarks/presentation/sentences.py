@@ -17,6 +17,8 @@ def unscored(metric: Mapping[str, object], *, live: bool) -> list[str]:
     counts = {key: count for key, count in metric.items() if isinstance(count, int) and count}
     words = [f"{number(counts[key])} {word}" for key, word in _ADJECTIVES.items() if key in counts]
     words += [plural(counts[key], noun) for key, noun in _NOUNS.items() if key in counts]
+    if "n_doubtful" in counts:
+        words.append(f"{number(counts['n_doubtful'])} with a doubtful reference")
     if "n_missing" in counts:
         words.append(f"{number(counts['n_missing'])} not answered{' yet' if live else ''}")
     return words

@@ -16,7 +16,7 @@ from django.core.cache import cache as shared_cache
 from django.db.models import FilteredRelation, Q
 
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import TERMINAL, Result, Run
+from benchmarks.models import TERMINAL, Result, Run, Score
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
@@ -133,11 +133,15 @@ def compared_runs(chosen: Sequence[Run], names: Mapping[int, str] | None = None)
 
 
 def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
-    """Content hash → mean score over repeats (``None`` without any score), and → the cluster of the task."""
+    """Content hash → mean score over repeats (``None`` without any score), and → the cluster of the task.
+
+    Tasks with a doubtful reference are left out, unless the run includes them.
+    """
     rows = (
         Result.objects.filter(run=run)
         .annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric)))
         .values_list("task__content_hash", "score__value", "cluster")
+        .exclude(score__status=Score.Status.DOUBTFUL)
     )
     values: dict[Hashable, list[float]] = {}
     clusters: dict[Hashable, Hashable] = {}

@@ -46,6 +46,7 @@ def writes(who: frozenset[str], **arguments: Any) -> Rule:
 
 
 PK = {"pk": 1}
+RUN_ACTIONS = ("budget", "cancel", "doubtful-references", "resume", "retry-failed")
 RULES: dict[str, Rule] = {
     "dataset-list": pages(),
     "dataset-detail": pages(slug="sums"),
@@ -57,7 +58,7 @@ RULES: dict[str, Rule] = {
     "run-list": Rule({}, {"GET": READ, "POST": LAUNCH}),
     "run-plan": writes(LAUNCH),
     "run-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
-    **{f"run-{action}": writes(LAUNCH, **PK) for action in ("budget", "cancel", "resume", "retry-failed")},
+    **{f"run-{action}": writes(LAUNCH, **PK) for action in RUN_ACTIONS},
     "calibration-list": Rule({}, {"GET": READ, "POST": LAUNCH}),
     "calibration-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
     **{f"calibration-{action}": writes(LAUNCH, **PK) for action in ("cancel", "resume")},

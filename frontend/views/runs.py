@@ -181,6 +181,8 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
     "retry": lambda run, request: services.retry_failed(run, request.user),
     "delete": lambda run, request: services.delete_run(run, request.user),
     "check": lambda run, request: check_contamination(run, request.user),
+    "include_doubtful": lambda run, request: services.include_doubtful(run, True, request.user),
+    "leave_out_doubtful": lambda run, request: services.include_doubtful(run, False, request.user),
     "budget": _raise_budget,
 }
 

@@ -201,6 +201,7 @@ def test_errors_are_retried_budgets_raised_and_ended_runs_deleted(client: Client
     assert client.delete(f"{RUNS}/{limited.pk}").status_code == 409
     assert post(client, {"budget_usd": 5}, f"{RUNS}/{limited.pk}/budget").json()["budget_usd"] == 5
     assert post(client, {"budget_usd": 4}, f"{RUNS}/{limited.pk}/budget").status_code == 409
+    assert post(client, {"include": True}, f"{RUNS}/{limited.pk}/doubtful-references").status_code == 409
     assert client.post(f"{RUNS}/{failed.pk}/retry-failed").json() == {"results": 3}
     client.post(f"{RUNS}/{failed.pk}/cancel")
     assert client.delete(f"{RUNS}/{failed.pk}").status_code == 204

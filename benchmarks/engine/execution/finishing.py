@@ -7,6 +7,7 @@ from django.db.models import F, OuterRef, QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.execution import adaptive, lifecycle
+from benchmarks.engine.execution.doubtful_references import apply_audit
 from benchmarks.engine.execution.sql import note_ended
 from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
@@ -44,11 +45,7 @@ def close_if_over(run_id: int) -> bool:
         return False
     # The summary comes before the status: whoever sees a completed run sees its final numbers. A worker that dies in
     # between leaves a run that a sweep finds again: running with nothing to do, or stopped without ``summarized_at``.
-    refresh_summary(run_id)
-    # A check for contamination is stored with the fresh run, and new numbers of the published run change it. Before the
-    # status for the same reason: after a crash in between, the sweep comes here again.
-    for fresh_id in run.fresh_runs.filter(status__in=TERMINAL).values_list("pk", flat=True):
-        refresh_summary(fresh_id)
+    refresh_summaries(run)
     if run.status == RunStatus.RUNNING:
         write_prompt_hash(run_id)
         if reason := why_no_agreement(run):
@@ -91,11 +88,27 @@ def reset_cancelled(run: Run) -> tuple[int, int]:
     return unsent, unjudged
 
 
+def refresh_summaries(run: Run) -> None:
+    """Refresh the numbers of a run that nobody works on, and of the checks for contamination that compare with it."""
+    refresh_summary(run.pk)
+    for fresh_id in run.fresh_runs.filter(status__in=TERMINAL).values_list("pk", flat=True):
+        refresh_summary(fresh_id)
+
+
+def refresh_audited(set_id: int) -> None:
+    """Refresh the numbers of all runs on a canvas set that ended before it was audited."""
+    ended = Run.objects.filter(dataset__canvas_set=set_id, status__in=TERMINAL, leases=None)
+    for run in ended.select_related("dataset__canvas_set"):
+        if apply_audit(run):
+            refresh_summaries(run)
+
+
 def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     """Compute the run's numbers from its rows and store them; with a lease only while it is held."""
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
         return
+    apply_audit(run)
     summary, breakdown = summarize(run, live=lease is not None)
     # Final numbers are computed when no lease is left. The condition keeps a slow executor whose lease has expired from
     # replacing them with its numbers in between.

@@ -29,6 +29,7 @@ from benchmarks.sandbox.sandbox import Sandbox
 logger = logging.getLogger(__name__)
 
 FAILED = (ScoreStatus.JUDGE_ERROR, ScoreStatus.METRIC_ERROR)
+UNGRADED = (ScoreStatus.NOT_APPLICABLE, ScoreStatus.DOUBTFUL)
 REFUSALS = frozenset({"refusal", "content_filter"})
 MAX_ERROR_TEXT = 1_000
 MAX_ERROR = 2_000
@@ -95,7 +96,7 @@ def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_re
         return Outcome.TRUNCATED
     for metric in metrics:
         score = scores.get(metric.name)
-        if score is None or not metric.decides_outcome or score.status is ScoreStatus.NOT_APPLICABLE:
+        if score is None or not metric.decides_outcome or score.status in UNGRADED:
             continue
         return _verdict(metric, score)
     return Outcome.ANSWERED

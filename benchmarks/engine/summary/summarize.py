@@ -90,6 +90,7 @@ def _metric_numbers(run: Run, metric: str, sums: Sums, means: Means) -> dict[str
         "n_unparsable": sums.unscored[Score.Status.UNPARSABLE],
         "n_judge_error": sums.unscored[Score.Status.JUDGE_ERROR],
         "n_metric_error": sums.unscored[Score.Status.METRIC_ERROR],
+        "n_doubtful": sums.unscored[Score.Status.DOUBTFUL],
         "n_missing": max(run.total - sums.n - sums.unscored.total(), 0),
         "n_truncated": sums.truncated,
         "n_refused": sums.refused,

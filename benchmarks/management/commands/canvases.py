@@ -15,6 +15,7 @@ from django.core.management import CommandError, CommandParser
 
 from benchmarks.engine.canvas_sets.audit import Progress
 from benchmarks.engine.canvas_sets.generation import audit_set
+from benchmarks.engine.execution.finishing import refresh_audited
 from benchmarks.management import gates
 from benchmarks.management.actions import ActionCommand
 from benchmarks.queries.canvas_sets import canvas_sets
@@ -100,13 +101,16 @@ class Command(ActionCommand):
     def audit(self, slug: str, *, as_json: bool, **options: Any) -> int:
         if not as_json:
             return self._audit(canvas_set_of(slug))
-        audit = audit_set(canvas_set_of(slug).pk)
+        canvas_set = canvas_set_of(slug)
+        audit = audit_set(canvas_set.pk)
+        refresh_audited(canvas_set.pk)
         self.stdout.write(json.dumps(audit, indent=2, ensure_ascii=False))
         return int(_not_agreeing(audit) > 0)
 
     def _audit(self, canvas_set: CanvasSet, *, only_new: bool = False) -> int:
         """Audit with a progress bar and print the audit; 1 if the solver does not agree with every answer."""
         audit = audit_set(canvas_set.pk, self._bar("Auditing"), only_new=only_new)
+        refresh_audited(canvas_set.pk)
         head = ("task class", "asked", "n/a", "agrees", "wrong", "undetermined", "duplicates", "majority", "random")
         rows = [
             (

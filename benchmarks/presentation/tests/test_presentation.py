@@ -170,6 +170,8 @@ class Facts:
     texts_pruned_at: datetime | None = None
     import_tool: str = ""
     is_calibration: bool = False
+    include_doubtful: bool = False
+    n_doubtful: int = 0
 
 
 def test_what_can_be_done_with_a_run_follows_from_its_facts() -> None:
@@ -181,6 +183,8 @@ def test_what_can_be_done_with_a_run_follows_from_its_facts() -> None:
         (Facts("completed"), ["delete"]),
         (Facts("completed", representation="full"), ["check", "delete"]),
         (Facts("completed", representation="full", fresh_of_id=11), ["delete"]),
+        (Facts("completed", n_doubtful=15), ["include_doubtful", "delete"]),
+        (Facts("completed", include_doubtful=True), ["leave_out_doubtful", "delete"]),
         (Facts("completed_with_errors", errors=3), ["retry", "delete"]),
         (Facts("completed_with_errors", errors=3, texts_pruned_at=NOW), ["delete"]),
         (Facts("failed", errors=3), ["resume", "retry", "delete"]),

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F
 
 from benchmarks.engine.execution import lifecycle
-from benchmarks.engine.execution.finishing import close_if_over, reset_cancelled
+from benchmarks.engine.execution.finishing import close_if_over, refresh_summaries, reset_cancelled
 from benchmarks.engine.summary.verification import Verification, verify_prompts
 from benchmarks.models import TERMINAL, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
 from benchmarks.presentation.actions import imported_refusal, refusal
@@ -87,6 +87,14 @@ def raise_budget(run: Run, usd: float, user: Caller = None) -> None:
         resume_run(run, user)
 
 
+def include_doubtful(run: Run, include: bool, user: Caller = None) -> None:
+    """Count the scores whose reference the audit finds wrong or undetermined, or leave them out again."""
+    require(run, "include_doubtful" if include else "leave_out_doubtful")
+    Run.objects.filter(pk=run.pk).update(include_doubtful=include)
+    record(user, "run.include_doubtful", f"run {run.pk}", include=include)
+    refresh_summaries(run)
+
+
 def delete_run(run: Run, user: Caller = None) -> None:
     """Delete a run with its results. Raises ``NotPossible`` while it is live."""
     with transaction.atomic():
@@ -119,7 +127,8 @@ def verify_run(run: Run) -> Verification:
 
 def require(run: Run, action: str) -> None:
     """Raise ``NotPossible`` with the reason if the action is not possible in the stored state of the run."""
-    run.refresh_from_db(fields=["status", "total", "errors", "budget_usd", "texts_pruned_at"])
+    fields = ["status", "total", "errors", "budget_usd", "texts_pruned_at", "include_doubtful", "summary"]
+    run.refresh_from_db(fields=fields)
     if reason := refusal(action, run):
         raise NotPossible(reason)
 

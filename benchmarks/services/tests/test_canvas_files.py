@@ -202,3 +202,18 @@ def test_the_solver_disagrees_with_the_originals_exactly_where_the_audit_says(or
     assert (run.total, run.errors) == (1200, 0)
     wrong = set(run.results.exclude(outcome="correct").values_list("task__question", flat=True))
     assert wrong == set(Question.objects.filter(audit="wrong").values_list("pk", flat=True))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_perfect_solver_reaches_100_percent_on_the_originals_without_doubtful_references(
+    originals: CanvasSet,
+) -> None:
+    audit_set(originals.pk)
+    run = canvas_run(originals, representation="coordinates")
+    score = run.summary["metrics"]["task_score"]
+    assert (score["mean"], score["n"], score["n_doubtful"]) == (1.0, 1200 - 15, 15)
+    assert run.breakdown["group"]["coordinate"]["task_score"]["mean"] == 1.0
+    included = canvas_run(originals, representation="coordinates", include_doubtful=True)
+    score = included.summary["metrics"]["task_score"]
+    assert (score["n"], score["n_doubtful"]) == (1200, 0)
+    assert score["mean"] < 1
