@@ -86,14 +86,15 @@ def build_canvas(
     """Generate canvas `index` of `count` with `n_shapes` shapes, and its questions.
 
     Shapes and questions depend on (seed, n_shapes, index) and `tracking_steps`; `count` is only passed to
-    `select_expected_answer`. Raises `CanvasError` for an impossible `n_shapes`.
+    `select_expected_answer`. Item numbers begin at `n_shapes`, so that the first canvases of all numbers of shapes, to
+    which a run may be limited, do not all expect the same answer. Raises `CanvasError` for an impossible `n_shapes`.
     """
     shapes = generate_shapes(n_shapes, canvas_rng(seed, n_shapes, index, "shapes"))
     descriptions = {name: DESCRIPTIONS[name](shapes) for name in STORED_DESCRIPTIONS}
     document = CanvasDocument(shapes, descriptions, {})
     for name, task in tasks.items():
         rng = canvas_rng(seed, n_shapes, index, name)
-        wanted = task(rng).select_expected_answer(index, count)
+        wanted = task(rng).select_expected_answer(n_shapes + index, n_shapes + count)
         result = task.ask(shapes, rng, wanted, tracking_steps)
         if (
             not result.questions and wanted is not None

@@ -7,7 +7,7 @@ their centers alone. Per pair of forms the touching offsets are worked out once;
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
 from itertools import product
 from math import ceil, floor, hypot, sqrt
@@ -19,6 +19,8 @@ Form = tuple[str, str]
 
 Point = tuple[float, float]
 Offset = tuple[int, int]
+Tie = tuple[int, Shape]
+"""(axis, shape): 0 for the x, 1 for the y that a center shares with the shape's."""
 
 FORMS: tuple[Form, ...] = tuple(product(SHAPES, SIZES))
 
@@ -138,27 +140,41 @@ def touch(first: Shape, second: Shape) -> bool:
     return offset in touching_offsets((first.shape, first.size), (second.shape, second.size))
 
 
-def free_center(form: Form, placed: Sequence[Shape], rng: random.Random) -> tuple[int, int]:
-    """Draw a center, uniform among those where the form lies inside the canvas and touches none of `placed`.
+def free_center(form: Form, placed: Sequence[Shape], rng: random.Random, tie: Tie | None = None) -> tuple[int, int]:
+    """Draw a center of even coordinates that no placed shape has, such that the form lies inside and touches nothing.
 
-    Tries some centers at random, then lists all that are free: it always ends. With fewer than 24 shapes of different
-    kinds placed, a center is always free, whatever was placed where: what they forbid together is less than the canvas
-    (tested). Raises `ValueError` if the canvas is full.
+    With a `tie`, the center shares a coordinate with that shape, unless the form would cross the border there. Tries
+    some centers at random, then lists all that are free. If there is none, any center will do where the form touches
+    nothing, so it always ends: with fewer than 24 shapes of different kinds placed there is one, whatever was placed
+    where, because what they forbid together is less than the canvas (tested). Raises `ValueError` if there is none.
     """
     left, right, bottom, top = center_bounds(form)
-    width, height = right - left + 1, top - bottom + 1
+    columns = _even(left, right, {shape.center[0] for shape in placed})
+    rows = _even(bottom, top, {shape.center[1] for shape in placed})
+    if tie is not None:
+        axis, (x, y) = tie[0], tie[1].center
+        if axis == 0 and left <= x <= right:
+            columns = [x]
+        elif axis == 1 and bottom <= y <= top:
+            rows = [y]
     obstacles = [(*other.center, touching_offsets((other.shape, other.size), form)) for other in placed]
-    for _ in range(RANDOM_TRIES):
-        x, y = left + int(rng.random() * width), bottom + int(rng.random() * height)
-        for other_x, other_y, forbidden in obstacles:
-            if (x - other_x, y - other_y) in forbidden:
-                break
-        else:
-            return x, y
-    free = list(free_centers(form, placed))
+    if columns and rows:
+        for _ in range(RANDOM_TRIES):
+            x, y = columns[int(rng.random() * len(columns))], rows[int(rng.random() * len(rows))]
+            for other_x, other_y, forbidden in obstacles:
+                if (x - other_x, y - other_y) in forbidden:
+                    break
+            else:
+                return x, y
+    anywhere = list(free_centers(form, placed))
+    free = [(x, y) for x, y in anywhere if x in columns and y in rows] or anywhere
     if not free:
         raise ValueError(f"no room is left on the canvas for a {form[1].lower()} {form[0].lower()}")
     return free[int(rng.random() * len(free))]
+
+
+def _even(low: int, high: int, taken: Container[int]) -> list[int]:
+    return [value for value in range(low + low % 2, high + 1, 2) if value not in taken]
 
 
 def free_centers(form: Form, placed: Sequence[Shape]) -> Iterator[tuple[int, int]]:

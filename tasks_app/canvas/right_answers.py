@@ -22,10 +22,11 @@ from tasks_app.canvas.wording import (
     swapped,
 )
 
-_EXISTENCE = re.compile(r"Is there a (?:shape that is )?([a-z ]+)\?")
-_COUNT = re.compile(r"How many ([a-z ]+)s are there\?")
+_SIDE = r" (?:with its|have their) center (above|below|left|right)(?: of)? that of the ([a-z ]+)"
+_EXISTENCE = re.compile(rf"Is there a (?:shape that is )?([a-z ]+?)(?:{_SIDE})?\?")
+_COUNT = re.compile(rf"How many ([a-z ]+?)s(?: are there|{_SIDE})\?")
 _RELATIVE = re.compile(r"Where is the ([a-z ]+) relative to the ([a-z ]+)\?")
-_TRACKED = re.compile(r"Is there a ([a-z ]+) in the canvas\? ?")
+_TRACKED = re.compile(rf"Is there a ([a-z ]+?)(?:{_SIDE})? in the canvas\? ?")
 _PLACE = re.compile(r"What shape is ([a-z-]+) from the (top|bottom|left|right)(?: of these [0-9]+)?\?")
 
 ORDINALS = (
@@ -48,12 +49,13 @@ class RightAnswer:
 
 
 def existence(question: str, document: OriginalCanvas) -> RightAnswer:
-    wanted = _match(_EXISTENCE, question)[1]
-    return RightAnswer(_yes_or_no(_count(wanted, document.shapes) > 0))
+    match = _match(_EXISTENCE, question)
+    return RightAnswer(_yes_or_no(_count(match[1], _names_beyond(match, document)) > 0))
 
 
 def count(question: str, document: OriginalCanvas) -> RightAnswer:
-    return RightAnswer(_count(_match(_COUNT, question)[1], document.shapes))
+    match = _match(_COUNT, question)
+    return RightAnswer(_count(match[1], _names_beyond(match, document)))
 
 
 def coordinate(question: str, document: OriginalCanvas) -> RightAnswer:
@@ -73,12 +75,13 @@ def transitivity(question: str, document: OriginalCanvas) -> RightAnswer:
 
 
 def existence_tracking(question: str, document: OriginalCanvas) -> RightAnswer:
-    name = _match(_TRACKED, question)[1]
-    before = {shape.name for shape in document.shapes}
+    match = _match(_TRACKED, question)
+    before = set(_names_beyond(match, document))
     after = set(before)
     for changed, added in read_changes(_own_description("existence_tracking", document)):
         (after.add if added else after.discard)(changed)
-    return RightAnswer(_yes_or_no(name in after), (name in before) == (name in after))
+    was_there, is_there = (_count(match[1], names) > 0 for names in (before, after))
+    return RightAnswer(_yes_or_no(is_there), was_there == is_there)
 
 
 def shuffle_tracking(question: str, document: OriginalCanvas) -> RightAnswer:
@@ -129,10 +132,20 @@ def _yes_or_no(truth: bool) -> str:
     return "Yes" if truth else "No"
 
 
-def _count(wanted: str, shapes: Collection[Shape]) -> int:
+def _names_beyond(match: re.Match[str], document: OriginalCanvas) -> list[str]:
+    """Name the shapes a question is about: all, or those on one side of another."""
+    if match[2] is None:
+        return [shape.name for shape in document.shapes]
+    reference = next((shape for shape in document.shapes if shape.name == match[3]), None)
+    if reference is None:
+        raise UnreadableError(match[0])
+    return [shape.name for shape in document.shapes if match[2] in direction(shape, reference).split()]
+
+
+def _count(wanted: str, names: Collection[str]) -> int:
     """Count the shapes with every wanted property, such as "large red shape" or "blue"."""
     properties = set(wanted.split()) - {"shape"}
-    return sum(properties <= set(shape.name.split()) for shape in shapes)
+    return sum(properties <= set(name.split()) for name in names)
 
 
 def _follows(claims: Collection[Claim], name: str, word: str, reference: str) -> bool:

@@ -10,11 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from tasks_app.solver.reading import ENDS, HORIZONTAL, NAME, VERTICAL, Unsolvable, World, read_canvas
+from tasks_app.solver.reading import ENDS, HORIZONTAL, NAME, VERTICAL, WORDS, Unsolvable, World, read_canvas
 
-_SIZE = "(?:(small|large) )?"
-_COLOR = "(?:(red|blue|yellow|green) )?"
-_NOUN = "(shape|circle|square|triangle)"
+_SIZE = "(?:(?P<size>small|large) )?"
+_COLOR = "(?:(?P<color>red|blue|yellow|green) )?"
+_NOUN = "(?P<noun>shape|circle|square|triangle)"
+_BEYOND = rf"(?P<side>above|below|left|right)(?: of)? that of the (?P<reference>{NAME})"
 _UNITS = {
     "first": 1,
     "second": 2,
@@ -50,20 +51,24 @@ def answer(world: World, question: str) -> str:
 
 
 def _exists(world: World, match: re.Match[str]) -> str:
-    return "Yes" if _count_matching(world, *match.groups()) else "No"
-
-
-def _exists_by_color(world: World, match: re.Match[str]) -> str:
-    return "Yes" if _count_matching(world, None, match[1], "shape") else "No"
+    return "Yes" if _count(world, match) else "No"
 
 
 def _how_many(world: World, match: re.Match[str]) -> str:
-    return str(_count_matching(world, *match.groups()))
+    return str(_count(world, match))
 
 
-def _count_matching(world: World, size: str | None, color: str | None, noun: str) -> int:
-    wanted = {part for part in (size, color, noun if noun != "shape" else None) if part}
-    return sum(number for name, number in _final_shapes(world).items() if wanted <= set(name.split()))
+def _count(world: World, match: re.Match[str]) -> int:
+    """Count the shapes with the attributes asked for; if a side is asked for, those that lie on it."""
+    asked = match.groupdict()
+    wanted = {asked[part] for part in ("size", "color", "noun") if asked.get(part)} - {"shape"}
+    names = {name: number for name, number in _final_shapes(world).items() if number and wanted <= set(name.split())}
+    if asked.get("side"):
+        axis, sign = WORDS[asked["side"]]
+        reference = asked["reference"]
+        names.pop(reference, None)
+        names = {name: number for name, number in names.items() if _signs(world, name, reference).get(axis) == sign}
+    return sum(names.values())
 
 
 def _final_shapes(world: World) -> Counter[str]:
@@ -86,10 +91,7 @@ def _kind(name: str) -> str:
 
 def _where(world: World, match: re.Match[str]) -> str:
     name, other = match.groups()
-    signs = _signs_from_centers(world, name, other)
-    if signs is None:
-        axes = [axis for axis in (VERTICAL, HORIZONTAL) if any(fact[0] == axis for fact in world.facts)]
-        signs = {axis: _infer(world, axis, name, other) for axis in axes}
+    signs = _signs(world, name, other)
     words = [
         {1: "Above", -1: "Below"}.get(signs.get(VERTICAL, 0)),
         {1: "Right", -1: "Left"}.get(signs.get(HORIZONTAL, 0)),
@@ -100,26 +102,29 @@ def _where(world: World, match: re.Match[str]) -> str:
     return phrase
 
 
-def _signs_from_centers(world: World, name: str, other: str) -> dict[str, int] | None:
+def _signs(world: World, name: str, other: str) -> dict[str, int]:
+    """Return the signs of the differences by axis, for every axis that the text determines, at least one."""
     center, other_center = world.center_of(name), world.center_of(other)
-    if center is None or other_center is None:
-        return None
-    return {
-        axis: (here > there) - (here < there)
-        for axis, here, there in zip((HORIZONTAL, VERTICAL), center, other_center, strict=True)
-    }
+    if center is not None and other_center is not None:
+        return {
+            axis: (here > there) - (here < there)
+            for axis, here, there in zip((HORIZONTAL, VERTICAL), center, other_center, strict=True)
+        }
+    inferred = {axis: _infer(world, axis, name, other) for axis in (VERTICAL, HORIZONTAL)}
+    signs = {axis: sign for axis, sign in inferred.items() if sign is not None}
+    if not signs:
+        raise Unsolvable(f"the text does not say how the {name} and the {other} lie to each other")
+    return signs
 
 
-def _infer(world: World, axis: str, name: str, other: str) -> int:
-    """Return the sign of a difference on an axis by chains of stated ones. Raises `Unsolvable` if none connects."""
+def _infer(world: World, axis: str, name: str, other: str) -> int | None:
+    """Return the sign of a difference on an axis by chains of stated ones; None if none connects."""
     signs = {sign for sign in (1, -1) if _reaches(world, axis, name, other, sign)}
     if len(signs) == 2:
         raise Unsolvable(f"the text contradicts itself about the {name} and the {other}")
     if signs:
         return signs.pop()
-    if _reaches(world, axis, name, other, 0):
-        return 0
-    raise Unsolvable(f"the text does not say how the {name} and the {other} lie to each other")
+    return 0 if _reaches(world, axis, name, other, 0) else None
 
 
 def _reaches(world: World, axis: str, start: str, goal: str, sign: int) -> bool:
@@ -168,8 +173,10 @@ _QUESTIONS: tuple[tuple[re.Pattern[str], Callable[[World, re.Match[str]], str]],
     (re.compile(pattern), find)
     for pattern, find in (
         (rf"Is there a {_SIZE}{_COLOR}{_NOUN}(?: in the canvas)?\?", _exists),
-        (r"Is there a shape that is (red|blue|yellow|green)\?", _exists_by_color),
+        (rf"Is there a {_SIZE}{_COLOR}{_NOUN} with its center {_BEYOND}(?: in the canvas)?\?", _exists),
+        (r"Is there a shape that is (?P<color>red|blue|yellow|green)\?", _exists),
         (rf"How many {_SIZE}{_COLOR}{_NOUN}s are there\?", _how_many),
+        (rf"How many {_SIZE}{_COLOR}{_NOUN}s have their center {_BEYOND}\?", _how_many),
         (rf"Where is the {NAME} relative to the {NAME}\?", _where),
         (r"What shape is ([a-z0-9-]+) from the (left|right|top|bottom)(?: of these (\d+))?\?", _place),
     )

@@ -3,16 +3,20 @@
 A pattern fixes a size, a color, a shape, or several of these. There are 59 of them in seven forms (which attributes are
 fixed). Patterns are numbered, and a set of patterns is an integer with their bits, so that the patterns any shape of a
 canvas matches are one "or" a shape.
+
+The attributes alone decide nothing on a canvas that has nearly every kind. There, questions are about a part of the
+canvas: the shapes with their center above, below, left or right of another shape's.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 from tasks_app.canvas.shapes import COLORS, KINDS, SHAPES, SIZES, Kind, Shape
 from tasks_app.tasks.draw import pick
+from tasks_app.tasks.lines import nameable
 
 Pattern = tuple[str | None, str | None, str | None]
 """(size, color, shape); None matches any."""
@@ -45,11 +49,11 @@ def matches(pattern: Pattern, kind: Kind) -> bool:
 _MATCHED_BITS = {kind: sum(1 << n for n, pattern in enumerate(PATTERNS) if matches(pattern, kind)) for kind in KINDS}
 
 
-def matched_bits(shapes: Sequence[Shape]) -> int:
-    """Return the patterns that some shape fits."""
+def matched_bits(kinds: Iterable[Kind]) -> int:
+    """Return the patterns that some shape of these kinds fits."""
     bits = 0
-    for shape in shapes:
-        bits |= _MATCHED_BITS[shape.kind]
+    for kind in kinds:
+        bits |= _MATCHED_BITS[kind]
     return bits
 
 
@@ -83,15 +87,27 @@ def draw_pattern(rng: random.Random, bits: int, forms: Sequence[int] = FORM_BITS
     return (drawn & -drawn).bit_length() - 1
 
 
+SIDES = (("above", 1, 1), ("below", 1, -1), ("left of", 0, -1), ("right of", 0, 1))
+"""(words, axis, sign): beyond a shape on this side, sign * coordinate is greater than the shape's."""
+
+
+def draw_part(rng: random.Random, shapes: Sequence[Shape]) -> tuple[str, Shape, list[Shape]]:
+    """Draw a side of a shape with shapes on it; return the words for it, that shape, and the shapes on this side."""
+    words, axis, sign = pick(rng, SIDES)
+    farthest = max(sign * shape.center[axis] for shape in shapes)
+    reference = pick(rng, [shape for shape in nameable(shapes) if sign * shape.center[axis] < farthest])
+    bound = sign * reference.center[axis]
+    part = [shape for shape in shapes if sign * shape.center[axis] > bound]
+    return f"{words} that of the {reference.name}", reference, part
+
+
 def singular(pattern: Pattern) -> str:
     """Return the pattern after "a": "small red circle", "small shape", "shape that is red"."""
     size, color, shape = pattern
-    if color and not size and not shape:
-        return f"shape that is {color.lower()}"
-    return " ".join(part.lower() for part in (size, color, shape or "shape") if part)
+    return f"shape that is {color.lower()}" if color and not size and not shape else noun(pattern)
 
 
-def plural(pattern: Pattern) -> str:
-    """Return the pattern after "how many": "small red circles", "red shapes"."""
+def noun(pattern: Pattern) -> str:
+    """Return the pattern with its attributes first: "small red circle", "red shape". An s makes it plural."""
     size, color, shape = pattern
-    return " ".join(part.lower() for part in (size, color, shape or "shape") if part) + "s"
+    return " ".join(part.lower() for part in (size, color, shape or "shape") if part)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tasks_app.canvas.shapes import Shape
-from tasks_app.tasks.attributes import ALL_BITS, FORM_BITS, PATTERNS, draw_pattern, matched_bits, singular
+from tasks_app.tasks.attributes import (
+    ALL_BITS,
+    FORM_BITS,
+    PATTERNS,
+    draw_part,
+    draw_pattern,
+    matched_bits,
+    noun,
+    singular,
+)
 from tasks_app.tasks.draw import pick
 from tasks_app.tasks.judging import judge_yes_no
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict
-
-_TEXTS = tuple(f"Is there a {singular(pattern)}?" for pattern in PATTERNS)
 
 
 class ExistenceTask(Task):
     """Asks whether a shape with some attributes is on the canvas.
 
     Only forms of question are used that have both answers on this canvas: of five shapes or more, some circle is nearly
-    always there, and "Is there a circle?" would be answered by its form. With all 24 kinds every answer is Yes.
+    always there, and "Is there a circle?" would be answered by its form. With all 24 kinds there is no such form, and
+    the questions are about the part of the canvas on one side of a shape.
     """
 
     name = "existence"
@@ -25,9 +35,12 @@ class ExistenceTask(Task):
     guess_rate = 1 / 2
 
     def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
-        present = matched_bits(shapes)
+        where, asked_of = "", shapes
+        if not (forms := _open_forms(shapes)):
+            side, _, asked_of = draw_part(self.rng, shapes)
+            where, forms = f" with its center {side}", _open_forms(asked_of)
+        present = matched_bits(shape.kind for shape in asked_of)
         bits = {"Yes": present, "No": ALL_BITS & ~present}
-        forms = [form for form in FORM_BITS if form & bits["Yes"] and form & bits["No"]] or FORM_BITS
         allowed = sum(forms)
         questions: list[Question] = []
         for wanted in (selected_answer, None, None):
@@ -37,7 +50,8 @@ class ExistenceTask(Task):
                 return []
             number = draw_pattern(self.rng, bits[answer], forms)
             bits[answer] ^= 1 << number
-            questions.append((_TEXTS[number], answer))
+            words = noun(PATTERNS[number]) if where else singular(PATTERNS[number])
+            questions.append((f"Is there a {words}{where}?", answer))
         return questions
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
@@ -45,3 +59,9 @@ class ExistenceTask(Task):
 
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_yes_no(expected, actual)
+
+
+def _open_forms(shapes: Sequence[Shape]) -> list[int]:
+    """Return the forms that have patterns that some of the shapes match, and patterns that none does."""
+    present = matched_bits(shape.kind for shape in shapes)
+    return [form for form in FORM_BITS if form & present and form & ~present]

@@ -1,42 +1,67 @@
-"""existence_tracking: shapes are added and removed; is one of them there in the end?"""
+"""existence_tracking: shapes are added and removed; is there one with some attributes in the end?"""
 
 from __future__ import annotations
 
-from tasks_app.canvas.shapes import KIND_NAMES, Shape
+from collections.abc import Collection, Sequence
+
+from tasks_app.canvas.shapes import KIND_NAMES, KINDS, Kind, Shape
+from tasks_app.tasks.attributes import (
+    ALL_BITS,
+    FORM_BITS,
+    PATTERNS,
+    bits_by_count,
+    draw_part,
+    draw_pattern,
+    matched_bits,
+    matches,
+    noun,
+)
 from tasks_app.tasks.draw import pick, shuffled
 from tasks_app.tasks.judging import judge_yes_no
+from tasks_app.tasks.lines import nameable
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict
 
+_TOUCHED = 3 / 4
+"""Share of the questions that the changes are about."""
+
 
 class ExistenceTrackingTask(Task):
-    """Tells changes to a canvas and asks whether a shape is there afterwards.
+    """Describes changes to a canvas and asks whether a shape with some attributes is there afterwards.
 
-    All three questions are about shapes that the changes brought or took away, so the canvas as first described gives
-    the wrong answer. One exception: where every kind is there at first, a Yes can only be about a shape that was taken
-    away and brought back. A kind that the canvas holds twice is neither changed nor asked about.
+    Most questions are about attributes of one shape that is removed, for good. Whether another shape has them, only the
+    canvas says. The other questions are about attributes of shapes that the changes never mention. For either, only
+    forms of question are used that have both answers on this canvas. So the changes alone do not give the answer, nor
+    does the canvas alone. If there are no such forms, because every kind is there, the question is about the part of
+    the canvas on one side of a shape. A kind that the canvas holds twice is neither changed nor asked about.
     """
 
     name = "existence_tracking"
     instruction = "Answer with Yes or No, for the canvas after all these changes."
-    requirement = "three kinds of shape, not repeated on the canvas, that can be added or removed"
+    requirement = "a shape whose kind is not repeated on the canvas"
     guess_rate = 1 / 2
 
     def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
-        names = [shape.name for shape in shapes]
-        free = {"Yes": [name for name in KIND_NAMES.values() if name not in names], "No": _single(names)}
-        wanted = str(selected_answer) if selected_answer else pick(self.rng, ("Yes", "No"))
-        brought_back = wanted == "Yes" and not free["Yes"]
-        source = free["No" if brought_back else wanted]
-        if len(free["Yes"]) + len(free["No"]) < 3 or not source:
+        if not nameable(shapes):
             return []
-        pairs = [(self._take(source), wanted)]
-        for answer in shuffled(self.rng, ("Yes", "No")):
-            given = answer if free[answer] else ("No" if answer == "Yes" else "Yes")
-            pairs.append((self._take(free[given]), given))
-        changed = [name for name, _ in pairs] + [pairs[0][0]] * brought_back
-        self.description = self._tell(self._with_more_steps(changed, free), set(names))
-        return [(_question(name), answer) for name, answer in pairs]
+        answer = str(selected_answer) if selected_answer else pick(self.rng, ("Yes", "No"))
+        fixed = {shape.kind for shape in shapes} - {shape.kind for shape in nameable(shapes)}
+        where, asked_of = "", shapes
+        drawn = self._draw(shapes, answer, fixed)
+        if drawn is None:
+            side, reference, asked_of = draw_part(self.rng, shapes)
+            where = f" with its center {side}"
+            fixed.add(reference.kind)
+            drawn = self._draw(asked_of, answer, fixed)
+        if drawn is None:
+            return []
+        number, removed = drawn
+        pattern = PATTERNS[number]
+        others = [kind for kind in KINDS if kind not in fixed and not matches(pattern, kind)]
+        steps = [*removed, *(pick(self.rng, others) for _ in range(self.tracking_steps - len(removed)))]
+        after = self._describe(shuffled(self.rng, steps), {shape.kind for shape in shapes})
+        question = f"Is there a {noun(pattern)}{where} in the canvas? "  # published canvases have the space at the end
+        return [(question, answer), *self._examples(after, number)]
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
         return ("Yes", "No")[i % 2]
@@ -44,33 +69,45 @@ class ExistenceTrackingTask(Task):
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_yes_no(expected, actual)
 
-    def _take(self, names: list[str]) -> str:
-        return names.pop(int(self.rng.random() * len(names)))
+    def _draw(self, shapes: Sequence[Shape], answer: str, fixed: Collection[Kind]) -> tuple[int, list[Kind]] | None:
+        """Draw a pattern, and the changes of the shape it is about. None if no form has both answers."""
+        bits = bits_by_count(shapes)
+        allowed = ALL_BITS & ~matched_bits(shape.kind for shape in shapes if shape.kind in fixed)
+        none, single = bits.get(0, 0) & allowed, bits.get(1, 0) & allowed
+        several = allowed & ~none & ~single
+        touched = {"No": single, "Yes": several}
+        untouched = {"No": none, "Yes": single | several}
+        first_touched = self.rng.random() < _TOUCHED
+        for patterns in (touched, untouched) if first_touched else (untouched, touched):
+            forms = [form for form in FORM_BITS if form & patterns["Yes"] and form & patterns["No"]]
+            if not forms:
+                continue
+            number = draw_pattern(self.rng, patterns[answer], forms)
+            if patterns is untouched:
+                return number, []
+            kind = pick(self.rng, [shape.kind for shape in shapes if matches(PATTERNS[number], shape.kind)])
+            # Removed, or removed, added and removed again: the last change that mentions it is the same for both.
+            return number, [kind] * (3 if self.tracking_steps >= 3 and self.rng.random() < 0.5 else 1)
+        return None
 
-    def _with_more_steps(self, changed: list[str], free: dict[str, list[str]]) -> list[str]:
-        """Lengthen the changes to `self.tracking_steps`; an asked shape gets two at a time, which cancel out."""
-        questioned = list(changed)
-        rest = free["Yes"] + free["No"]
-        missing = self.tracking_steps - len(changed)
-        if missing % 2 and missing > 0 and rest:
-            changed = [*changed, pick(self.rng, rest)]
-        while len(changed) + 2 <= self.tracking_steps:
-            changed = [*changed, *[pick(self.rng, questioned)] * 2]
-        return shuffled(self.rng, changed)
-
-    def _tell(self, changed: list[str], present: set[str]) -> str:
+    def _describe(self, changed: Sequence[Kind], present: set[Kind]) -> set[Kind]:
+        """Put the changes into words; return the kinds that are there after them."""
         sentences = []
-        for name in changed:
-            removed = name in present
-            present ^= {name}
-            sentences.append(f"The {name} is removed from" if removed else f"A {name} is added to")
+        for kind in changed:
+            name = KIND_NAMES[kind]
+            sentences.append(f"The {name} is removed from" if kind in present else f"A {name} is added to")
+            present ^= {kind}
+        self.description = "".join(f"{sentence} the canvas. " for sentence in sentences)
         self.difficulty = {"tracking_steps": len(changed)}
-        return "".join(f"{sentence} the canvas. " for sentence in sentences)
+        return present
 
-
-def _single(names: list[str]) -> list[str]:
-    return names[:] if len(set(names)) == len(names) else [name for name in names if names.count(name) == 1]
-
-
-def _question(name: str) -> str:
-    return f"Is there a {name} in the canvas? "  # the space at the end is in the published canvases
+    def _examples(self, after: Collection[Kind], asked: int) -> list[Question]:
+        present = matched_bits(after) & ~(1 << asked)
+        bits = {"Yes": present, "No": ALL_BITS & ~present & ~(1 << asked)}
+        questions: list[Question] = []
+        for wanted in shuffled(self.rng, ("Yes", "No")):
+            answer = wanted if bits[wanted] else ("No" if wanted == "Yes" else "Yes")
+            number = draw_pattern(self.rng, bits[answer])
+            bits[answer] ^= 1 << number
+            questions.append((f"Is there a {noun(PATTERNS[number])} in the canvas? ", answer))
+        return questions

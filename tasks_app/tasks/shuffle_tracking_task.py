@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import combinations
 
 from tasks_app.canvas.descriptions import shape_count
@@ -22,40 +21,32 @@ Swap = tuple[int, int]
 
 
 class ShuffleTrackingTask(Task):
-    """Lines shapes up, swaps pairs of them, and asks which shape is at a place.
+    """Lines shapes up, swaps pairs of three or four of them, and asks which shape is at the place of one of these.
 
-    Only places are asked whose shape has changed, so the line as first told gives the wrong answer. The examples ask
-    about other places; where only two have changed, the second example asks about the first one's place, counted from
-    the other end. Shapes that share a coordinate with another are left out of the line, which the text then says.
+    Swaps of few shapes overlap, so that all of them matter. With three swaps of three shapes, each of the three is at
+    the asked place equally often, whatever one sentence says. Both examples ask about one other place, counted from
+    either end. Shapes that share a coordinate with another are left out of the line, which the text then says.
     """
 
     name = "shuffle_tracking"
     instruction = "Answer for the order after all swaps, with the size, color and shape of the shape, in this order."
-    requirement = (
-        "two shapes of kinds that are not repeated, not level with each other, and an odd number of swaps for two"
-    )
+    requirement = "three shapes of kinds that are not repeated, not level with each other"
 
     def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
         axis, line = self._line(shapes)
-        if len(line) < 2 or selected_answer is not None:
+        if len(line) < 3 or selected_answer is not None:
             return []
-        swaps, place_of = self._swaps(len(line))
-        shape_at = {place: shape for shape, place in enumerate(place_of) if shape != place}
-        changed = sorted(shape_at)
-        if not changed:
-            return []
+        moving = draw(self.rng, range(len(line)), min(len(line), 3 if self.tracking_steps <= 3 else 4))
+        swaps, place_of = self._swaps(len(line), moving)
         names = [shape.name for shape in line]
         self.description = self._tell(names, swaps, axis, len(shapes))
         self.difficulty = {"tracking_steps": len(swaps), "line_length": len(line)}
         scope = "" if len(line) == len(shapes) else f" of these {len(line)}"
-        places = draw(self.rng, changed, min(3, len(changed)))
-        from_low_end = [self.rng.random() < 0.5 for _ in places]
-        if len(places) == 2:
-            places.append(places[1])
-            from_low_end.append(not from_low_end[1])
+        place = pick(self.rng, moving)
+        other = pick(self.rng, [it for it in range(len(line)) if it != place])
         return [
-            (f"What shape is {_position(place, len(line), low, axis)}{scope}?", names[shape_at[place]])
-            for place, low in zip(places, from_low_end, strict=True)
+            (f"What shape is {_position(asked, len(line), low, axis)}{scope}?", names[place_of.index(asked)])
+            for asked, low in ((place, self.rng.random() < 0.5), (other, True), (other, False))
         ]
 
     def judge(self, expected: str, actual: str) -> Verdict:
@@ -69,19 +60,13 @@ class ShuffleTrackingTask(Task):
             return second, other
         return first, line
 
-    def _swaps(self, length: int) -> tuple[list[Swap], list[int]]:
-        """Draw swaps and return them with the place of each shape after them.
-
-        None undoes the one before it, and the last does not restore the line, if there is a choice.
-        """
+    def _swaps(self, length: int, moving: Sequence[int]) -> tuple[list[Swap], list[int]]:
+        """Draw swaps of the moving shapes, none of which undoes the one before; also return each shape's last place."""
+        pairs = list(combinations(moving, 2))
         swaps: list[Swap] = []
         place_of = list(range(length))
-        for step in range(self.tracking_steps):
-            unwanted = swaps[-1:]
-            if step == self.tracking_steps - 1:
-                displaced = [shape for shape, place in enumerate(place_of) if shape != place]
-                unwanted += [(displaced[0], displaced[1])] if len(displaced) == 2 else []
-            first, second = pick(self.rng, [pair for pair in _pairs(length) if pair not in unwanted] or _pairs(length))
+        for _ in range(self.tracking_steps):
+            first, second = pick(self.rng, [pair for pair in pairs if pair not in swaps[-1:]])
             place_of[first], place_of[second] = place_of[second], place_of[first]
             swaps.append((first, second))
         return swaps, place_of
@@ -97,11 +82,6 @@ class ShuffleTrackingTask(Task):
             first, second = pair if self.rng.random() < 0.5 else pair[::-1]
             sentences.append(f"The {names[first]} and the {names[second]} swap positions. ")
         return "".join(sentences)
-
-
-@cache
-def _pairs(length: int) -> tuple[Swap, ...]:
-    return tuple(combinations(range(length), 2))
 
 
 def _position(place: int, length: int, from_low_end: bool, axis: int) -> str:

@@ -1,13 +1,13 @@
-"""transitivity: a chain of neighbors is described, and the question is about two shapes that are not neighbors."""
+"""transitivity: chains of neighbors are described, and the question is about two shapes that are not neighbors."""
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
 
 from tasks_app.canvas.descriptions import shape_count
 from tasks_app.canvas.shapes import Shape
-from tasks_app.tasks.draw import draw, pick
+from tasks_app.tasks.draw import draw, pick, shuffled
 from tasks_app.tasks.judging import judge_directions
 from tasks_app.tasks.lines import X, Y, line_up
 from tasks_app.tasks.task import Answer, Question, Task
@@ -16,37 +16,54 @@ from tasks_app.tasks.verdict import Verdict
 ANSWERS = ("Above", "Left", "Below", "Right")
 _WORDS = {X: ("Left", "Right"), Y: ("Below", "Above")}
 _PHRASES = {"Left": "To the left of", "Right": "To the right of", "Below": "Below", "Above": "Above"}
+_SHORTEST = 5
+
+Link = tuple[str, str]
+"""The names of two shapes, by rising coordinate."""
 
 
 class TransitivityTask(Task):
-    """Describes shapes in line, each by its neighbor, and asks how two that are at least two steps apart lie.
+    """Describes how shapes lie along both axes, mostly neighbors, and asks how two of them lie.
 
-    The examples are about other such pairs. In a line of three there is only one, so its examples ask about neighbors;
-    the evaluated question never does.
+    The two are at least two steps apart on the axis of the answer, and neither is at an end of that line. On the other
+    axis, what connects them is left out, so the text does not say how they lie there. Each of them is in two sentences
+    about either axis. So no sentence alone says on which side, or on which axis, the other one is. That takes a line of
+    five: in a shorter one, a single sentence about a shape at its end would give the answer away.
     """
 
     name = "transitivity"
     instruction = "Answer with one word: Left, Right, Above or Below."
-    requirement = "three shapes of kinds that are not repeated, no two of them level with each other"
+    requirement = "five shapes of kinds that are not repeated, no two of them level with each other"
     guess_rate = 1 / len(ANSWERS)
 
     def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
-        axes = [axis for axis, words in _WORDS.items() if selected_answer is None or selected_answer in words]
-        lines = [(axis, line) for axis in axes if len(line := line_up(shapes, axis, self.rng)) >= 3]
-        if not lines:
-            return []
-        axis, line = pick(self.rng, lines)
-        answer = pick(self.rng, _WORDS[axis]) if selected_answer is None else str(selected_answer)
-        self.description = self._describe(line, axis, len(shapes))
-        steps = 2 + int(self.rng.random() * (len(line) - 2))
-        start = int(self.rng.random() * (len(line) - steps))
-        evaluated = (start, start + steps)
-        self.difficulty = {"inference_steps": steps, "line_length": len(line)}
-        others = [pair for pair in _example_pairs(len(line)) if pair != evaluated]
-        return [
-            _question(line, evaluated, answer),
-            *(_question(line, pair, pick(self.rng, _WORDS[axis])) for pair in draw(self.rng, others, 2)),
+        lines = {axis: [shape.name for shape in line_up(shapes, axis, self.rng)] for axis in _WORDS}
+        axes = [
+            axis
+            for axis, words in _WORDS.items()
+            if len(lines[axis]) >= _SHORTEST and (selected_answer is None or selected_answer in words)
         ]
+        if not axes:
+            return []
+        axis = pick(self.rng, axes)
+        line, other_axis = lines[axis], Y if axis == X else X
+        answer = pick(self.rng, _WORDS[axis]) if selected_answer is None else str(selected_answer)
+        steps = 2 + int(self.rng.random() * (len(line) - 4))
+        start = 1 + int(self.rng.random() * (len(line) - 2 - steps))
+        asked = (line[start], line[start + steps])
+        other_links, added = self._disconnected(lines[other_axis], asked)
+        # A question may only be about shapes of which the text says how they lie on one axis alone.
+        if len(examples := _unordered(line, asked, other_links + added)) > 1:
+            other_links += added
+        else:
+            examples = _unordered(line, asked, other_links)
+        links = [(axis, link) for link in pairwise(line)] + [(other_axis, link) for link in other_links]
+        self.description = self._describe(links, len(shapes))
+        self.difficulty = {"inference_steps": steps, "line_length": len(line)}
+        neighbors = set(pairwise(line))
+        distant = [pair for pair in examples if pair not in neighbors]
+        drawn = draw(self.rng, distant if len(distant) > 1 else examples, 2)
+        return [_question(asked, answer), *(_question(pair, pick(self.rng, _WORDS[axis])) for pair in drawn)]
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
         return ANSWERS[i % len(ANSWERS)]
@@ -54,29 +71,67 @@ class TransitivityTask(Task):
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_directions(expected, actual)
 
-    def _describe(self, line: list[Shape], axis: int, n_shapes: int) -> str:
-        """Start anywhere in the line and tell it shape by shape, at either end of what was told."""
-        low = high = int(self.rng.random() * len(line))
-        sentences = [shape_count(n_shapes), f"There is a {line[low].name} in the canvas. "]
-        downward, upward = (_PHRASES[word] for word in _WORDS[axis])
-        while high - low < len(line) - 1:
-            if low == 0 or (high < len(line) - 1 and self.rng.random() < 0.5):
-                sentences.append(f"{upward} the {line[high].name} is a {line[high + 1].name}. ")
-                high += 1
+    def _disconnected(self, line: list[str], asked: Link) -> tuple[list[Link], list[Link]]:
+        """Return the links of a line without one between the asked shapes, and more that do not connect the two.
+
+        With the second list, each of the two has two links, as on the axis of the answer, if the line allows.
+        """
+        places = sorted(line.index(shape) for shape in asked if shape in line)
+        if len(places) < 2:
+            return list(pairwise(line)), []  # level with another shape, one of them was left out of the line
+        low, high = places
+        cut = low + 1 + int(self.rng.random() * (high - low))
+        links = [*pairwise(range(cut)), *pairwise(range(cut, len(line)))]
+        beyond, before = range(high + 1, len(line)), range(low)
+        possible = {
+            low: [(low, at) for at in (*range(low + 2, cut), *beyond)] + [(at, low) for at in range(low - 1)],
+            high: [(at, high) for at in (*before, *range(cut, high - 1))] + [(high, at) for at in beyond[1:]],
+        }
+        added: list[tuple[int, int]] = []
+        for place, more in possible.items():
+            missing = 2 - sum(place in link for link in links)
+            added += draw(self.rng, more, min(missing, len(more)))
+        return _shapes_at(line, links), _shapes_at(line, added)
+
+    def _describe(self, links: Sequence[tuple[int, Link]], n_shapes: int) -> str:
+        """State every link once, in random order, from either of its shapes."""
+        sentences = [shape_count(n_shapes)]
+        for axis, (low, high) in shuffled(self.rng, links):
+            downward, upward = (_PHRASES[word] for word in _WORDS[axis])
+            if self.rng.random() < 0.5:
+                sentences.append(f"{upward} the {low} is a {high}. ")
             else:
-                sentences.append(f"{downward} the {line[low].name} is a {line[low - 1].name}. ")
-                low -= 1
+                sentences.append(f"{downward} the {high} is a {low}. ")
         return "".join(sentences)
 
 
-@cache
-def _example_pairs(length: int) -> tuple[tuple[int, int], ...]:
-    """Return the places examples may ask about: two steps apart or more, and any pair in a line of three."""
-    pairs = combinations(range(length), 2)
-    return tuple(pairs) if length == 3 else tuple((low, high) for low, high in pairs if high - low > 1)
+def _shapes_at(line: Sequence[str], places: Sequence[tuple[int, int]]) -> list[Link]:
+    return [(line[low], line[high]) for low, high in places]
 
 
-def _question(line: list[Shape], places: tuple[int, int], answer: str) -> Question:
-    low, high = (line[place].name for place in places)
-    shape, other = (high, low) if answer in ("Above", "Right") else (low, high)
+def _unordered(line: Sequence[str], asked: Link, links: Sequence[Link]) -> list[Link]:
+    """Return the pairs of a line, except the asked one, that chains of links do not order."""
+    beyond: dict[str, list[str]] = {name: [] for name in line}
+    for low, high in links:
+        beyond.setdefault(low, []).append(high)
+    reach = {name: _reached(name, beyond) for name in line}
+    return [
+        (low, high)
+        for low, high in combinations(line, 2)
+        if (low, high) != asked and high not in reach[low] and low not in reach[high]
+    ]
+
+
+def _reached(start: str, beyond: Mapping[str, Sequence[str]]) -> set[str]:
+    reached: set[str] = set()
+    pending = [start]
+    while pending:
+        news = set(beyond.get(pending.pop(), ())) - reached
+        reached |= news
+        pending += news
+    return reached
+
+
+def _question(pair: Link, answer: str) -> Question:
+    shape, other = pair[::-1] if answer in ("Above", "Right") else pair
     return f"Where is the {shape} relative to the {other}?", answer

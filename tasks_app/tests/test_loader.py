@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_each_class_draws_from_a_source_of_its_own() -> None:
     document = build_canvas(7, 11, 0, 10)
     for name in ("existence", "transitivity", "existence_tracking", "shuffle_tracking"):
         task = REGISTERED_TASKS[name]
-        wanted = task().select_expected_answer(0, 10)
+        wanted = task().select_expected_answer(7, 17)
         assert document.questions[name] == task.ask(document.shapes, canvas_rng(11, 7, 0, name), wanted).questions
 
 
@@ -87,8 +88,9 @@ def test_the_number_of_tracking_steps_can_be_chosen() -> None:
 def test_what_cannot_be_asked_is_listed_with_its_reason() -> None:
     document = build_canvas(2, 11, 0, 10)
     assert document.not_applicable == {
-        "transitivity": "needs three shapes of kinds that are not repeated, no two of them level with each other",
+        "transitivity": "needs five shapes of kinds that are not repeated, no two of them level with each other",
         "coordinate": "needs three shapes of kinds that are not repeated",
+        "shuffle_tracking": "needs three shapes of kinds that are not repeated, not level with each other",
     }
     assert document.questions["coordinate"] == ()
 
@@ -201,3 +203,21 @@ def test_where_the_wanted_answer_cannot_be_had_another_question_is_asked() -> No
     document = build_canvas(3, 11, 0, 10, tasks={"unbalanced": Unbalanced})
     assert document.questions["unbalanced"][0] == ("A?", "Yes")
     assert document.not_applicable == {}
+
+
+def test_any_first_part_of_a_set_is_balanced() -> None:
+    for low, high in ((3, 24), (5, 9), (7, 7)):
+        period = high - low + 1
+        wanted = [low + index % period + index // period for index in range(10 * period)]
+        for name, answers in (("existence", 2), ("count", 4), ("coordinate", 8)):
+            task = REGISTERED_TASKS[name]()
+            counts: Counter[object] = Counter()
+            for number in wanted:
+                counts[task.select_expected_answer(number, number + 1)] += 1
+                missing = counts.total() / answers - min(counts[it] for it in counts)
+                assert missing <= 3 or len(counts) < answers, (name, low, high, number)
+
+
+def test_the_first_canvases_of_a_set_do_not_expect_one_answer() -> None:
+    answers = [build_canvas(n_shapes, 11, 0, 1).questions["existence"][0][1] for n_shapes in range(3, 25)]
+    assert Counter(answers) == {"Yes": 11, "No": 11}

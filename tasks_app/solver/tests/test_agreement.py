@@ -54,15 +54,16 @@ def test_every_step_between_two_shapes_is_needed_to_know_how_they_lie() -> None:
         assert needed == document.difficulty["transitivity"]["inference_steps"]
 
 
-def test_no_change_can_be_left_out_of_the_tracking_as_a_whole() -> None:
-    for index in range(200):
-        document = build_canvas(5, 34, index, 200)
-        for name, changes in {
-            "existence_tracking": r"(?:A|The) [a-z ]+ is (?:added to|removed from) the canvas\. ?",
-            "shuffle_tracking": r"The [a-z ]+ swap positions\. ?",
-        }.items():
-            prompt = build_prompt(document, name, "coordinates")
-            assert solve(re.sub(changes, "", prompt.text)) != prompt.expected
+def test_tracking_without_the_changes_is_right_only_in_the_shares_meant() -> None:
+    for name, changes, most in (
+        ("existence_tracking", r"(?:A|The) [a-z ]+ is (?:added to|removed from) the canvas\. ?", 0.75),
+        ("shuffle_tracking", r"The [a-z ]+ swap positions\. ?", 0.45),
+    ):
+        right = 0
+        for index in range(200):
+            prompt = build_prompt(build_canvas(7, 34, index, 200), name, "coordinates")
+            right += solve(re.sub(changes, "", prompt.text)) == prompt.expected
+        assert right / 200 < most, name
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,259 @@
+"""What can be scored without the canvas: rules that read a question and at most one sentence of its class's own text.
+
+`probe` tries every rule on the questions of one task class. Whatever a rule learns, it learns from other canvases than
+the one it answers about: canvases are divided into `FOLDS`. The best rule is also chosen without the fold it answers.
+So the result is what a model without the canvas can reach, not what fits by chance.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from tasks_app.canvas.right_answers import ORDINALS
+from tasks_app.canvas.shapes import COLORS, SHAPES, SIZES
+from tasks_app.canvas.wording import OPPOSITE_SIDES
+
+FOLDS = 5
+MAX_GUESSES = 24
+"""Only the most frequent answers are guessed."""
+
+_TYPES = {
+    word.lower() + ending: kind
+    for kind, values in (("size", SIZES), ("color", COLORS), ("shape", SHAPES))
+    for word in values
+    for ending in ("", "s")
+} | {"shape": "noun", "shapes": "noun"}
+_WORD = re.compile(r"[A-Za-z]+(?:-[a-z]+)?|\d+")
+_NAME = re.compile(rf"\b(?:{'|'.join(sorted(_TYPES, key=len, reverse=True))})\b(?: (?:{'|'.join(_TYPES)})\b)*")
+_PLACE = re.compile(r"([a-z-]+) from the (left|right|top|bottom)")
+_LISTED = re.compile(r"From (left|right|top|bottom) to ")
+_AXES = {"above": "y", "below": "y", "top": "y", "bottom": "y", "left": "x", "right": "x"}
+
+Score = Callable[[str, str], float]
+"""(reference answer, guess) → score from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as a rule sees it. `text` is its class's own text, `number` that of the canvas."""
+
+    question: str
+    text: str
+    n_shapes: int
+    number: int
+    answer: str = ""
+
+    @property
+    def fold(self) -> int:
+        return self.number % FOLDS
+
+    @cached_property
+    def form(self) -> str:
+        """The question with the kind of each attribute instead of the attribute, and the axes its text is about."""
+        words = _WORD.findall(self.question.lower())
+        axes = {_AXES[word] for word in _WORD.findall(self.text.lower()) if word in _AXES}
+        masked = ["place" if word in ORDINALS else _TYPES.get(word, word) for word in words]
+        return " ".join([*masked, *sorted(axes)])
+
+    @cached_property
+    def asked_about(self) -> list[frozenset[str]]:
+        """The attributes of each shape that the question names."""
+        return [_attributes(name) for name in _names(self.question)]
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The sentences of the text that name a shape."""
+        return [sentence for sentence in self.text.split(". ") if _names(sentence)]
+
+    @cached_property
+    def told(self) -> str | None:
+        """The shape at the place asked about, according to the line in the text."""
+        place = _PLACE.search(self.question)
+        line = next((sentence for sentence in self.sentences if _LISTED.match(sentence)), "")
+        if place is None or not line or place[1] not in ORDINALS:
+            return None
+        side, names = line.split()[1], _names(line)
+        if place[2] not in (side, OPPOSITE_SIDES[side]):
+            return None
+        index = ORDINALS.index(place[1])
+        ordered = names if place[2] == side else names[::-1]
+        return ordered[index] if index < len(ordered) else None
+
+    def mention(self, shape: int, last: bool) -> str | None:
+        """The first or the last sentence about the shape that the question names at this place, without names."""
+        if shape >= len(self.asked_about):
+            return None
+        asked = self.asked_about[shape]
+        for sentence in reversed(self.sentences) if last else self.sentences:
+            masked = _NAME.sub(lambda name: "it" if asked <= _attributes(name[0]) else "another", sentence)
+            if re.search(r"\bit\b", masked):
+                return masked
+        return None
+
+    def named(self, sentence: int, name: int) -> str | None:
+        """The shape at this place in this sentence of the text; negative numbers count from the end."""
+        names = _names(self.sentences[sentence]) if self.sentences else []
+        return names[name] if names else None
+
+    def partner(self, last: bool) -> str | None:
+        """The shape that the first or last sentence after the line names beside the one at the place asked about."""
+        swaps = [_names(it) for it in self.sentences if not _LISTED.match(it)]
+        with_it = [names for names in swaps if self.told in names and len(names) == 2]
+        if self.told is None or not with_it:
+            return self.told
+        first, second = with_it[-1 if last else 0]
+        return second if first == self.told else first
+
+
+def _names(sentence: str) -> list[str]:
+    """The shapes that a sentence names by at least one attribute."""
+    return [match[0] for match in _NAME.finditer(sentence) if _attributes(match[0])]
+
+
+def _attributes(name: str) -> frozenset[str]:
+    return frozenset(word.removesuffix("s") for word in name.split()) - {"shape"}
+
+
+class _Table:
+    """Gives the best constant for each key. Without a key, it is the best constant of all."""
+
+    def __init__(self, key: Callable[[Asked], Hashable]) -> None:
+        self.key = key
+
+    def fit(self, questions: Sequence[Asked], score: Score) -> Callable[[Asked], str]:
+        answers: dict[Hashable, Counter[str]] = defaultdict(Counter)
+        total: Counter[str] = Counter()
+        for asked in questions:
+            answers[self.key(asked)][asked.answer] += 1
+            total[asked.answer] += 1
+        guesses = [answer for answer, _ in total.most_common(MAX_GUESSES)]
+        best = {key: _best_constant(counts, guesses, score) for key, counts in answers.items()}
+        otherwise = _best_constant(total, guesses, score)
+        return lambda asked: best.get(self.key(asked), otherwise)
+
+
+def _best_constant(answers: Mapping[str, int], guesses: Iterable[str], score: Score) -> str:
+    return max(guesses, key=lambda guess: sum(n * score(answer, guess) for answer, n in answers.items()))
+
+
+class _Pointer:
+    """Gives a shape that the text names at a fixed place."""
+
+    def __init__(self, find: Callable[[Asked], str | None]) -> None:
+        self.find = find
+
+    def fit(self, questions: Sequence[Asked], score: Score) -> Callable[[Asked], str]:
+        otherwise = Counter(asked.answer for asked in questions).most_common(1)[0][0]
+        return lambda asked: self.find(asked) or otherwise
+
+
+class _NaiveBayes:
+    """Gives the likeliest answer by the words of the question, its pairs of words and the number of shapes.
+
+    Multinomial naive Bayes with add-one smoothing.
+    """
+
+    def fit(self, questions: Sequence[Asked], score: Score) -> Callable[[Asked], str]:
+        answers = Counter(asked.answer for asked in questions)
+        guesses = [answer for answer, _ in answers.most_common(MAX_GUESSES)]
+        grams: dict[str, Counter[str]] = {answer: Counter() for answer in guesses}
+        for asked in questions:
+            if asked.answer in grams:
+                grams[asked.answer].update(_grams(asked))
+        size = len(set().union(*grams.values()))
+        totals = {answer: counts.total() + size for answer, counts in grams.items()}
+
+        def answer_to(asked: Asked) -> str:
+            features = _grams(asked)
+
+            def likelihood(answer: str) -> float:
+                counts, total = grams[answer], totals[answer]
+                return math.log(answers[answer]) + sum(math.log((counts[it] + 1) / total) for it in features)
+
+            return max(guesses, key=likelihood)
+
+        return answer_to
+
+
+def _grams(asked: Asked) -> list[str]:
+    words = _WORD.findall(asked.question.lower())
+    return [*words, *map(" ".join, pairwise(words)), f"{asked.n_shapes} shapes"]
+
+
+Rule = _Table | _Pointer | _NaiveBayes
+
+GUESSES: dict[str, Rule] = {
+    "constant": _Table(lambda asked: ""),
+    "form": _Table(lambda asked: asked.form),
+    "form and number of shapes": _Table(lambda asked: (asked.form, asked.n_shapes)),
+    "first shape of the text": _Pointer(lambda asked: asked.named(0, 0)),
+    "last shape of the text": _Pointer(lambda asked: asked.named(-1, -1)),
+}
+"""Rules that always say the same, for each form of question. Where answers are names, the same place in the text."""
+
+SHORTCUTS: dict[str, Rule] = {
+    "words of the question": _NaiveBayes(),
+    "first mention": _Table(lambda asked: (asked.form, asked.mention(0, last=False))),
+    "last mention": _Table(lambda asked: (asked.form, asked.mention(0, last=True))),
+    "first mention of the second shape": _Table(lambda asked: (asked.form, asked.mention(1, last=False))),
+    "last mention of the second shape": _Table(lambda asked: (asked.form, asked.mention(1, last=True))),
+    "place as first told": _Pointer(lambda asked: asked.told),
+    "first swap": _Pointer(lambda asked: asked.partner(last=False)),
+    "last swap": _Pointer(lambda asked: asked.partner(last=True)),
+}
+"""Rules that use the words of the question, or one sentence about what it asks."""
+
+RULES: dict[str, Rule] = GUESSES | SHORTCUTS
+
+
+@dataclass(slots=True)
+class Probe:
+    """The rules, fitted to the questions of one task class.
+
+    `scores` are the means of each rule on questions that it was not fitted to. `score` is that of the best rule, chosen
+    without the questions it is scored on; `by_shapes` has it for each number of shapes, with the number of questions.
+    """
+
+    score: float
+    best: str
+    scores: dict[str, float]
+    by_shapes: dict[int, tuple[float, int]]
+    _rules: dict[int, Callable[[Asked], str]] = field(repr=False)
+
+    def answer(self, asked: Asked) -> str:
+        """Answer a question by the best rule of its fold."""
+        return self._rules[asked.fold](asked)
+
+
+def probe(questions: Sequence[Asked], score: Score) -> Probe | None:
+    """Try all rules; None if there are no questions outside some fold."""
+    learning = {fold: [asked for asked in questions if asked.fold != fold] for fold in range(FOLDS)}
+    if not all(learning.values()):
+        return None
+    fitted = {name: {fold: rule.fit(learning[fold], score) for fold in learning} for name, rule in RULES.items()}
+    values = {
+        name: [score(asked.answer, rules[asked.fold](asked)) for asked in questions] for name, rules in fitted.items()
+    }
+    chosen = {
+        fold: max(
+            RULES, key=lambda name: sum(v for v, it in zip(values[name], questions, strict=True) if it.fold != fold)
+        )
+        for fold in learning
+    }
+    blind = [(asked.n_shapes, values[chosen[asked.fold]][place]) for place, asked in enumerate(questions)]
+    by_shapes: dict[int, list[float]] = defaultdict(list)
+    for n_shapes, value in blind:
+        by_shapes[n_shapes].append(value)
+    return Probe(
+        score=math.fsum(value for _, value in blind) / len(blind),
+        best=max(RULES, key=lambda name: math.fsum(values[name])),
+        scores={name: math.fsum(of_rule) / len(of_rule) for name, of_rule in values.items()},
+        by_shapes={n: (math.fsum(of_n) / len(of_n), len(of_n)) for n, of_n in sorted(by_shapes.items())},
+        _rules={fold: fitted[name][fold] for fold, name in chosen.items()},
+    )
