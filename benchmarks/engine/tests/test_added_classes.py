@@ -71,7 +71,7 @@ def test_all_three_are_asked_and_scored_in_a_run() -> None:
         assert (run.status, run.errors, run.total) == (RunStatus.COMPLETED, 0, 120)
         assert set(run.results.values_list("value", flat=True)) == {1.0}
     answers = list(run.results.filter(group="smallest").values_list("task__expected_output", flat=True))
-    assert answers == ["Yes", "No"] * 20
+    assert answers == ["No", "Yes"] * 20  # item numbers begin at the number of shapes
 
 
 def test_the_first_question_is_evaluated_and_the_others_are_examples() -> None:

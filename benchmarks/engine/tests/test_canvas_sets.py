@@ -325,7 +325,7 @@ def test_a_class_that_the_solver_does_not_know_stays_unchecked(monkeypatch: pyte
 
 @pytest.mark.django_db
 def test_repeated_canvases_are_counted_as_duplicates() -> None:
-    canvas_set = make_canvas_set("4", 3)
+    canvas_set = make_canvas_set("5", 3)
     assert append(canvas_set, [replace(generate_canvas(canvas_set, 0), number=3)])
     audit = audit_set(canvas_set.pk)
     assert audit["duplicate_canvases"] == 1

@@ -74,7 +74,7 @@ def scored_run(
 def _score(result: Result, metric: str, rng: random.Random, shapes_are_hard: bool) -> Score:
     score = Score(result=result, run=result.run, metric=metric, status=Score.Status.UNPARSABLE)
     if rng.random() >= 1 / 9:
-        right = rng.random() < (1 / (1 + 2.0 ** ((result.n_shapes or 0) - 6)) if shapes_are_hard else 0.6)
+        right = rng.random() < (1 / (1 + 2.0 ** ((result.n_shapes or 0) - 8)) if shapes_are_hard else 0.6)
         score.status = Score.Status.SCORED
         score.value = result.duration_ms if metric == "latency" else float(right) if rng.random() < 0.8 else 0.5
         score.judge = {"raw": ""} if metric == "correctness" else None
@@ -216,7 +216,7 @@ def test_a_run_without_guess_rates_has_nothing_to_correct() -> None:
 
 
 def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None:
-    run = scored_run(make_canvas_set("2-12", 110).dataset, ["task_score"], shapes_are_hard=True)
+    run = scored_run(make_canvas_set("4-14", 110).dataset, ["task_score"], shapes_are_hard=True)
     summary, breakdown = summarize(run)
     found = {(one["measure"], one["group"]): one for one in summary["thresholds"]}
     cells = [cell for cell in breakdown["surface"] if cell["group"] == "existence"]
@@ -227,7 +227,7 @@ def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None
     assert stored["threshold"] == pytest.approx(expected.threshold, abs=1e-6)
     assert (stored["low"], stored["high"]) == pytest.approx((expected.low, expected.high), abs=1e-4)
     together = found["n_shapes", ""]
-    assert 2 < together["low"] < together["threshold"] < together["high"] < 9
+    assert 5 < together["low"] < together["threshold"] < together["high"] < 11
     for level in together["levels"]:
         means = [cell["mean"] for cell in breakdown["surface"] if cell["n_shapes"] == level["difficulty"]]
         assert level["mean"] == pytest.approx(np.mean(means))
@@ -235,7 +235,7 @@ def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None
 
 
 def test_repeats_that_always_agree_count_once_for_the_threshold() -> None:
-    dataset = make_canvas_set("2-12", 44).dataset
+    dataset = make_canvas_set("5-12", 48).dataset
     once, thrice = (scored_run(dataset, ["task_score"], repeats, shapes_are_hard=True) for repeats in (1, 3))
     first = {score.result.task_id: score for score in once.scores.select_related("result")}
     scores = list(thrice.scores.select_related("result"))
