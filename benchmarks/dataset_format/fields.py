@@ -32,7 +32,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.problems import REPORTED, Fault, Path, Reported, printable, quoted
+from benchmarks.dataset_format.problems import REPORTED, Fault, Path, printable, quoted
 from benchmarks.dataset_format.scalars import unstorable
 from benchmarks.sandbox.python_source import parse_python
 
@@ -185,38 +185,44 @@ Regex = Annotated[
 ]
 
 
-def _json_faults(value: object, path: Path = ()) -> Iterator[Fault]:
+def _walk(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """Yield the value and everything in it, with their paths, down to ``MAX_DEPTH``."""
+    yield path, value
+    if len(path) >= limits.MAX_DEPTH:
+        return
+    items: Iterable[tuple[Any, object]] = ()
+    if isinstance(value, Mapping):
+        items = ((key, item) for key, item in value.items() if isinstance(key, str))
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    for step, item in items:
+        yield from _walk(item, (*path, step))
+
+
+def _json_faults(value: object) -> Iterator[Fault]:
     """Yield whatever keeps the value from being stored as JSON and read back unchanged by any reader."""
-    match value:
-        case list() | tuple() | Mapping() if len(path) >= limits.MAX_DEPTH:
-            yield Fault(path[:1], f"is nested more than {limits.MAX_DEPTH} levels deep: flatten it")
-        case list() | tuple():
-            for index, item in enumerate(value):
-                yield from _json_faults(item, (*path, index))
-        case Mapping():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    yield Fault(path, f"has {describe(key)} as a key: keys must be text")
-                    continue
-                if message := unstorable(key):
-                    yield Fault((*path, key), message)
-                yield from _json_faults(item, (*path, key))
-        case _ if message := _scalar_problem(value):
-            yield Fault(path, message)
-
-
-def _scalar_problem(value: object) -> str | None:
-    match value:
-        case str():
-            return unstorable(value)
-        case None | bool() | Reported():  # a reported value has its error already
-            return None
-        case int():
-            fits = abs(value) <= _LARGEST_INTEGER
-            return None if fits else "exceeds 64 bits, which some readers cannot represent: quote it"
-        case float():
-            return None if math.isfinite(value) else "must be a finite number: quote it if you mean text"
-    return f"must be a JSON value, not {describe(value)}"
+    for path, part in _walk(value):
+        match part:
+            case list() | tuple() | Mapping() if len(path) >= limits.MAX_DEPTH:
+                yield Fault(path[:1], f"is nested more than {limits.MAX_DEPTH} levels deep: flatten it")
+            case Mapping():
+                for key in part:
+                    if not isinstance(key, str):
+                        yield Fault(path, f"has {describe(key)} as a key: keys must be text")
+                    elif message := unstorable(key):
+                        yield Fault((*path, key), message)
+            case str() if message := unstorable(part):
+                yield Fault(path, message)
+            case bool() | None | str() | list() | tuple():
+                pass
+            case int() if abs(part) > _LARGEST_INTEGER:
+                yield Fault(path, "exceeds 64 bits, which some readers cannot represent: quote it")
+            case float() if not math.isfinite(part):
+                yield Fault(path, "must be a finite number: quote it if you mean text")
+            case int() | float():
+                pass
+            case _ if part is not REPORTED:  # which has its error already
+                yield Fault(path, f"must be a JSON value, not {describe(part)}")
 
 
 def _json_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -225,9 +231,9 @@ def _json_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _json_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    if _count_nodes(schema) > limits.MAX_SCHEMA_NODES:
+    if sum(1 for _ in _walk(schema)) > limits.MAX_SCHEMA_NODES:
         raise refusal(f"is too large for a schema: the limit is {limits.MAX_SCHEMA_NODES:,} values")
-    refuse((*_metaschema_faults(schema), *_reference_faults(schema, schema)))
+    refuse((*_metaschema_faults(schema), *_reference_faults(schema)))
     return schema
 
 
@@ -243,15 +249,6 @@ _METASCHEMA = WithJsonSchema({"$ref": Draft202012Validator.META_SCHEMA["$id"]})
 JsonObject = Annotated[Mapping[str, Any], SkipValidation(), AfterValidator(_json_object), mapping("a mapping")]
 JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema), _METASCHEMA, mapping("a JSON Schema")]
 Parameters = Annotated[JsonObject, AfterValidator(_parameters), _METASCHEMA, mapping("a JSON Schema of type object")]
-
-
-def _count_nodes(value: object) -> int:
-    match value:
-        case Mapping():
-            return 1 + sum(map(_count_nodes, value.values()))
-        case list() | tuple():
-            return 1 + sum(map(_count_nodes, value))
-    return 1
 
 
 @cache
@@ -271,21 +268,16 @@ def _metaschema_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(tuple(error.absolute_path), f"is not a valid JSON Schema: {printable(error.message)}")
 
 
-def _reference_faults(part: object, schema: Mapping[str, Any], path: Path = ()) -> Iterator[Fault]:
+def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield references that lead out of the schema, or nowhere in it."""
-    if isinstance(part, list | tuple):
-        for index, item in enumerate(part):
-            yield from _reference_faults(item, schema, (*path, index))
-    elif isinstance(part, Mapping):
-        for name, item in part.items():
-            if name not in ("$ref", "$dynamicRef") or not isinstance(item, str):
-                if name not in _HOLDS_NO_SCHEMAS:
-                    yield from _reference_faults(item, schema, (*path, name))
-            elif not item.startswith("#"):
-                message = f"{quoted(item)} is outside the schema: put it into $defs and refer to #/$defs/…"
-                yield Fault((*path, name), message)
-            elif item.startswith("#/") and not _resolves(item, schema):
-                yield Fault((*path, name), f"{quoted(item)} does not exist in the schema")
+    for path, item in _walk(schema):
+        is_reference = path[-1:] in (("$ref",), ("$dynamicRef",)) and _HOLDS_NO_SCHEMAS.isdisjoint(path)
+        if not is_reference or not isinstance(item, str):
+            continue
+        if not item.startswith("#"):
+            yield Fault(path, f"{quoted(item)} is outside the schema: put it into $defs and refer to #/$defs/…")
+        elif item.startswith("#/") and not _resolves(item, schema):
+            yield Fault(path, f"{quoted(item)} does not exist in the schema")
 
 
 def _resolves(pointer: str, schema: Mapping[str, Any]) -> bool:

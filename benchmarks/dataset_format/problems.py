@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of the dataset to a value."""
@@ -14,11 +15,7 @@ Path = tuple[str | int, ...]
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]{0,63}", re.ASCII)
 
 
-class Reported:
-    """Type of ``REPORTED``."""
-
-
-REPORTED = Reported()
+REPORTED: Final = object()
 """Replaces a scalar whose error is already listed, so that no check reports it a second time."""
 
 
