@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -25,6 +26,10 @@ class FileContent:
     data: bytes
     size: int
     mtime_ns: int
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
 
 
 def read_dataset_file(path: Path, root: Path) -> Parsed:

@@ -6,11 +6,10 @@ are those of the file as last seen. A file for which all three still hold is not
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -115,37 +114,37 @@ def sync_datasets(directory: Path, *, reread: bool = False) -> SyncReport:
             owner = owners[path.stem]
             reports.append(_sync_file(path, directory, None if owner == path else owner))
     # What is left in ``stored`` has no file any more. Files known to be missing are not reported again.
-    for file in stored.values():
-        if file.state != State.VANISHED:
-            reports.append(_report(file, Change.VANISHED))
-            _mark_missing(file)
+    missing = [file for file in stored.values() if file.state != State.VANISHED]
+    reports += [_report(file, Change.VANISHED) for file in missing]
+    rows = DatasetFile.objects.filter(pk__in=[file.pk for file in missing])
+    rows.filter(dataset=None).delete()  # they never gave a dataset
+    rows.update(state=State.VANISHED, problems=[], checked_at=timezone.now())
     return SyncReport(tuple(reports))
 
 
 def accept_file(file: DatasetFile, directory: Path, user: Caller = None) -> DatasetVersion:
     """Replace the edits by the file's content. Raises ``NotPossible`` if the file is not a valid dataset now."""
     with transaction.atomic():
-        locked = DatasetFile.objects.select_for_update().get(pk=file.pk)
-        content, spec = _valid_content(locked, directory)
+        locked, content, spec = _locked_with_content(file, directory)
         return _import_file(locked, Path(locked.path).stem, content, spec, user)
 
 
 def keep_dataset(file: DatasetFile, directory: Path) -> None:
     """Keep the edits until the file changes again. Raises ``NotPossible`` if the file is not a valid dataset now."""
     with transaction.atomic():
-        locked = DatasetFile.objects.select_for_update().get(pk=file.pk)
-        content, _ = _valid_content(locked, directory)
+        locked, content, _ = _locked_with_content(file, directory)
         _remember(locked, content, State.GOOD)
 
 
-def _valid_content(file: DatasetFile, directory: Path) -> tuple[FileContent, DatasetSpec]:
-    content = read_content(directory / file.path, directory)
+def _locked_with_content(file: DatasetFile, directory: Path) -> tuple[DatasetFile, FileContent, DatasetSpec]:
+    locked = DatasetFile.objects.select_for_update().get(pk=file.pk)
+    content = read_content(directory / locked.path, directory)
     if isinstance(content, Problem):
         raise NotPossible(str(content))
-    parsed = parse_dataset(content.data, file.path)
+    parsed = parse_dataset(content.data, locked.path)
     if parsed.spec is None:
-        raise NotPossible(f"{file.path} has errors. First error: {parsed.problems[0]}")
-    return content, parsed.spec
+        raise NotPossible(f"{locked.path} has errors. First error: {parsed.problems[0]}")
+    return locked, content, parsed.spec
 
 
 def _owners(paths: Sequence[Path], directory: Path, stored: Mapping[str, DatasetFile]) -> dict[str, Path]:
@@ -192,9 +191,7 @@ def _store_problems(name: str, slug: str, problems: tuple[Problem, ...], data: b
     for problem in problems:
         source = lines[problem.line - 1] if problem.line <= len(lines) else b""
         text = printable(source[:_SHOWN_BYTES].decode("utf-8", "replace").rstrip("\r"))
-        row = {**asdict(problem), "text": text}
-        del row["file"]
-        rows.append(row)
+        rows.append({"line": problem.line, "path": problem.path, "message": problem.message, "text": text})
     with transaction.atomic():
         file = _locked_file(name)
         if (file.state, file.problems) != (State.BROKEN, rows):
@@ -207,7 +204,7 @@ def _store_content(name: str, slug: str, content: FileContent, spec: DatasetSpec
     with transaction.atomic():
         # The lock makes other processes wait; they then see the same hash and do nothing.
         file = _locked_file(name)
-        if file.dataset is not None and file.sha256 == _digest(content):
+        if file.dataset is not None and file.sha256 == content.sha256:
             _remember(file, content, State.GOOD)
             return _report(file, Change.UNCHANGED)
         dataset = Dataset.objects.filter(slug=slug).select_related("current_version").first()
@@ -256,20 +253,8 @@ def _remember(file: DatasetFile, content: FileContent, state: str) -> None:
     file.state, file.problems, file.checked_at = state, [], timezone.now()
     file.size, file.modified_ns = content.size, content.mtime_ns
     if state == State.GOOD:
-        file.sha256 = _digest(content)
+        file.sha256 = content.sha256
     file.save()
-
-
-def _digest(content: FileContent) -> str:
-    return hashlib.sha256(content.data).hexdigest()
-
-
-def _mark_missing(file: DatasetFile) -> None:
-    """Mark a file that no longer exists. One that never gave a dataset is deleted."""
-    if file.dataset_id is None:
-        file.delete()
-    else:
-        DatasetFile.objects.filter(pk=file.pk).update(state=State.VANISHED, problems=[], checked_at=timezone.now())
 
 
 def _report(file: DatasetFile, change: Change, slug: str = "", problems: tuple[Problem, ...] = ()) -> FileReport:
