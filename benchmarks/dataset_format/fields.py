@@ -26,13 +26,12 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     SkipValidation,
-    ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, core_schema
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.problems import REPORTED, Fault, Path, printable, quoted
+from benchmarks.dataset_format.problems import REPORTED, Fault, Invalid, Path, printable, quoted
 from benchmarks.dataset_format.scalars import unstorable
 from benchmarks.sandbox.python_source import parse_python
 
@@ -51,24 +50,6 @@ _TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def refusal(message: str, *, quotable: bool = False, inner_line: int = 0) -> PydanticCustomError:
-    """The error that a validator raises about its own value."""
-    return PydanticCustomError(
-        "fault", "{message}", {"message": message, "quotable": quotable, "inner_line": inner_line}
-    )
-
-
-def refuse(faults: Iterable[Fault]) -> None:
-    """Raise the first ``MAX_PROBLEMS`` faults; their paths are relative to the value. Without any, do nothing."""
-    errors = [
-        InitErrorDetails(type=refusal(fault.message, quotable=fault.quotable), loc=fault.path, input=None)
-        for fault in islice(faults, limits.MAX_PROBLEMS)
-    ]
-    if errors:
-        # Pydantic merges a ValidationError raised inside a validator into the outer one and extends its paths.
-        raise ValidationError.from_exception_data("dataset", errors)
-
-
 @dataclass(frozen=True, slots=True)
 class Expects:
     """Annotation: accept only values of these types, and call them ``label`` in messages and in the JSON Schema."""
@@ -81,15 +62,15 @@ class Expects:
     def check(self, value: Any) -> Any:
         """Return the value, a list as a tuple. Raises if it is missing, of another type or too long."""
         if value is REPORTED:
-            raise PydanticCustomError("already_reported", "reported while the YAML was read")
+            raise Invalid(Fault((), "is reported already", reported=True))
         if value is None:
-            raise refusal(f"has no value: enter {self.label}", quotable=str in self.types)
+            raise Invalid(Fault((), f"has no value: enter {self.label}", quotable=str in self.types))
         # In Python True is an int; in a dataset it is never a number.
         if not isinstance(value, self.types) or (isinstance(value, bool) and bool not in self.types):
             hint = ": begin each item with `- `" if list in self.types else ""
-            raise refusal(f"must be {self.label}, not {describe(value)}{hint}", quotable=str in self.types)
+            raise Invalid(Fault((), f"must be {self.label}, not {describe(value)}{hint}", quotable=str in self.types))
         if isinstance(value, list | tuple | Mapping) and len(value) > self.most:
-            raise refusal(f"has {len(value):,} entries; the limit is {self.most:,}: remove some")
+            raise Invalid(Fault((), f"has {len(value):,} entries; the limit is {self.most:,}: remove some"))
         return tuple(value) if isinstance(value, list) else value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -121,13 +102,13 @@ def describe(value: object) -> str:
 
 def _storable(text: str) -> str:
     if message := unstorable(text):
-        raise refusal(message)
+        raise Invalid(Fault((), message))
     return text
 
 
 def _one_line(text: str) -> str:
     if _NOT_IN_ONE_LINE.search(text) or text != text.strip():
-        raise refusal("must be one line without spaces around it")
+        raise Invalid(Fault((), "must be one line without spaces around it"))
     return text
 
 
@@ -146,9 +127,9 @@ def _python(text: str) -> str:
     except SyntaxError as error:
         line = error.lineno or 1
         message = f"is not valid Python: {printable(error.msg)} in line {line} of the code"
-        raise refusal(message, inner_line=line) from None
+        raise Invalid(Fault((), message, inner_line=line)) from None
     except (RecursionError, MemoryError, ValueError):  # what the parser raises for absurdly nested code
-        raise refusal("is not valid Python: it is nested too deeply to be parsed") from None
+        raise Invalid(Fault((), "is not valid Python: it is nested too deeply to be parsed")) from None
     return text
 
 
@@ -160,9 +141,11 @@ def _regex(text: str) -> str:
     except re.error as error:
         at = "" if error.pos is None else f" at character {error.pos + 1}"
         message = f"is not a valid regular expression: {printable(error.msg)}{at}; put \\ before a literal character"
-        raise refusal(message) from None
+        raise Invalid(Fault((), message)) from None
     except (RecursionError, OverflowError, MemoryError):
-        raise refusal("is not a valid regular expression: it repeats or nests too much to be compiled") from None
+        raise Invalid(
+            Fault((), "is not a valid regular expression: it repeats or nests too much to be compiled")
+        ) from None
     return text
 
 
@@ -226,21 +209,23 @@ def _json_faults(value: object) -> Iterator[Fault]:
 
 
 def _json_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    refuse(_json_faults(value))
+    if faults := tuple(islice(_json_faults(value), limits.MAX_PROBLEMS)):
+        raise Invalid(*faults)
     return value
 
 
 def _json_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     if sum(1 for _ in _walk(schema)) > limits.MAX_SCHEMA_NODES:
-        raise refusal(f"is too large for a schema: the limit is {limits.MAX_SCHEMA_NODES:,} values")
-    refuse((*_metaschema_faults(schema), *_reference_faults(schema)))
+        raise Invalid(Fault((), f"is too large for a schema: the limit is {limits.MAX_SCHEMA_NODES:,} values"))
+    if faults := (*_metaschema_faults(schema), *_reference_faults(schema)):
+        raise Invalid(*faults)
     return schema
 
 
 def _parameters(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     if schema and schema.get("type") != "object":
         path = ("type",) if "type" in schema else ()
-        refuse([Fault(path, "must be a schema of `type: object`, with the arguments under `properties`")])
+        raise Invalid(Fault(path, "must be a schema of `type: object`, with the arguments under `properties`"))
     return _json_schema(schema)
 
 

@@ -36,6 +36,14 @@ class Fault:
     reported: bool = False
 
 
+class Invalid(ValueError):
+    """What the check of a value raises: its faults, with paths relative to the value."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(faults)
+        self.faults = faults
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One error in a file, at a line counted from 1. ``path`` is empty if the error concerns the whole file."""

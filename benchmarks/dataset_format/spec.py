@@ -28,9 +28,9 @@ from benchmarks.dataset_format.fields import (
     ToolName,
     list_of,
     mapping,
-    refusal,
     text,
 )
+from benchmarks.dataset_format.problems import Fault, Invalid
 
 Difficulty = Literal["easy", "medium", "hard"]
 DIFFICULTIES: tuple[str, ...] = get_args(Difficulty)
@@ -77,7 +77,7 @@ _TOOL_FORMAT = "{type: function, function: {name, description, parameters}}"
 
 def _is_wrapped(value: Any) -> Any:
     if isinstance(value, dict) and "name" in value and "function" not in value:
-        raise refusal(f"is not wrapped: use {_TOOL_FORMAT}")
+        raise Invalid(Fault((), f"is not wrapped: use {_TOOL_FORMAT}"))
     return value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -108,18 +109,17 @@ def _validated(
     try:
         return adapter.validate_python(data), []
     except ValidationError as error:
-        return None, [_fault(each, record) for each in error.errors(include_url=False)[: limits.MAX_PROBLEMS]]
+        faults = chain.from_iterable(_faults(each, record) for each in error.errors(include_url=False))
+        return None, list(islice(faults, limits.MAX_PROBLEMS))
 
 
-def _fault(error: ErrorDetails, root: type[Record]) -> Fault:
-    """Say what one error of pydantic means in a dataset. ``root`` is the record that was validated."""
+def _faults(error: ErrorDetails, root: type[Record]) -> list[Fault]:
+    """What one error of pydantic means in a dataset. ``root`` is the record that was validated."""
     path: Path = error["loc"]
     value, context, message = error["input"], error.get("ctx", {}), error["msg"]
     match error["type"]:
-        case "fault":
-            return Fault(path, context["message"], context["inner_line"], context["quotable"])
-        case "already_reported":
-            return Fault(path, "is reported already", reported=True)
+        case "value_error":  # an ``Invalid``, as all checks raise it
+            return [replace(fault, path=path + fault.path) for fault in context["error"].faults]
         case "missing":
             doc = next(key.doc for key in keys_of(_record_at(path, root)) if key.name == path[-1])
             message = f"is missing: {doc[0].lower()}{doc[1:]}"
@@ -145,7 +145,7 @@ def _fault(error: ErrorDetails, root: type[Record]) -> Fault:
             message = unstorable(value) or "is not valid Unicode"
         case "too_short":
             message = f"is too short: enter at least {context['min_length']}"
-    return Fault(path, message)
+    return [Fault(path, message)]
 
 
 def _record_at(path: Path, root: type[Record]) -> type[Record]:
