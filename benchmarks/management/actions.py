@@ -1,69 +1,156 @@
-"""What commands with several actions share: exit codes of refusals, and an option for each parameter of a run."""
+"""What commands share: refusals with an exit code, actions with their arguments, JSON, tables, files.
+
+An action of a command is a method with ``@action``; it is called with its options and returns an exit code.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeVar
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from benchmarks.management import gates
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
+OK, MISSED, REFUSED, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes."""
 POSITIONAL = "dataset"
+
 _METAVARS = {Kind.INTEGER: "N", Kind.NUMBER: "X", Kind.CHOICE: "NAME"}
 
+Argument = tuple[list[str], dict[str, Any]]
+Act = TypeVar("Act", bound=Callable[..., int])
 
-class ActionCommand(BaseCommand):
-    """A command whose actions return an exit code. A refusal of a service ends it with ``gates.REFUSED``."""
 
+def argument(names: str, metavar: str | None, text: str, **options: Any) -> Argument:
+    """An argument as ``add_argument`` takes it; an option may have several names, separated by spaces."""
+    return names.split(), {"help": text, **({"metavar": metavar} if metavar else {}), **options}
+
+
+def switch(name: str, text: str, **options: Any) -> Argument:
+    return argument(name, None, text, action="store_true", **options)
+
+
+def group(title: str, *arguments: Argument) -> list[Argument]:
+    """Arguments that the help lists below a title."""
+    return [(names, {**options, "group": title}) for names, options in arguments]
+
+
+JSON = switch("--json", "print JSON instead of text", dest="as_json")
+
+
+def action(text: str, *arguments: Argument, name: str = "", request: bool = False) -> Callable[[Act], Act]:
+    """Make a method an action of its command, by default under its own name.
+
+    ``request`` adds an argument for each parameter of a run.
+    """
+
+    def mark(method: Act) -> Act:
+        method.action = (name or method.__name__.replace("_", "-"), text, arguments, request)  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class ServiceCommand(BaseCommand):
+    """A command that a service can refuse, which ends it with ``REFUSED``."""
+
+    option_names: Mapping[str, str] = MappingProxyType({})
+    """Field of a request → the option that sets it."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().execute(*args, **options)
+        except InvalidRequest as refusal:
+            names = {field: self.option_names.get(field, field.replace("_", " ")) for field in refusal.errors}
+            lines = (f"  {names[field]}: {' '.join(texts)}" for field, texts in refusal.errors.items())
+            raise CommandError("\n".join(["Request refused:", *lines]), returncode=REFUSED) from None
+        except NotPossible as refusal:
+            raise CommandError(refusal.message, returncode=REFUSED) from None
+
+
+class ActionCommand(ServiceCommand):
     epilog: ClassVar[str | None] = None
 
-    @classmethod
-    def action(cls, actions: Any, name: str, text: str, act: Callable[..., int]) -> CommandParser:
-        """Add an action to the result of ``add_subparsers``; ``act`` is called with its options."""
-        parser: CommandParser = actions.add_parser(name, help=text, description=text, epilog=cls.epilog)
-        parser.set_defaults(act=act)
-        return parser
+    def add_arguments(self, parser: CommandParser) -> None:
+        methods = [method for method in vars(type(self)).values() if hasattr(method, "action")]
+        names = "|".join(method.action[0] for method in methods)
+        actions = parser.add_subparsers(dest="action", required=True, metavar=names)
+        for method in methods:
+            name, text, arguments, request = method.action
+            parser = actions.add_parser(name, help=text, description=text, epilog=self.epilog)
+            option_names: dict[str, str] = {}
+            parser.set_defaults(act=method, option_names=option_names)
+            groups: dict[str, argparse._ActionsContainer] = {"": parser}
+            for flags, given in (*(request_arguments() if request else ()), *arguments):
+                options = {**given}
+                title = options.pop("group", "")
+                if title not in groups:
+                    groups[title] = parser.add_argument_group(title)
+                added = groups[title].add_argument(*flags, **options)
+                if added.option_strings:
+                    option_names[added.dest] = added.option_strings[0]
 
-    def handle(self, *args: Any, act: Callable[..., int], **options: Any) -> None:
-        try:
-            code = act(**options)
-        except InvalidRequest as refusal:
-            raise CommandError(self.refusal_text(refusal), returncode=gates.REFUSED) from None
-        except NotPossible as refusal:
-            raise CommandError(refusal.message, returncode=gates.REFUSED) from None
-        if code:
+    def handle(self, *args: Any, act: Callable[..., int], option_names: Mapping[str, str], **options: Any) -> None:
+        self.option_names = option_names
+        if code := act(self, **options):
             sys.exit(code)
-
-    def refusal_text(self, refusal: InvalidRequest) -> str:
-        """A refused request in lines, each with the name of the field as users of the command know it."""
-        lines = [f"{name.replace('_', ' ')}: {text}" for name, texts in refusal.errors.items() for text in texts]
-        return "\n".join(lines)
 
     def print_json(self, value: Any) -> None:
         self.stdout.write(json.dumps(value, indent=2, ensure_ascii=False))
 
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], empty: str, *, as_json: bool = False, right: Sequence[int] = ()
+    ) -> int:
+        """Print rows below their keys, or ``empty`` if there are none."""
+        if as_json:
+            self.print_json(rows)
+        else:
+            self.stdout.write(table(list(rows[0]), [list(row.values()) for row in rows], right) if rows else empty)
+        return OK
 
-def add_json_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON instead of text")
+    def print_outcome(self, text: str, errors: object = None) -> None:
+        self.stdout.write(self.style.ERROR(text) if errors else self.style.SUCCESS(text))
 
 
-def add_request_options(parser: argparse.ArgumentParser) -> None:
-    """Add a positional argument for the dataset, and an option for every other parameter of a run.
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Refuse the command if the file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"Cannot write {path}: {error.strerror}", returncode=REFUSED) from None
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[int] = ()) -> str:
+    """Aligned columns below a head, those in ``right`` to the right; an empty cell for ``None``."""
+    lines = [tuple(head), *(tuple("" if cell is None else str(cell) for cell in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+    def aligned(cells: Sequence[str]) -> str:
+        placed = enumerate(zip(cells, widths, strict=True))
+        return "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width) for place, (cell, width) in placed
+        ).rstrip()
+
+    return "\n".join(map(aligned, lines))
+
+
+def request_arguments() -> list[Argument]:
+    """A positional argument for the dataset, and an option for every other parameter of a run.
 
     Values go to the service as typed, so errors have the same words as in the API and the form.
     """
-    group = parser.add_argument_group("run parameters")
-    for name, parameter in RUN_PARAMETERS.items():
-        if name == POSITIONAL:
-            parser.add_argument(name, help=parameter.description)
-        else:
-            group.add_argument(parameter.option, dest=name, default=None, **_how(parameter))
+    rows = [parameter for name, parameter in RUN_PARAMETERS.items() if name != POSITIONAL]
+    options: list[Argument] = [([row.option], {"dest": row.name, "default": None, **_how(row)}) for row in rows]
+    return [([POSITIONAL], {"help": RUN_PARAMETERS[POSITIONAL].description}), *group("run parameters", *options)]
 
 
 def _how(parameter: RunParameter) -> dict[str, Any]:

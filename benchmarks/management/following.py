@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -51,6 +52,18 @@ class Progress:
             self.stream.write("\r" + " " * self._width + "\r")
             self.stream.flush()
             self._width = 0
+
+
+def bar(label: str) -> Callable[[int, int], None]:
+    """A function that shows how much is done, of how much, on the terminal."""
+    progress = Progress(sys.stderr)
+
+    def show(done: int, total: int) -> None:
+        progress.show(done, total, label)
+        if done >= total:
+            progress.end()
+
+    return show
 
 
 def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True) -> Run:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from benchmarks.management.actions import MISSED, OK, RUN_FAILED
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.presentation.labels import run_status
@@ -13,17 +13,6 @@ from benchmarks.presentation.numbers import number, percent, plural
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.statistics import Compared, compared_runs
 from benchmarks.services.errors import InvalidRequest
-
-OK, MISSED, REFUSED, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """The minimum mean of a metric, as a share."""
-
-    metric: str
-    least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +24,12 @@ class Gate:
     words: str
 
 
-def read_thresholds(texts: Sequence[str], metrics: Sequence[str]) -> list[Threshold]:
-    """Read texts such as ``correctness=0.8``; ``metrics`` are those of the run.
+def read_thresholds(texts: Sequence[str], metrics: Sequence[str]) -> dict[str, float]:
+    """Metric → its minimum mean, from texts such as ``correctness=0.8``; ``metrics`` are those of the run.
 
     Raises ``InvalidRequest`` for another form, a metric that the run does not use, or one that is not a score.
     """
-    thresholds, problems = [], []
+    thresholds, problems = {}, []
     for text in texts:
         name, _, share = text.partition("=")
         try:
@@ -54,23 +43,22 @@ def read_thresholds(texts: Sequence[str], metrics: Sequence[str]) -> list[Thresh
         elif not is_score(name):
             problems.append(f"{name} has no upper bound. A threshold requires a score from 0 to 1.")
         else:
-            thresholds.append(Threshold(name, least))
+            thresholds[name] = least
     if problems:
         raise InvalidRequest({"fail_under": problems})
     return thresholds
 
 
-def threshold_gates(run: Run, thresholds: Sequence[Threshold]) -> list[Gate]:
+def threshold_gates(run: Run, thresholds: Mapping[str, float]) -> list[Gate]:
     """A metric without scored results misses every threshold."""
     gates = []
-    for threshold in thresholds:
-        metric: Mapping[str, Any] = run.summary.get("metrics", {}).get(threshold.metric, {})
-        mean = metric.get("mean")
-        words = f"{threshold.metric} has no scored results"
+    for metric, least in thresholds.items():
+        numbers = run.summary.get("metrics", {}).get(metric, {})
+        mean = numbers.get("mean")
+        words = f"{metric} has no scored results"
         if mean is not None:
-            words = f"{threshold.metric} is {percent(mean)} over {plural(metric['n'], 'scored result')}"
-        name = f"{threshold.metric} at least {percent(threshold.least)}"
-        gates.append(Gate(name, mean is not None and mean >= threshold.least, words))
+            words = f"{metric} is {percent(mean)} over {plural(numbers['n'], 'scored result')}"
+        gates.append(Gate(f"{metric} at least {percent(least)}", mean is not None and mean >= least, words))
     return gates
 
 

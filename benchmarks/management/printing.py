@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.engine.summary.verification import Verification
+from benchmarks.management.actions import table
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
@@ -30,22 +31,7 @@ from benchmarks.statistics.sentences import threshold_sentence
 METRIC_HEAD = ("metric", "mean", "95% interval", "n", "not scored")
 COMPARISON_HEAD = ("run", "baseline", "metric", "n", "difference", "95% interval", "effect size", "p", "p (Holm)")
 
-Rows = Iterable[Sequence[str]]
 Numbers = Mapping[str, Any]
-
-
-def table(head: Sequence[str], rows: Rows, right: Sequence[int] = ()) -> str:
-    """Aligned columns below a head; the columns in ``right`` are aligned to the right."""
-    lines = [tuple(head), *map(tuple, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-
-    def aligned(cells: Sequence[str]) -> str:
-        placed = enumerate(zip(cells, widths, strict=True))
-        return "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width) for place, (cell, width) in placed
-        ).rstrip()
-
-    return "\n".join(map(aligned, lines))
 
 
 def metric_rows(run: Run) -> list[tuple[str, ...]]:

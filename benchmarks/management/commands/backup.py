@@ -5,25 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import CommandParser
 
-from benchmarks.services.errors import NotPossible
+from benchmarks.management.actions import ServiceCommand
 from benchmarks.services.operations.backups import write_backup
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Write a consistent snapshot of all data to one file for manage.py restore."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "file", type=Path, metavar="FILE", help="for example codeforge-2026-01-31.zip; an existing file is replaced"
-        )
+        text = "for example codeforge-2026-01-31.zip; an existing file is replaced"
+        parser.add_argument("file", type=Path, metavar="FILE", help=text)
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        try:
-            manifest = write_backup(file)
-        except NotPossible as refusal:
-            raise CommandError(refusal.message, returncode=2) from None
+        manifest = write_backup(file)
         rows = sum(table.rows for table in manifest.tables)
         size = file.stat().st_size / 1e6
         self.stdout.write(f"Wrote {file}: {rows:,} rows of {len(manifest.tables)} tables, {size:,.1f} MB.")

@@ -8,21 +8,24 @@ Exit codes: 0 success; 1 a requirement was not met (``--fail-under``, ``--fail-o
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from django.core.management import CommandError, CommandParser
 
 from benchmarks.imports.formats import FORMATS
 from benchmarks.management import gates, printing, reports
 from benchmarks.management.actions import (
-    POSITIONAL,
+    INTERRUPTED,
+    JSON,
+    MISSED,
+    OK,
     ActionCommand,
-    add_json_option,
-    add_request_options,
+    action,
+    argument,
+    group,
     request_data,
+    switch,
+    writing,
 )
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import LIVE, Run, RunStatus
@@ -47,77 +50,51 @@ EXIT_CODES = (
     "Exit codes: 0 success; 1 a requirement was not met or prompts differ; 2 request refused or invalid usage; "
     "3 the run failed, was stopped, or has too many errors; 130 interrupted."
 )
-LIST_HEAD = ("run", "status", "dataset", "model", "done", "errors", "first metric", "cost")
 SIZING = {
     "power": "power, by default 0.8",
     "discordance": "share of tasks on which the two runs differ, by default as in earlier runs on the dataset, or 0.3",
     "correlation": "correlation of the differences within a canvas, by default 0.1",
     "noise_share": "share of the variance that repeats average out, by default 0",
 }
+RUN = argument("run", "RUN", "id of the run", type=int)
+REQUIREMENTS = group(
+    "requirements for pipelines",
+    argument(
+        "--fail-under",
+        "METRIC=X",
+        "exit with 1 if the mean of a metric is below X, for example, correctness=0.8; repeatable",
+        action="append",
+        default=[],
+    ),
+    argument("--allow-errors", "N", "exit with 3 only if more results have errors", type=int, default=0),
+    argument("--compare-to", "RUN", "compare with an earlier run on shared tasks", type=int),
+    switch("--fail-on-regression", "exit with 1 if a metric is significantly worse than in --compare-to (paired test)"),
+)
+REPORTS = group(
+    "reports",
+    JSON,
+    argument("--junit", "FILE", "write a JUnit XML report", type=Path),
+    argument("--markdown", "FILE", "append a Markdown summary", type=Path),
+)
+SIZE = group(
+    "size",
+    argument("--to-see", "POINTS", "tasks needed to detect a difference of this many points", type=float),
+    *(argument(f"--{name}".replace("_", "-"), "X", text, type=float) for name, text in SIZING.items()),
+)
 
 
 class Command(ActionCommand):
     epilog = EXIT_CODES
     help = f"Start, follow, compare, estimate and verify benchmark runs. {EXIT_CODES}"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        run = self.action(actions, "run", "Start a run, follow it, and print the results.", self.start)
-        add_request_options(run)
-        run.add_argument("--detach", action="store_true", help="return as soon as the run is queued")
-        _add_requirements(run)
-        _add_reports(run)
-        listed = self.action(actions, "list", "List the latest runs.", self.list_runs)
-        listed.add_argument("--number", type=int, default=20, metavar="N", help="number of runs, by default 20")
-        for name in ("dataset", "model", "status"):
-            listed.add_argument(f"--{name}", default="", metavar="NAME", help=f"only runs of this {name}")
-        show = self._on_run(actions, "show", "Print a run.", self.show)
-        show.add_argument("--follow", action="store_true", help="wait until it has ended")
-        _add_requirements(show)
-        _add_reports(show)
-        plan = self.action(actions, "plan", "Estimate a run without starting it.", self.plan)
-        add_request_options(plan)
-        _add_sizing(plan)
-        compare = self.action(actions, "compare", "Compare every pair of runs on their shared tasks.", self.compare)
-        compare.add_argument("runs", type=int, nargs="+", metavar="RUN", help=f"2 to {MOST_RUNS} run ids")
-        compare.add_argument(
-            "--metric", default="", metavar="NAME", help="only this metric; p-values stay adjusted for all metrics"
-        )
-        add_json_option(compare)
-        verify = self._on_run(actions, "verify", "Rebuild a run's prompts and compare their hashes.", self.verify)
-        add_json_option(verify)
-        self._on_run(actions, "cancel", "Stop sending requests. Stored answers are kept.", self.cancel)
-        self._on_run(actions, "resume", "Continue a canceled, failed or paused run.", self.resume)
-        self._on_run(actions, "retry-failed", "Repeat only the results that ended in an error.", self.retry_failed)
-        check = "Run the same questions on canvases generated with a new secret seed."
-        self._on_run(actions, "check-contamination", check, self.check_contamination)
-        importing = self.action(actions, "import", "Import Inspect or promptfoo runs from files.", self.import_files)
-        importing.add_argument(
-            "files", nargs="+", type=Path, metavar="FILE", help="an .eval or .json log, or results.json"
-        )
-        importing.add_argument("--format", choices=FORMATS, dest="form", help="tool of the file, by default detected")
-        into = importing.add_mutually_exclusive_group()
-        into.add_argument("--slug", metavar="SLUG", help="slug of the new dataset for the tasks")
-        into.add_argument("--dataset", metavar="SLUG", help="existing dataset that has these tasks")
-        importing.add_argument(
-            "--metric",
-            action="append",
-            metavar="NAME",
-            help=f"metric to score the answers with; repeatable; by default {', '.join(OUR_METRICS)}",
-        )
-
-    def _on_run(self, actions: Any, name: str, text: str, run: Callable[..., int]) -> ArgumentParser:
-        parser = self.action(actions, name, text, run)
-        parser.add_argument("run", type=int, metavar="RUN", help="id of the run")
-        return parser
-
-    def refusal_text(self, refusal: InvalidRequest) -> str:
-        lines = ["Request refused:"]
-        for field, messages in refusal.errors.items():
-            option = field if field == POSITIONAL else f"--{field}".replace("_", "-")
-            lines.append(f"  {option}: {' '.join(messages)}")
-        return "\n".join(lines)
-
+    @action(
+        "Start a run, follow it, and print the results.",
+        switch("--detach", "return as soon as the run is queued"),
+        *REQUIREMENTS,
+        *REPORTS,
+        name="run",
+        request=True,
+    )
     def start(self, *, detach: bool, **options: Any) -> int:
         data = request_data(options)
         # Before anything is spent: a requirement that cannot be checked refuses the run.
@@ -128,6 +105,13 @@ class Command(ActionCommand):
         self.stderr.write(f"Run {run.pk} queued: {page_address(run)}", self.style.NOTICE)
         return self._follow_and_judge(run, **options)
 
+    @action(
+        "Print a run.",
+        RUN,
+        switch("--follow", "wait until it has ended"),
+        *REQUIREMENTS,
+        *REPORTS,
+    )
     def show(self, run: int, *, follow: bool, **options: Any) -> int:
         shown = _run(run)
         _check_requirements(shown.metrics, options)
@@ -155,7 +139,7 @@ class Command(ActionCommand):
                 f"Run {run.pk} continues in the background. To follow it: manage.py benchmark show {run.pk} --follow. "
                 f"To cancel it: manage.py benchmark cancel {run.pk}"
             )
-        return gates.INTERRUPTED
+        return INTERRUPTED
 
     def _judge(
         self,
@@ -182,11 +166,12 @@ class Command(ActionCommand):
         else:
             self._print_run(run, others, comparisons)
         if junit is not None:
-            self._write(junit, lambda: reports.write_junit(junit, run, shown))
+            with writing(junit):
+                reports.write_junit(junit, run, shown)
         if markdown is not None:
-            text = reports.markdown(run, shown, comparisons)
-            self._write(markdown, lambda: _append(markdown, text))
-        return gates.exit_code(ending, others) if run.status not in LIVE else gates.OK
+            with writing(markdown), markdown.open("a", encoding="utf-8") as file:
+                file.write(reports.markdown(run, shown, comparisons))
+        return gates.exit_code(ending, others) if run.status not in LIVE else OK
 
     def _print_run(self, run: Run, requirements: Sequence[gates.Gate], comparisons: Sequence[Compared]) -> None:
         self.stdout.write(printing.run_text(run))
@@ -208,15 +193,24 @@ class Command(ActionCommand):
         else:
             self.stdout.write(f"Run {run.pk} queued: {page_address(run)}")
             self.stdout.write(f"To follow it: manage.py benchmark show {run.pk} --follow")
-        return gates.OK
+        return OK
 
+    @action(
+        "List the latest runs.",
+        argument("--number", "N", "number of runs, by default 20", type=int, default=20),
+        *(
+            argument(f"--{name}", "NAME", f"only runs of this {name}", default="")
+            for name in ("dataset", "model", "status")
+        ),
+        name="list",
+    )
     def list_runs(self, *, number: int, dataset: str, model: str, status: str, **options: Any) -> int:
         if status and status not in RunStatus.values:
             raise NotPossible(f"Status {status} does not exist. Choose from: {', '.join(RunStatus.values)}.")
         rows = [_row(run) for run in run_list(RunFilters(dataset, model, status))[: max(number, 1)]]
-        self.stdout.write(printing.table(LIST_HEAD, rows, right=(0, 4, 5)) if rows else "No runs yet.")
-        return gates.OK
+        return self.print_rows(rows, "No runs yet.", right=(0, 4, 5))
 
+    @action("Estimate a run without starting it.", *SIZE, JSON, request=True)
     def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> int:
         data = request_data(options)
         if to_see is None:
@@ -234,8 +228,9 @@ class Command(ActionCommand):
             self.print_json({**more, **{name: getattr(plan, name) for name in RunPlan.__slots__}})
         else:
             self.stdout.write(printing.plan_text(plan))
-        return gates.OK
+        return OK
 
+    @action("Rebuild a run's prompts and compare their hashes.", RUN, JSON)
     def verify(self, run: int, *, as_json: bool, **options: Any) -> int:
         verified = _run(run)
         verification = control.verify_run(verified)
@@ -244,8 +239,14 @@ class Command(ActionCommand):
         else:
             text = printing.verification_text(verified, verification, code_version())
             self.stdout.write(self.style.SUCCESS(text) if verification.holds else self.style.ERROR(text))
-        return gates.OK if verification.holds else gates.MISSED
+        return OK if verification.holds else MISSED
 
+    @action(
+        "Compare every pair of runs on their shared tasks.",
+        argument("runs", "RUN", f"2 to {MOST_RUNS} run ids", type=int, nargs="+"),
+        argument("--metric", "NAME", "only this metric; p-values stay adjusted for all metrics", default=""),
+        JSON,
+    )
     def compare(self, runs: Sequence[int], metric: str, *, as_json: bool, **options: Any) -> int:
         if not 2 <= len(set(runs)) <= MOST_RUNS:
             raise NotPossible(f"Specify 2 to {MOST_RUNS} different runs.")
@@ -259,16 +260,19 @@ class Command(ActionCommand):
             self.print_json([reports.comparison_json(each) for each in comparisons])
         else:
             self.stdout.write(printing.comparisons_text(comparisons))
-        return gates.OK
+        return OK
 
+    @action("Stop sending requests. Stored answers are kept.", RUN)
     def cancel(self, run: int, **options: Any) -> int:
         control.cancel_run(_run(run))
         self.stdout.write(f"{done_sentence('cancel', run)} Stored answers are kept.")
-        return gates.OK
+        return OK
 
+    @action("Continue a canceled, failed or paused run.", RUN)
     def resume(self, run: int, **options: Any) -> int:
         return self._print_continued("resume", run, control.resume_run(_run(run)))
 
+    @action("Repeat only the results that ended in an error.", RUN)
     def retry_failed(self, run: int, **options: Any) -> int:
         return self._print_continued("retry", run, control.retry_failed(_run(run)))
 
@@ -277,13 +281,28 @@ class Command(ActionCommand):
             f"{done_sentence(action, run)} {plural(count, 'result')} to do. "
             f"To follow it: manage.py benchmark show {run} --follow"
         )
-        return gates.OK
+        return OK
 
+    @action("Run the same questions on canvases generated with a new secret seed.", RUN)
     def check_contamination(self, run: int, **options: Any) -> int:
         self._print_queued(check_contamination(_run(run)), as_json=False)
         self.stdout.write(f"After it ends, manage.py benchmark show {run} prints the difference.")
-        return gates.OK
+        return OK
 
+    @action(
+        "Import Inspect or promptfoo runs from files.",
+        argument("files", "FILE", "an .eval or .json log, or results.json", nargs="+", type=Path),
+        argument("--format", None, "tool of the file, by default detected", choices=FORMATS, dest="form"),
+        argument("--slug", "SLUG", "slug of the new dataset for the tasks"),
+        argument("--dataset", "SLUG", "existing dataset that has these tasks"),
+        argument(
+            "--metric",
+            "NAME",
+            f"metric to score the answers with; repeatable; by default {', '.join(OUR_METRICS)}",
+            action="append",
+        ),
+        name="import",
+    )
     def import_files(
         self,
         files: Sequence[Path],
@@ -294,58 +313,14 @@ class Command(ActionCommand):
         metric: Sequence[str] | None,
         **options: Any,
     ) -> int:
+        if slug and dataset:
+            raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
         for path in files:
             for result in import_runs(path, form=form, slug=slug, dataset=dataset, metrics=metric or OUR_METRICS):
                 run, how = result.run, "imported" if result.is_new else "already imported from this file"
                 on = f"{run.model} on {run.dataset.slug}, {plural(run.total, 'result')}"
                 self.stdout.write(f"Run {run.pk} {how}: {on}: {page_address(run)}")
-        return gates.OK
-
-    def _write(self, path: Path, write: Callable[[], None]) -> None:
-        try:
-            write()
-        except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}", returncode=gates.REFUSED) from None
-
-
-def _add_requirements(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("requirements for pipelines")
-    group.add_argument(
-        "--fail-under",
-        action="append",
-        default=[],
-        metavar="METRIC=X",
-        help="exit with 1 if the mean of a metric is below X, for example, correctness=0.8; repeatable",
-    )
-    group.add_argument(
-        "--allow-errors", type=int, default=0, metavar="N", help="exit with 3 only if more results have errors"
-    )
-    group.add_argument("--compare-to", type=int, metavar="RUN", help="compare with an earlier run on shared tasks")
-    group.add_argument(
-        "--fail-on-regression",
-        action="store_true",
-        help="exit with 1 if a metric is significantly worse than in --compare-to (paired test)",
-    )
-
-
-def _add_reports(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("reports")
-    add_json_option(group)
-    group.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit XML report")
-    group.add_argument("--markdown", type=Path, metavar="FILE", help="append a Markdown summary")
-
-
-def _add_sizing(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("size")
-    group.add_argument(
-        "--to-see",
-        type=float,
-        metavar="POINTS",
-        help="tasks needed to detect a difference of this many points",
-    )
-    for name, text in SIZING.items():
-        group.add_argument(f"--{name}".replace("_", "-"), type=float, metavar="X", help=text)
-    add_json_option(group)
+        return OK
 
 
 def _check_requirements(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -364,20 +339,15 @@ def _run(pk: int) -> Run:
         raise NotPossible(f"Run {pk} does not exist. To list runs: manage.py benchmark list") from None
 
 
-def _row(run: Run) -> tuple[str, ...]:
+def _row(run: Run) -> dict[str, str]:
     rows = printing.metric_rows(run)
-    return (
-        str(run.pk),
-        run_status(run.status),
-        run.dataset.slug,
-        run.model_label,
-        f"{number(run.done)}/{number(run.total)}",
-        number(run.errors),
-        f"{rows[0][0]} {rows[0][1]}" if rows else MISSING,
-        money(run.cost_usd),
-    )
-
-
-def _append(path: Path, text: str) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text)
+    return {
+        "run": str(run.pk),
+        "status": run_status(run.status),
+        "dataset": run.dataset.slug,
+        "model": run.model_label,
+        "done": f"{number(run.done)}/{number(run.total)}",
+        "errors": number(run.errors),
+        "first metric": f"{rows[0][0]} {rows[0][1]}" if rows else MISSING,
+        "cost": money(run.cost_usd),
+    }

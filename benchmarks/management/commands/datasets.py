@@ -1,4 +1,4 @@
-"""``manage.py datasets check|sync|import|list|export|schema``: YAML datasets from a terminal or a pipeline.
+"""``manage.py datasets ACTION``: YAML datasets from a terminal or a pipeline. ``--help`` lists the actions.
 
 Exit codes: 0 success; 1 at least one file has errors (``check``, ``sync``, ``import``), or the stored schema is out of
 date (``schema --check``); 2 failure or invalid call.
@@ -6,24 +6,18 @@ date (``schema --check``); 2 failure or invalid call.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management import CommandError, CommandParser
 from django.utils.text import slugify
 
 from benchmarks.dataset_format.documents import SCHEMA_FILE, schema_text, write_schema
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file
-from benchmarks.dataset_format.problems import Problem
 from benchmarks.imports.table_tasks import KNOWN, USES, TableRequest
-from benchmarks.management import gates
-from benchmarks.management.actions import ActionCommand
-from benchmarks.management.printing import table
+from benchmarks.management.actions import JSON, OK, ActionCommand, action, argument, switch, writing
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries.datasets import dataset_list
@@ -33,16 +27,6 @@ from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import NotPossible
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One file and its problems."""
-
-    file: str
-    slug: str
-    tasks: int
-    problems: tuple[Problem, ...]
-
-
 class Command(ActionCommand):
     help = (
         "Check YAML datasets (without a database), import them, list them, export them. "
@@ -50,73 +34,56 @@ class Command(ActionCommand):
     )
     requires_system_checks = ()
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, metavar="check|sync|import|list|export|schema")
-        check = self.action(
-            actions, "check", "Report all errors in files without using the database.", self.check_files
-        )
-        check.add_argument("paths", nargs="*", type=Path, help="files or directories (default: the datasets directory)")
-        sync = self.action(actions, "sync", "Import new and changed files, and mark missing ones.", self.sync_directory)
-        sync.add_argument("--reread", action="store_true", help="compare contents even if size and time are unchanged")
-        self._add_import(actions)
-        self.action(actions, "list", "List the datasets in the database.", self.list_datasets)
-        for action in actions.choices.values():
-            action.add_argument("--json", action="store_true", dest="as_json", help="print JSON instead of text")
-        export = self.action(
-            actions, "export", "Write a dataset as YAML that loads to the same content.", self.export_dataset
-        )
-        export.add_argument("slug", help="dataset")
-        export.add_argument("--number", type=int, metavar="N", help="version N instead of the current one")
-        export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of printing")
-        schema = self.action(
-            actions, "schema", f"Write {SCHEMA_FILE}, with which editors complete and check.", self.store_schema
-        )
-        schema.add_argument("--check", action="store_true", help="only check whether the stored schema is up to date")
-
-    def _add_import(self, actions: Any) -> None:
-        parser = self.action(
-            actions, "import", "Write a YAML file from a table: JSON Lines, JSON, CSV or Parquet.", self.import_file
-        )
-        parser.add_argument("file", type=Path, metavar="FILE", help="table with a row for each task")
-        parser.add_argument("--slug", metavar="SLUG", help="name of the YAML file (default: that of the table)")
-        parser.add_argument("--name", default="", help="title for people (default: the slug)")
-        parser.add_argument("--description", default="", help="what the tasks are and where they come from")
-        for use, text in USES.items():
-            names = ", ".join(KNOWN[use])
-            parser.add_argument(f"--{use}", metavar="COLUMN", help=f"{text} (default: the first of {names})")
-        parser.add_argument(
-            "--answer-after", default="", metavar="TEXT", help="use only the part of the expected column after TEXT"
-        )
-        parser.add_argument("--limit", type=int, metavar="N", help="import only the first N rows")
-        parser.add_argument("--replace", action="store_true", help="replace an existing YAML file")
-
+    @action(
+        "Report all errors in files without using the database.",
+        argument("paths", None, "files or directories (default: the datasets directory)", nargs="*", type=Path),
+        JSON,
+        name="check",
+    )
     def check_files(self, paths: Sequence[Path], *, as_json: bool, **options: Any) -> int:
-        files = [checked for path in paths or [settings.DATASETS_DIR] for checked in _checked(path)]
-        problems = [problem for file in files for problem in file.problems]
+        files = [file for path in paths or [settings.DATASETS_DIR] for file in _checked(path)]
+        problems = [problem for file in files for problem in file["problems"]]
         if as_json:
-            self._print_json([_with_problems(file.file, file.slug, file.problems, tasks=file.tasks) for file in files])
-            return int(bool(problems))
-        for problem in problems:
-            self.stdout.write(str(problem))
-        valid = [file for file in files if not file.problems]
-        tasks = plural(sum(file.tasks for file in valid), "task")
-        summary = f"{len(valid)} of {plural(len(files), 'file')} valid ({tasks}), {plural(len(problems), 'error')}"
-        self._summary(summary, problems)
+            self.print_json([_as_json(file) for file in files])
+        else:
+            for problem in problems:
+                self.stdout.write(str(problem))
+            valid = [file for file in files if not file["problems"]]
+            tasks = plural(sum(file["tasks"] for file in valid), "task")
+            valid_files = f"{len(valid)} of {plural(len(files), 'file')} valid ({tasks})"
+            self.print_outcome(f"{valid_files}, {plural(len(problems), 'error')}", problems)
         return int(bool(problems))
 
-    def sync_directory(self, *, reread: bool, as_json: bool, **options: Any) -> int:
+    @action(
+        "Import new and changed files, and mark missing ones.",
+        switch("--reread", "compare contents even if size and time are unchanged"),
+        JSON,
+    )
+    def sync(self, *, reread: bool, as_json: bool, **options: Any) -> int:
         report = sync_datasets(settings.DATASETS_DIR, reread=reread)
         if as_json:
-            self._print_json(
-                [
-                    _with_problems(file.file, file.slug, file.problems, change=file.change, version=file.version)
-                    for file in report.files
-                ]
-            )
+            names = ("file", "slug", "change", "version", "problems")
+            self.print_json([_as_json({name: getattr(file, name) for name in names}) for file in report.files])
         else:
-            self._summary(str(report), report.problems)
+            self.print_outcome(str(report), report.problems)
         return int(bool(report.problems))
 
+    @action(
+        "Write a YAML file from a table: JSON Lines, JSON, CSV or Parquet.",
+        argument("file", "FILE", "table with a row for each task", type=Path),
+        argument("--slug", "SLUG", "name of the YAML file (default: that of the table)"),
+        argument("--name", None, "title for people (default: the slug)", default=""),
+        argument("--description", None, "what the tasks are and where they come from", default=""),
+        *(
+            argument(f"--{use}", "COLUMN", f"{text} (default: the first of {', '.join(KNOWN[use])})")
+            for use, text in USES.items()
+        ),
+        argument("--answer-after", "TEXT", "use only the part of the expected column after TEXT", default=""),
+        argument("--limit", "N", "import only the first N rows", type=int),
+        switch("--replace", "replace an existing YAML file"),
+        JSON,
+        name="import",
+    )
     def import_file(self, file: Path, *, slug: str | None, as_json: bool, **options: Any) -> int:
         if options["limit"] is not None and options["limit"] < 1:
             raise NotPossible("--limit: enter a number of at least 1.")
@@ -129,80 +96,76 @@ class Command(ActionCommand):
             limit=options["limit"],
         )
         target, result = import_table(file, settings.DATASETS_DIR, chosen, request, replace=options["replace"])
-        problems = result.problems
+        problems, tasks = result.problems, len(result.spec.tasks) if result.spec else 0
+        columns = str(result.columns)
         if as_json:
-            more = {"columns": str(result.columns), "tasks": len(result.spec.tasks) if result.spec else 0}
-            self._print_json(_with_problems(str(target), chosen, problems, **more))
-            return int(bool(problems))
-        for line in (f"Columns: {result.columns}", *map(str, problems)):
-            self.stdout.write(line)
-        if result.spec is None:
-            self._summary(f"{plural(len(problems), 'error')}. No file written.", problems)
+            row = {"file": str(target), "slug": chosen, "columns": columns, "tasks": tasks, "problems": problems}
+            self.print_json(_as_json(row))
         else:
-            written = f"Wrote {target} with {plural(len(result.spec.tasks), 'task')}"
-            self._summary(f"{written}. To import it, run: datasets sync", problems)
+            for line in (f"Columns: {columns}", *map(str, problems)):
+                self.stdout.write(line)
+            written = f"Wrote {target} with {plural(tasks, 'task')}. To import it, run: datasets sync"
+            failed = f"{plural(len(problems), 'error')}. No file written."
+            self.print_outcome(failed if problems else written, problems)
         return int(bool(problems))
 
+    @action("List the datasets in the database.", JSON, name="list")
     def list_datasets(self, *, as_json: bool, **options: Any) -> int:
         rows = [_row(dataset) for dataset in dataset_list()]
-        if as_json:
-            self._print_json(rows)
-        elif rows:
-            cells = [["" if cell is None else str(cell) for cell in row.values()] for row in rows]
-            self.stdout.write(table(list(rows[0]), cells))
-        else:
-            self.stdout.write("No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync")
-        return 0
+        empty = "No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync"
+        return self.print_rows(rows, empty, as_json=as_json)
 
-    def export_dataset(self, slug: str, *, number: int | None, output: Path | None, **options: Any) -> int:
+    @action(
+        "Write a dataset as YAML that loads to the same content.",
+        argument("slug", None, "dataset"),
+        argument("--number", "N", "version N instead of the current one", type=int),
+        argument("-o --output", "FILE", "write to FILE instead of printing", type=Path),
+    )
+    def export(self, slug: str, *, number: int | None, output: Path | None, **options: Any) -> int:
         text = dump_dataset(spec_of(_version(slug, number)))
         if output is None:
             self.stdout.write(text, ending="")
-            return 0
-        try:
+            return OK
+        with writing(output):
             output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"Cannot write {output}: {error.strerror}", returncode=gates.REFUSED) from None
-        self._summary(f"Wrote {output}", ())
-        return 0
+        self.print_outcome(f"Wrote {output}")
+        return OK
 
-    def store_schema(self, *, check: bool, **options: Any) -> int:
+    @action(
+        f"Write {SCHEMA_FILE}, with which editors complete and check.",
+        switch("--check", "only check whether the stored schema is up to date"),
+    )
+    def schema(self, *, check: bool, **options: Any) -> int:
         path = settings.DATASETS_DIR / SCHEMA_FILE
         if not check:
-            self._summary(f"Wrote {write_schema(settings.DATASETS_DIR)}", ())
-            return 0
+            self.print_outcome(f"Wrote {write_schema(settings.DATASETS_DIR)}")
+            return OK
         stale = not path.is_file() or path.read_text(encoding="utf-8") != schema_text()
-        self._summary(f"{path} is {'out of date. Run: datasets schema' if stale else 'up to date'}", stale)
+        self.print_outcome(f"{path} is {'out of date. Run: datasets schema' if stale else 'up to date'}", stale)
         return int(stale)
 
-    def _print_json(self, rows: Any) -> None:
-        self.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False))
 
-    def _summary(self, text: str, errors: object) -> None:
-        self.stdout.write(self.style.ERROR(text) if errors else self.style.SUCCESS(text))
-
-
-def _checked(path: Path) -> list[Checked]:
-    """The file, or all dataset files of the directory. Raises ``NotPossible`` if the path does not exist."""
-    if path.is_dir():
-        owners: dict[str, Path] = {}
-        return [_check_file(file, path, owners.setdefault(file.stem, file)) for file in dataset_paths(path)]
-    if path.exists() or path.is_symlink():
-        return [_check_file(path, path.parent, path)]
-    raise NotPossible(f"{path} does not exist.")
-
-
-def _check_file(path: Path, root: Path, owner: Path) -> Checked:
-    misnamed = name_problem(path, root, None if owner == path else owner)
-    parsed = read_dataset_file(path, root)
-    problems = (*((misnamed,) if misnamed else ()), *parsed.problems)
-    tasks = len(parsed.spec.tasks) if parsed.spec else 0
-    return Checked(display_name(path, root), display_name(Path(path.stem), root), tasks, problems)
+def _checked(path: Path) -> Iterator[dict[str, Any]]:
+    """The file, or all dataset files of the directory, with their problems. Raises ``NotPossible`` if it is missing."""
+    if not path.exists() and not path.is_symlink():
+        raise NotPossible(f"{path} does not exist.")
+    root = path if path.is_dir() else path.parent
+    owners: dict[str, Path] = {}
+    for file in dataset_paths(path) if path.is_dir() else [path]:
+        owner = owners.setdefault(file.stem, file)
+        misnamed = name_problem(file, root, None if owner == file else owner)
+        parsed = read_dataset_file(file, root)
+        yield {
+            "file": display_name(file, root),
+            "slug": display_name(Path(file.stem), root),
+            "tasks": len(parsed.spec.tasks) if parsed.spec else 0,
+            "problems": (*((misnamed,) if misnamed else ()), *parsed.problems),
+        }
 
 
-def _with_problems(file: str, slug: str, problems: Sequence[Problem], **more: Any) -> dict[str, Any]:
-    rows = [{"line": problem.line, "path": problem.path, "message": problem.message} for problem in problems]
-    return {"file": file, "slug": slug, **more, "problems": rows}
+def _as_json(file: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("line", "path", "message")
+    return {**file, "problems": [{name: getattr(problem, name) for name in names} for problem in file["problems"]]}
 
 
 def _row(dataset: Dataset) -> dict[str, Any]:

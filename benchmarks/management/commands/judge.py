@@ -1,28 +1,32 @@
-"""``manage.py judge calibrate|list|show|resume|cancel|delete``: how reliable a judge is.
+"""``manage.py judge ACTION``: how reliable a judge is. ``--help`` lists the actions.
 
 Exit codes: 0 success; 2 request refused or invalid usage; 3 the calibration failed or was stopped; 130 interrupted.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core.management import CommandError, CommandParser
-
-from benchmarks.management import gates
-from benchmarks.management.actions import ActionCommand
+from benchmarks.management.actions import (
+    INTERRUPTED,
+    JSON,
+    OK,
+    RUN_FAILED,
+    ActionCommand,
+    action,
+    argument,
+    table,
+)
 from benchmarks.management.following import Progress, follow
-from benchmarks.management.printing import table
 from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, interval, money, p_words, percent, plural, points, score
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibration_detail, calibrations
-from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, resume_calibration, start_calibration
 from benchmarks.services.runs.control import cancel_run, delete_run
 
@@ -32,71 +36,64 @@ EXIT_CODES = (
     "Exit codes: 0 success; 2 request refused or invalid usage; 3 the calibration failed or was stopped; "
     "130 interrupted."
 )
-ACTIONS = ("calibrate", "list", "show", "resume", "cancel", "delete")
+CALIBRATION = argument("calibration", "ID", "number of the calibration", type=int)
+FIELDS = {str(name): field for name, field in CalibrationRequest().fields.items()}
+OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', '-')}" for name in FIELDS}
 
 
 class Command(ActionCommand):
     epilog = EXIT_CODES
     help = f"Calibrate judges on canvas answers with known truth. {EXIT_CODES}"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, metavar="|".join(ACTIONS))
-        text = (
-            "Have a judge score correct and wrong answers to canvas questions, and compare its verdicts with the truth."
-        )
-        calibrate = self.action(actions, "calibrate", text, self.calibrate)
-        for name, field in CalibrationRequest().fields.items():
-            calibrate.add_argument(
-                _option(str(name)), dest=str(name), required=field.required, metavar="X", help=str(field.help_text)
-            )
-        listed = self.action(actions, "list", "List the latest calibrations.", self.list_calibrations)
-        listed.add_argument("--number", type=int, default=20, metavar="N", help="number of calibrations (default 20)")
-        show = self.action(actions, "show", "Print a calibration.", self.show)
-        text = "Resume a canceled or failed calibration with its existing verdicts."
-        resume = self.action(actions, "resume", text, self.resume)
-        cancel = self.action(actions, "cancel", "Send nothing more to the judge. Its verdicts are kept.", self.cancel)
-        delete = self.action(actions, "delete", "Delete a calibration with its verdicts.", self.delete)
-        for action in (show, resume, cancel, delete):
-            action.add_argument("calibration", type=int, metavar="ID", help="number of the calibration")
-        for action in (calibrate, show, resume):
-            action.add_argument("--json", action="store_true", dest="as_json", help="print JSON instead of text")
-
-    def refusal_text(self, refusal: InvalidRequest) -> str:
-        lines = (f"  {_option(field)}: {' '.join(texts)}" for field, texts in refusal.errors.items())
-        return "Request refused:\n" + "\n".join(lines)
-
+    @action(
+        "Have a judge score correct and wrong answers to canvas questions, and compare its verdicts with the truth.",
+        *(
+            argument(OPTIONS[name], "X", str(field.help_text), dest=name, required=field.required)
+            for name, field in FIELDS.items()
+        ),
+        JSON,
+    )
     def calibrate(self, *, as_json: bool, **options: Any) -> int:
-        names = map(str, CalibrationRequest().fields)
-        run = start_calibration({name: options[name] for name in names if options[name] is not None})
+        run = start_calibration({name: options[name] for name in FIELDS if options[name] is not None})
         self._note(f"Calibration {run.pk}: {run.judge_model} judges {plural(answers_to_judge(run), 'answer')}.")
         return self._follow(run, as_json)
 
+    @action(
+        "List the latest calibrations.",
+        argument("--number", "N", "number of calibrations (default 20)", type=int, default=20),
+        name="list",
+    )
+    def list_calibrations(self, *, number: int, **options: Any) -> int:
+        rows = [_row(run) for run in calibrations()[: max(number, 1)]]
+        return self.print_rows(rows, "No calibrations yet.", right=(0, 5))
+
+    @action("Print a calibration.", CALIBRATION, JSON)
+    def show(self, *, calibration: int, as_json: bool, **options: Any) -> int:
+        run = _calibration(calibration)
+        if as_json:
+            self.print_json(_as_json(run))
+        else:
+            self.stdout.write("\n".join(_lines(run)))
+        return RUN_FAILED if run.status in ("failed", "cancelled") else OK
+
+    @action("Resume a canceled or failed calibration with its existing verdicts.", CALIBRATION, JSON)
     def resume(self, *, calibration: int, as_json: bool, **options: Any) -> int:
         run = _calibration(calibration)
         left = resume_calibration(run)
         self._note(f"Calibration {calibration}: {left} of {answers_to_judge(run)} answers left to judge.")
         return self._follow(run, as_json)
 
+    @action("Send nothing more to the judge. Its verdicts are kept.", CALIBRATION)
     def cancel(self, *, calibration: int, **options: Any) -> int:
         cancel_run(_calibration(calibration))
         self.stdout.write(f"Calibration {calibration} canceled. To resume it: judge resume {calibration}")
-        return gates.OK
+        return OK
 
+    @action("Delete a calibration with its verdicts.", CALIBRATION)
     def delete(self, *, calibration: int, **options: Any) -> int:
         delete_run(_calibration(calibration))
         self.stdout.write(f"Calibration {calibration} deleted.")
-        return gates.OK
-
-    def show(self, *, calibration: int, as_json: bool, **options: Any) -> int:
-        run = _calibration(calibration)
-        self.stdout.write(json.dumps(_as_json(run), indent=2) if as_json else "\n".join(_lines(run)))
-        return gates.RUN_FAILED if run.status in ("failed", "cancelled") else gates.OK
-
-    def list_calibrations(self, *, number: int, **options: Any) -> int:
-        rows = [_row(run) for run in calibrations()[: max(number, 1)]]
-        head = ("id", "status", "judge", "metric", "canvas set", "κ", "cost")
-        self.stdout.write(table(head, rows, right=(0, 5)) if rows else "No calibrations yet.")
-        return gates.OK
+        return OK
 
     def _note(self, text: str) -> None:
         self.stderr.write(text, self.style.NOTICE)
@@ -112,7 +109,7 @@ class Command(ActionCommand):
                 self.stderr.write(f"Interrupted, but the calibration had ended: judge show {run.pk}")
             else:
                 self.stderr.write(f"Interrupted. The verdicts are kept. To resume: judge resume {run.pk}")
-            return gates.INTERRUPTED
+            return INTERRUPTED
         return self.show(calibration=run.pk, as_json=as_json)
 
 
@@ -120,11 +117,7 @@ def _calibration(pk: int) -> Run:
     try:
         return calibration_detail(pk)
     except Run.DoesNotExist:
-        raise CommandError(f"Calibration {pk} does not exist.", returncode=gates.REFUSED) from None
-
-
-def _option(name: str) -> str:
-    return "--judge" if name == "judge_model" else f"--{name.replace('_', '-')}"
+        raise NotPossible(f"Calibration {pk} does not exist.") from None
 
 
 def _canvas_set(run: Run) -> str:
@@ -132,12 +125,17 @@ def _canvas_set(run: Run) -> str:
     return canvas_set.slug if canvas_set else MISSING
 
 
-def _row(run: Run) -> tuple[str, ...]:
+def _row(run: Run) -> dict[str, str]:
     kappa = agreement_of(run).get("kappa", {}).get("kappa")
-    return (
-        *(str(run.pk), run_status(run.status, run.errors), run.judge_model, run.metrics[0], _canvas_set(run)),
-        *(MISSING if kappa is None else f"{kappa:.2f}", money(run.judge_cost_usd)),
-    )
+    return {
+        "id": str(run.pk),
+        "status": run_status(run.status, run.errors),
+        "judge": run.judge_model,
+        "metric": run.metrics[0],
+        "canvas set": _canvas_set(run),
+        "κ": MISSING if kappa is None else f"{kappa:.2f}",
+        "cost": money(run.judge_cost_usd),
+    }
 
 
 def _as_json(run: Run) -> dict[str, Any]:

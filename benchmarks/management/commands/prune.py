@@ -8,8 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import CommandParser
 
+from benchmarks.management.actions import ServiceCommand
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.retention import prune_texts
 
@@ -22,32 +23,24 @@ def age(text: str) -> timedelta:
     return timedelta(days=int(match[1]))
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Delete the texts of old runs: prompts, answers, judge responses. Scores, tokens and costs are kept."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--older-than",
-            type=age,
-            metavar="90d",
-            help="age in days since the run ended (default: retention.texts_days in codeforge.yaml)",
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="show what would be deleted without changing anything"
-        )
+        text = "age in days since the run ended (default: retention.texts_days in codeforge.yaml)"
+        parser.add_argument("--older-than", type=age, metavar="90d", help=text)
+        text = "show what would be deleted without changing anything"
+        parser.add_argument("--dry-run", action="store_true", help=text)
 
     def handle(self, *args: Any, older_than: timedelta | None, dry_run: bool, **options: Any) -> None:
         configured = settings.CODEFORGE.retention.texts_days
-        chosen = older_than or (timedelta(days=configured) if configured else None)
-        if chosen is None:
-            raise CommandError(
-                "codeforge.yaml does not set retention.texts_days. Specify an age, such as --older-than 90d.",
-                returncode=2,
+        if configured is not None:
+            older_than = older_than or timedelta(days=configured)
+        if older_than is None:
+            raise NotPossible(
+                "codeforge.yaml does not set retention.texts_days. Specify an age, such as --older-than 90d."
             )
-        try:
-            pruned = prune_texts(chosen, dry_run=dry_run)
-        except NotPossible as refusal:
-            raise CommandError(refusal.message, returncode=2) from None
+        pruned = prune_texts(older_than, dry_run=dry_run)
         verb = "Would prune" if dry_run else "Pruned"
         self.stdout.write(
             f"{verb} the texts of {pruned.results:,} results in {pruned.runs:,} runs, "

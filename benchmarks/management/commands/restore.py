@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import CommandParser
 
-from benchmarks.services.errors import NotPossible
+from benchmarks.management.actions import ServiceCommand
 from benchmarks.services.operations.backups import restore_backup
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Restore a backup file into this database, completely or not at all."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,10 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--replace", action="store_true", help="delete the existing content of this database")
 
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
-        try:
-            restored = restore_backup(file, replace=replace)
-        except NotPossible as refusal:
-            raise CommandError(refusal.message, returncode=2) from None
+        restored = restore_backup(file, replace=replace)
         manifest = restored.manifest
         rows = sum(table.rows for table in manifest.tables)
         self.stdout.write(f"Restored {rows:,} rows of {len(manifest.tables)} tables, as of {manifest.made_at}.")

@@ -301,7 +301,7 @@ def test_a_report_that_cannot_be_written_is_told(endpoint: Endpoint, tmp_path: P
     make_dataset(1)
     code, output = run("run", *SUMS, "--junit", tmp_path / "no" / "such" / "folder.xml")
     assert code == 2
-    assert "cannot be written" in output
+    assert "Cannot write" in output
 
 
 def test_a_price_that_is_not_known_is_shown_as_unknown(endpoint: Endpoint, settings: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def run(*arguments: object, stderr: io.StringIO | None = None) -> tuple[int, str]:
+def run(*arguments: object) -> tuple[int, str]:
     """Exit code and output."""
     out = io.StringIO()
     try:
-        call_command("canvases", *map(str, arguments), stdout=out, stderr=stderr or io.StringIO())
+        call_command("canvases", *map(str, arguments), stdout=out, stderr=io.StringIO())
     except CommandError as error:
         return error.returncode, str(error)
     except SystemExit as end:
@@ -47,11 +48,12 @@ def test_generate_again_with_a_larger_count_grows_the_set() -> None:
     assert CanvasSet.objects.get().count == 15
 
 
-def test_a_terminal_sees_a_progress_bar_and_a_pipe_does_not() -> None:
+def test_a_terminal_sees_a_progress_bar_and_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal, pipe = Terminal(), io.StringIO()
-    run("generate", "--shapes", 3, "--count", 4, stderr=terminal)
-    run("generate", "--shapes", 3, "--count", 8, stderr=pipe)
-    assert f"Generating [{'#' * 40}] 4 of 4\n" in terminal.getvalue()
+    for stream, count in ((terminal, 4), (pipe, 8)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        run("generate", "--shapes", 3, "--count", count)
+    assert f"[{'#' * 30}] 4/4 Generating" in terminal.getvalue()
     assert pipe.getvalue() == ""
 
 
@@ -63,7 +65,7 @@ def test_a_terminal_sees_a_progress_bar_and_a_pipe_does_not() -> None:
         (["--shapes", "7", "--count", "0"], "count: "),
         (["--shapes", "7", "--count", "1000000000"], "count: "),
         (["--shapes", "7", "--count", "5", "--seed", "pi"], "seed: A valid integer is required."),
-        (["--shapes", "7", "--count", "5", "--tracking-steps", "0"], "tracking steps: "),
+        (["--shapes", "7", "--count", "5", "--tracking-steps", "0"], "--tracking-steps: "),
         (["--shapes", "7"], "--count"),
     ],
 )
@@ -98,7 +100,7 @@ def test_import_takes_files_too_and_names_a_bad_one(tmp_path: Path) -> None:
     run("export", "mine", tmp_path / "out")
     (tmp_path / "canvas_3_9.json").write_text("[]")
     code, message = run("import", tmp_path / "out" / "canvas_5_0.json", tmp_path / "canvas_3_9.json")
-    assert (code, message) == (2, "files: canvas_3_9.json: must be an object, not list")
+    assert (code, message) == (2, "Request refused:\n  files: canvas_3_9.json: must be an object, not list")
     assert run("import", tmp_path / "out" / "canvas_5_0.json")[1].startswith("out: 1 canvases, 6 tasks")
 
 

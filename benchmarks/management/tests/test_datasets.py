@@ -84,7 +84,7 @@ def test_check_reports_invalid_and_duplicate_names_of_files(write: Write) -> Non
     code, output = run("check")
     assert code == 1
     assert "a.yml:1: a.yaml already defines the dataset a" in output
-    assert "b c.yaml:1: the file name is the dataset's identifier" in output
+    assert "b c.yaml:1: the file name without" in output
 
 
 def test_check_prints_json(write: Write) -> None:
