@@ -30,7 +30,7 @@ WELCOME = """\
 {name} is served at {url}  (stop with Ctrl-C)
 
 To start a run with it, with or without `make run` in another terminal:
-  .venv/bin/python manage.py benchmark run reasoning --model local/{name} --metrics contains
+  APP_ENV=development .venv/bin/python manage.py benchmark run reasoning --model local/{name} --metrics contains
 In the dashboard, choose the model local/{name}. It is a very small model, so most of its answers are wrong."""
 
 

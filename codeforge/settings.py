@@ -59,7 +59,9 @@ def _secret_key() -> str:
     if key := os.environ.get("SECRET_KEY"):
         return key
     if not DEV_MODE:
-        raise ImproperlyConfigured("SECRET_KEY is not set. Production requires a long random key. See .env.example.")
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not set. Set it to a long random text, or set APP_ENV=development for development mode."
+        )
     path = STATE_DIR / "secret_key"
     if not path.exists():
         path.touch(mode=0o600)

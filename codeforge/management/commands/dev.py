@@ -51,7 +51,7 @@ class Command(BaseCommand):
         users.objects.create_superuser("admin", password=password)
         self.stdout.write(
             f"Administrator for /admin/: user admin, password {password}\n"
-            "  (shown only once; to change it: .venv/bin/python manage.py changepassword admin)"
+            "  (shown only once; to change it: APP_ENV=development .venv/bin/python manage.py changepassword admin)"
         )
 
     def _find_datasets(self) -> None:
