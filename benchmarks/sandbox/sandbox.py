@@ -1,4 +1,4 @@
-"""A sandbox for Python code: bubblewrap around the harness.
+"""A sandbox for Python code: bubblewrap around the harness, with a seccomp filter where the system has one.
 
 Inside there is no network, no environment variable, and no file of this machine except the interpreter and the system
 libraries, all read-only, and a small temporary directory in memory. Limits apply to CPU time, memory, processes, output
@@ -18,7 +18,9 @@ import sys
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+from benchmarks.sandbox.seccomp import filter_program
 
 GRACE_S = 5.0
 """Time for starting and ending the sandbox, added to the wall time of the code."""
@@ -26,7 +28,17 @@ NOBODY = 65534
 MAX_JOB = 5_000_000
 """Characters of code and tests together."""
 
-Outcome = Literal["tested", "not_loaded", "stopped", "ended", "interference"]
+MODULES = ("boundary", "harness")
+"""Modules of this package that run inside, in the order in which they import each other."""
+LOADER = """
+import json, sys, types
+for name, source in json.loads(sys.stdin.readline()):
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(source, name, "exec"), module.__dict__)
+module.main()
+"""
+
+Outcome = Literal["tested", "not_loaded", "stopped", "ended"]
 
 
 class SandboxError(Exception):
@@ -67,29 +79,41 @@ class Sandbox:
 
     def refusal(self) -> str | None:
         """Why this machine cannot isolate code, or ``None``. Determined once per process by a trial."""
-        return _working_interpreter()[1]
+        return _working_setup()[1]
 
     def run(self, code: str, tests: str) -> Report:
         """Run ``code``, then ``tests`` in its namespace. Blocks for up to the wall time and ``GRACE_S``.
 
         Raises ``SandboxError`` if the sandbox does not start or does not report.
         """
-        interpreter, refusal = _working_interpreter()
-        if interpreter is None:
+        setup, refusal = _working_setup()
+        if setup is None:
             raise SandboxError(refusal or "code cannot be isolated on this machine")
         if len(code) + len(tests) > MAX_JOB:
             raise SandboxError(f"code and tests have more than {MAX_JOB:,} characters")
-        return _run(interpreter, code, tests, self.limits)
+        return _run(setup, code, tests, self.limits)
 
 
-def _run(interpreter: str, code: str, tests: str, limits: Limits) -> Report:
-    job = json.dumps({"code": code, "tests": tests, "limits": asdict(limits)})
-    harness = Path(__file__).with_name("harness.py").read_text()
-    command = [*_bubblewrap(interpreter, limits), interpreter, "-I", "-S", "-B", "-c", harness]
+class Setup(NamedTuple):
+    """How the sandbox is started on this machine."""
+
+    interpreter: str
+    seccomp: bytes | None = None
+
+
+def _run(setup: Setup, code: str, tests: str, limits: Limits) -> Report:
+    # Two lines: the modules start the processes inside before they read the job.
+    job = json.dumps(_modules()) + "\n" + json.dumps({"code": code, "tests": tests, "limits": asdict(limits)})
     account: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    descriptor = os.memfd_create("seccomp", 0)
+    os.write(descriptor, setup.seccomp or b"")
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    seccomp = ["--seccomp", str(descriptor)] if setup.seccomp else []
+    start = [setup.interpreter, "-I", "-S", "-B", "-c", LOADER]
     try:
         process = subprocess.run(
-            command,
+            [*_bubblewrap(setup.interpreter, limits), *seccomp, "--", *start],
+            pass_fds=[descriptor],
             input=job.encode(),
             capture_output=True,
             timeout=limits.wall_s + GRACE_S,
@@ -104,6 +128,8 @@ def _run(interpreter: str, code: str, tests: str, limits: Limits) -> Report:
         raise SandboxError(f"the sandbox did not end within {limits.wall_s + GRACE_S:g} s and was killed") from None
     except OSError as error:
         raise SandboxError(f"bubblewrap cannot be started: {error}") from None
+    finally:
+        os.close(descriptor)
     try:
         report = json.loads(process.stdout)
         return Report(**{**report, "failures": tuple(report.get("failures", ()))})
@@ -112,8 +138,13 @@ def _run(interpreter: str, code: str, tests: str, limits: Limits) -> Report:
         raise SandboxError(f"the sandbox ended with code {process.returncode} and no report: {output}") from None
 
 
+@cache
+def _modules() -> list[tuple[str, str]]:
+    return [(f"{__package__}.{name}", Path(__file__).with_name(f"{name}.py").read_text("utf-8")) for name in MODULES]
+
+
 def _bubblewrap(interpreter: str, limits: Limits) -> list[str]:
-    """The command before the interpreter."""
+    """The command before the options for seccomp and the interpreter."""
     return [
         shutil.which("bwrap") or "bwrap",
         *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(NOBODY), "--gid", str(NOBODY)),
@@ -122,7 +153,6 @@ def _bubblewrap(interpreter: str, limits: Limits) -> list[str]:
         *("--proc", "/proc", "--dev", "/dev", "--size", "65536", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", str(limits.temporary_mb << 20), "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"),
         *("--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8", "--setenv", "PATH", "/usr/bin"),
-        "--",
     ]
 
 
@@ -139,22 +169,24 @@ def _system_files(interpreter: str) -> list[str]:
 
 
 @cache
-def _working_interpreter() -> tuple[str | None, str | None]:
-    """The first interpreter of this version that works inside, or ``None`` and the reason. Tried once per process."""
+def _working_setup() -> tuple[Setup | None, str | None]:
+    """The first setup that works, or ``None`` and the reason. Tried once per process.
+
+    The interpreter has this version. A kernel without seccomp gets no filter.
+    """
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return None, "bubblewrap is not installed: install the package “bubblewrap” (Debian, Ubuntu, Fedora, Alpine)"
     # A worker that runs as root may use an interpreter in root's home, which ``nobody`` cannot read.
     system = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    interpreters = [path for path in (os.path.realpath(sys.executable), system) if os.path.exists(path)]
     reason = ""
-    for interpreter in (os.path.realpath(sys.executable), system):
-        if not os.path.exists(interpreter):
-            continue
+    for setup in [Setup(path, seccomp) for seccomp in (filter_program(), None) for path in interpreters]:
         try:
-            report = _run(interpreter, "x = 1", "assert x == 1", Limits())
+            report = _run(setup, "x = 1", "assert x == 1", Limits())
         except SandboxError as error:
             reason = f"bubblewrap is installed but cannot isolate here: {error}"
             continue
         if report.passed:
-            return interpreter, None
+            return setup, None
         reason = f"bubblewrap started but a trial failed: {report.reason or report.failures}"
     return None, reason

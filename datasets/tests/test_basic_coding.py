@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from reading import tasks
 
+from benchmarks.sandbox.sandbox import Limits, Sandbox
+
+REFUSAL = Sandbox().refusal()
 TASKS = tasks("basic-coding")
 
 ERRORS: dict[str, list[tuple[str, str]]] = {
@@ -186,8 +189,8 @@ ERRORS: dict[str, list[tuple[str, str]]] = {
 
 
 def run(answer: str, asserts: str) -> None:
-    """Define the answer, then run the asserts and the test functions in its namespace, as ``code_tests`` does."""
-    namespace: dict[str, Any] = {"__name__": "answer"}
+    """Define the answer, then run the asserts and the test functions in its namespace."""
+    namespace: dict[str, Any] = {"__name__": "answer", "beside_answer": lambda thing: thing}
     exec(compile(answer, "<answer>", "exec"), namespace)
     exec(compile(asserts, "<tests>", "exec"), namespace)
     for name in [name for name in namespace if name.startswith("test_")]:
@@ -197,6 +200,18 @@ def run(answer: str, asserts: str) -> None:
 def test_the_reference_passes_its_tests() -> None:
     for task_id in TASKS:
         run(TASKS[task_id]["expected_output"], TASKS[task_id]["tests"])
+
+
+@pytest.mark.skipif(bool(REFUSAL), reason=f"the sandbox cannot run: {REFUSAL}")
+def test_code_tests_passes_the_reference_and_fails_a_wrong_answer() -> None:
+    sandbox = Sandbox(Limits(wall_s=60, cpu_s=60))
+    for task_id, task in TASKS.items():
+        fragment, replacement = ERRORS[task_id][0]
+
+        right = sandbox.run(task["expected_output"], task["tests"])
+        wrong = sandbox.run(task["expected_output"].replace(fragment, replacement), task["tests"])
+
+        assert (right.passed, wrong.passed) == (True, False), (task_id, right, wrong)
 
 
 def test_a_plausible_error_fails_the_tests() -> None:
