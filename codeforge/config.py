@@ -142,7 +142,7 @@ class BenchmarkConfig(Section):
     datasets_dir: str = "datasets"
     judge_model: ModelName | None = None
     default_concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
-    code_tests: bool = False
+    code_tests: bool = True
 
 
 class RetentionConfig(Section):

@@ -27,10 +27,7 @@ class CodeTests(DeterministicMetric):
 
     def unavailable(self) -> str | None:
         if self.sandbox is None:
-            return (
-                "Code execution is turned off. To run code in a sandbox, set `benchmark.code_tests: true` "
-                "in codeforge.yaml"
-            )
+            return "`benchmark.code_tests` in codeforge.yaml turns it off"
         return self.sandbox.refusal()
 
     def score(self, item: Item) -> Score:

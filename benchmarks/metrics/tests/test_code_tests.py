@@ -62,7 +62,7 @@ def test_a_failed_sandbox_is_an_error_and_not_a_zero():
 def test_it_is_turned_off_without_a_sandbox():
     metric = CodeTests()
 
-    assert "turned off" in metric.unavailable()
+    assert "turns it off" in metric.unavailable()
     assert metric.score(item("x", tests=TESTS)).status is ScoreStatus.METRIC_ERROR
 
 

@@ -87,7 +87,7 @@ def test_any_pair_of_texts_gets_a_score_or_a_reason(actual, expected):
 
 
 def test_code_tests_are_turned_on_by_a_sandbox():
-    assert "turned off" in REGISTERED_METRICS["code_tests"].unavailable()
+    assert "turns it off" in REGISTERED_METRICS["code_tests"].unavailable()
     assert metrics_with(Sandbox())["code_tests"].unavailable() == Sandbox().refusal()
     assert metrics_with(None).keys() == REGISTERED_METRICS.keys()
 

@@ -31,7 +31,7 @@ def test_code_tests_are_refused_where_they_are_switched_off(switched: Any) -> No
     with pytest.raises(InvalidRequest) as refused:
         validated(ASKED)
     assert list(refused.value.errors) == ["metrics"]
-    assert "turned off" in refused.value.errors["metrics"][0]
+    assert "turns it off" in refused.value.errors["metrics"][0]
     assert "benchmark.code_tests" in refused.value.errors["metrics"][0]
 
 
@@ -39,7 +39,7 @@ def test_code_tests_are_refused_where_the_machine_cannot_isolate(
     switched: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switched(True)
-    monkeypatch.setattr(sandbox, "_working_interpreter", lambda: (None, "bubblewrap is not installed"))
+    monkeypatch.setattr(sandbox, "_working_setup", lambda: (None, "bubblewrap is not installed"))
     with pytest.raises(InvalidRequest) as refused:
         validated(ASKED)
     assert refused.value.errors == {"metrics": ["code_tests is not available: bubblewrap is not installed."]}
@@ -47,5 +47,5 @@ def test_code_tests_are_refused_where_the_machine_cannot_isolate(
 
 def test_code_tests_are_accepted_where_code_can_be_isolated(switched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     switched(True)
-    monkeypatch.setattr(sandbox, "_working_interpreter", lambda: ("/usr/bin/python3", None))
+    monkeypatch.setattr(sandbox, "_working_setup", lambda: (sandbox.Setup("/usr/bin/python3"), None))
     assert validated(ASKED)["metrics"] == ["code_tests"]

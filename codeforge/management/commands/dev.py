@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
+from benchmarks.engine.execution.scoring import usable_metrics
 from benchmarks.models import Dataset, Run
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
@@ -17,8 +18,8 @@ from benchmarks.services.runs.start import start_run
 from codeforge.supervisor import Process, supervise
 
 HOST = "127.0.0.1"
-FIRST_RUN = {"dataset": "basic-coding", "model": "baseline/reference", "metrics": ["exact_match", "contains"]}
-FIRST_RUNS = (FIRST_RUN, {**FIRST_RUN, "model": "baseline/random"})
+FIRST_DATASET = "basic-coding"
+FIRST_MODELS = ("baseline/reference", "baseline/random")
 
 
 class Command(BaseCommand):
@@ -62,10 +63,11 @@ class Command(BaseCommand):
 
     def _queue_first_runs(self) -> None:
         """Queue runs to explore. With datasets other than the shipped ones, the choice is the user's."""
-        if not Dataset.objects.filter(slug=FIRST_RUN["dataset"], current_version__isnull=False).exists():
+        if not Dataset.objects.filter(slug=FIRST_DATASET, current_version__isnull=False).exists():
             return
-        for request in FIRST_RUNS:
-            run = start_run(request)
+        metric = "exact_match" if usable_metrics()["code_tests"].unavailable() else "code_tests"
+        for model in FIRST_MODELS:
+            run = start_run({"dataset": FIRST_DATASET, "model": model, "metrics": [metric]})
             self.stdout.write(f"First run queued: {run.model} on {run.dataset.slug}")
 
 
