@@ -81,6 +81,9 @@ class Question(models.Model):
         WRONG = "wrong"
         UNDETERMINED = "undetermined"
 
+    DOUBTS = (Audit.WRONG, Audit.UNDETERMINED)
+    """Verdicts of an audit on an answer that may be wrong."""
+
     # As above, the constraint's index begins with it.
     canvas = models.ForeignKey(Canvas, on_delete=models.CASCADE, related_name="questions", db_index=False)
     task_name = models.CharField(max_length=64)

@@ -101,6 +101,11 @@ def canvas_of_task(task: Task) -> Canvas | None:
     return Canvas.objects.select_related("canvas_set").defer("descriptions").get(questions=task.question_id)
 
 
+def doubt_about(task: Task) -> Question | None:
+    """The question of a task if the audit finds its answer wrong or undetermined."""
+    return Question.objects.filter(tasks=task, audit__in=Question.DOUBTS).first()
+
+
 def runs_on(canvas_set: CanvasSet, limit: int = 30) -> list[tuple[int, str]]:
     """ID and model of the latest runs on a set."""
     dataset = Dataset.objects.filter(canvas_set=canvas_set).first()

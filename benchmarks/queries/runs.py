@@ -17,6 +17,7 @@ _LIST_FIELDS = (
     "judge_model",
     "representation",
     "few_shot",
+    "include_doubtful",
     "limit",
     "task_classes",
     "status",

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.models import Result, Score
 from benchmarks.queries import results as reads
-from benchmarks.queries.canvas_sets import canvas_of_task
+from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from frontend import params
 from frontend.texts import attempt_rows, call_pairs, difference, excerpt, messages_as_json, turns
 from frontend.view_models import metric_row
@@ -38,6 +38,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "transcript": transcript,
         "turns": turns(transcript.messages) if transcript else [],
         "canvas": canvas_of_task(task),
+        "doubt": doubt_about(task),
         "difference": difference(task.expected_output, texts.actual_output) if texts else None,
         "context_parts": [excerpt(str(part)) for part in task.context[:CONTEXT_SHOWN]],
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],

@@ -8,12 +8,22 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.runs.start import start_run
-from tasks_app.models import CanvasSet
+from tasks_app.models import CanvasSet, Question
 
 
 def make_canvas_set(shapes: str = "7", count: int = 3, seed: int = 11, **request: Any) -> CanvasSet:
     """A generated set, not audited."""
     return generate_canvas_set({"shapes": shapes, "count": count, "seed": seed, **request})
+
+
+def set_with_a_wrong_reference() -> CanvasSet:
+    """Ten canvases; the first one's expected answer to existence is wrong."""
+    canvas_set = make_canvas_set("7", 10)
+    question = Question.objects.filter(task_name="existence").earliest("pk")
+    wrong = "No" if question.answer == "Yes" else "Yes"
+    Question.objects.filter(pk=question.pk).update(answer=wrong)
+    question.tasks.update(expected_output=wrong)
+    return canvas_set
 
 
 def canvas_run(canvas_set: CanvasSet, model: str = "baseline/solver", **request: Any) -> Run:

@@ -21,7 +21,6 @@ from benchmarks.models import Result, ResultState, Run, Task
 from benchmarks.models import Score as StoredScore
 from tasks_app.models import Question
 
-DOUBTS = (Question.Audit.WRONG, Question.Audit.UNDETERMINED)
 BATCH = 1_000
 
 
@@ -36,7 +35,7 @@ def apply_audit(run: Run) -> bool:
     audits = canvas_set.audit.get("tasks", {}).values()
     if not run.n_doubtful and not any(audit["wrong"] or audit["undetermined"] for audit in audits):
         return False
-    doubtful = Task.objects.filter(version=run.dataset_version_id, question__audit__in=DOUBTS)
+    doubtful = Task.objects.filter(version=run.dataset_version_id, question__audit__in=Question.DOUBTS)
     if run.include_doubtful:
         doubtful = doubtful.none()
     metrics = [metric for name in run.metrics if (metric := metric_named(name)) and metric.decides_outcome]

@@ -11,20 +11,10 @@ from benchmarks.models import Outcome, Run
 from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import include_doubtful
-from tasks_app.models import CanvasSet, Question
-from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tasks_app.models import Question
+from tests.support.canvas_sets import canvas_run, set_with_a_wrong_reference
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def set_with_a_wrong_reference() -> CanvasSet:
-    """Ten canvases; the first one's expected answer to existence is wrong."""
-    canvas_set = make_canvas_set("7", 10)
-    question = Question.objects.filter(task_name="existence").earliest("pk")
-    wrong = "No" if question.answer == "Yes" else "Yes"
-    Question.objects.filter(pk=question.pk).update(answer=wrong)
-    question.tasks.update(expected_output=wrong)
-    return canvas_set
 
 
 def numbers(run: Run) -> tuple[float, int, int]:
