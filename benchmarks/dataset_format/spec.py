@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter
-from pydantic_core import CoreSchema, core_schema
+from pydantic import ConfigDict, Field, GetPydanticSchema, PlainSerializer, TypeAdapter, WrapValidator
+from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.fields import (
@@ -75,27 +75,19 @@ class Tool(Record):
 _TOOL_FORMAT = "{type: function, function: {name, description, parameters}}"
 
 
-def _is_wrapped(value: Any) -> Any:
+def _checked_tool(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Validate a ``Tool``, but keep the mapping, because providers get it unchanged."""
     if isinstance(value, dict) and "name" in value and "function" not in value:
         raise Invalid(Fault((), f"is not wrapped: use {_TOOL_FORMAT}"))
+    validate(value)
     return value
 
 
-class _KeptAsMapping:
-    """Annotation: validate as a ``Tool``, but keep the mapping, because providers get it unchanged."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        def check(value: Any, validate: core_schema.ValidatorFunctionWrapHandler) -> Any:
-            validate(value)
-            return value
-
-        unchanged = core_schema.plain_serializer_function_ser_schema(dict)
-        return core_schema.no_info_wrap_validator_function(check, handler(Tool), serialization=unchanged)
-
-
+_CHECKED_TOOL = Annotated[Tool, WrapValidator(_checked_tool), PlainSerializer(dict)]
 ToolMapping = Annotated[
-    Mapping[str, Any], _KeptAsMapping, BeforeValidator(_is_wrapped), mapping(f"a function tool, {_TOOL_FORMAT}")
+    Mapping[str, Any],
+    GetPydanticSchema(lambda source, handler: handler(_CHECKED_TOOL)),
+    mapping(f"a function tool, {_TOOL_FORMAT}"),
 ]
 Tools = Annotated[tuple[ToolMapping, ...], list_of("a list of function tools")]
 ToolResults = Annotated[JsonObject, mapping("a mapping of tool names to results")]
