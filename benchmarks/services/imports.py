@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -68,13 +68,6 @@ class _Import:
     slug: str | None
     dataset: str | None
     user: Caller
-
-    def known_run(self, source: ImportedRun) -> Run | None:
-        return Run.objects.select_related("dataset").filter(import_key=self.key(source)).first()
-
-    def key(self, source: ImportedRun) -> str:
-        """The same for the same part of the same file."""
-        return hashlib.sha256(f"{self.sha256} {source.part}".encode()).hexdigest()
 
 
 def import_runs(
@@ -131,19 +124,17 @@ def _chosen(names: Sequence[str]) -> list[DeterministicMetric]:
 
 
 def _import_run(source: ImportedRun, request: _Import) -> Imported:
-    if known := request.known_run(source):
+    # The same for the same part of the same file.
+    key = hashlib.sha256(f"{request.sha256} {source.part}".encode()).hexdigest()
+    if known := Run.objects.filter(import_key=key).first():
         return Imported(known, is_new=False)
     if len(source.model) > MAX_MODEL_NAME:
         raise NotPossible(f"The model's name has {len(source.model)} characters; the limit is {MAX_MODEL_NAME}.")
     version, tasks = _matched_tasks(source, request.dataset) if request.dataset else _imported_tasks(source, request)
-    try:
-        # A savepoint, because the unique key refuses the row if another process imports the same file now.
-        with transaction.atomic():
-            run = _new_run(source, version, request)
-    except IntegrityError:
-        if known := request.known_run(source):
-            return Imported(known, is_new=False)
-        raise
+    # The unique key refuses the row if another process imports the same file now.
+    run, is_new = Run.objects.get_or_create(import_key=key, defaults=_run_fields(source, version, request))
+    if not is_new:
+        return Imported(run, is_new=False)
     run.errors = _store_results(run, source.results, tasks, request.ours)
     run.status = RunStatus.COMPLETED_WITH_ERRORS if run.errors or source.shortfall else RunStatus.COMPLETED
     run.summary, run.breakdown = summarize(run)
@@ -208,9 +199,9 @@ def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict
     return version, tasks
 
 
-def _new_run(source: ImportedRun, version: DatasetVersion, request: _Import) -> Run:
+def _run_fields(source: ImportedRun, version: DatasetVersion, request: _Import) -> dict[str, Any]:
     answered = [result for result in source.results if result.error is None and not result.cancelled]
-    return Run.objects.create(
+    return dict(
         dataset=version.dataset,
         dataset_version=version,
         model=source.model,
@@ -225,7 +216,6 @@ def _new_run(source: ImportedRun, version: DatasetVersion, request: _Import) -> 
         code_version=code_version(),
         environment={"file": request.file, "sha256": request.sha256, **source.facts},
         import_format=source.format,
-        import_key=request.key(source),
         created_by=account_of(request.user),
         started_at=source.started_at,
         completed_at=source.completed_at,

@@ -38,28 +38,29 @@ class EditedMeanwhile(NotPossible):
 def create_dataset(slug: str, values: Mapping[str, Any], user: Caller = None) -> DatasetVersion:
     """Store a new dataset of plain values. Raises ``InvalidRequest`` by path, or by ``slug`` if that is not free."""
     spec, problems = validate_dataset_fields(values)
-    problems = {**_slug_problems(slug), **problems}
-    if spec is None or problems:
-        raise InvalidRequest(problems)
-    return _create(slug, spec, DatasetVersion.Origin.ADMIN, user)
+    if spec is None:
+        raise InvalidRequest({**_slug_problems(slug), **problems})
+    return upload_dataset(slug, spec, user, DatasetVersion.Origin.ADMIN)
 
 
-def upload_dataset(slug: str, spec: DatasetSpec, user: Caller = None) -> DatasetVersion:
-    """Store an uploaded dataset under a new slug. Raises ``InvalidRequest`` by ``slug`` if that is not free."""
+def upload_dataset(
+    slug: str, spec: DatasetSpec, user: Caller = None, origin: str = DatasetVersion.Origin.UPLOAD
+) -> DatasetVersion:
+    """Store a dataset under a new slug. Raises ``InvalidRequest`` by ``slug`` if that is not free."""
     if problems := _slug_problems(slug):
         raise InvalidRequest(problems)
-    return _create(slug, spec, DatasetVersion.Origin.UPLOAD, user)
+    with transaction.atomic():
+        _, created = Dataset.objects.get_or_create(slug=slug, defaults={"name": spec.name})
+        if not created:  # by another process, after the check of the slug
+            raise InvalidRequest({"slug": [_TAKEN.format(slug)]})
+        return import_dataset(spec, slug, origin, user)
 
 
 def upload_version(dataset: Dataset, base: int | None, spec: DatasetSpec, user: Caller = None) -> DatasetVersion:
     """Replace the content by an uploaded one. It counts as an edit: a later change of the file asks first."""
     with transaction.atomic():
-        current = _locked_current(dataset, base)
-        version = import_dataset(spec, dataset.slug, DatasetVersion.Origin.UPLOAD, user)
-        if version != current:
-            has_file = DatasetFile.objects.filter(dataset=dataset).exists()
-            Dataset.objects.filter(pk=dataset.pk).update(edited_here=has_file)
-    return version
+        _locked_current(dataset, base)
+        return save_edited_version(dataset, spec, user, DatasetVersion.Origin.UPLOAD)
 
 
 def duplicate_dataset(dataset: Dataset, slug: str, name: str, user: Caller = None) -> DatasetVersion:
@@ -137,14 +138,6 @@ def why_not_deletable(dataset: Dataset) -> str:
         subject, object_ = ("1 run that depends", "the run") if runs == 1 else (f"{runs} runs that depend", "the runs")
         return f"{dataset.slug} has {subject} on its tasks. Delete {object_} first."
     return ""
-
-
-def _create(slug: str, spec: DatasetSpec, origin: str, user: Caller) -> DatasetVersion:
-    with transaction.atomic():
-        dataset, created = Dataset.objects.get_or_create(slug=slug, defaults={"name": spec.name})
-        if not created:  # by another process, after the check of the slug
-            raise InvalidRequest({"slug": [_TAKEN.format(dataset.slug)]})
-        return import_dataset(spec, slug, origin, user)
 
 
 def _slug_problems(slug: str) -> FieldProblems:

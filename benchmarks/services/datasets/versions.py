@@ -35,7 +35,9 @@ def import_dataset(spec: DatasetSpec, slug: str, origin: str, user: Caller = Non
         return _make_current(dataset, spec, origin, user)
 
 
-def save_edited_version(dataset: Dataset, spec: DatasetSpec, user: Caller) -> DatasetVersion:
+def save_edited_version(
+    dataset: Dataset, spec: DatasetSpec, user: Caller, origin: str = DatasetVersion.Origin.ADMIN
+) -> DatasetVersion:
     """Store an edit. Unchanged content stays the same version.
 
     From now on a change of the dataset's file waits for a decision, so that it does not overwrite the edit. Raises
@@ -47,7 +49,7 @@ def save_edited_version(dataset: Dataset, spec: DatasetSpec, user: Caller) -> Da
         if before is not None and before.content_hash == content_hash(spec):
             return before
         locked.edited_here = DatasetFile.objects.filter(dataset=locked).exists()
-        return _make_current(locked, spec, DatasetVersion.Origin.ADMIN, user)
+        return _make_current(locked, spec, origin, user)
 
 
 def spec_of(version: DatasetVersion) -> DatasetSpec:
