@@ -58,7 +58,7 @@ requirements: $(VENV)/installed-dev  ## Compile and pin the requirements anew
 audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
 
-BENCHES := bench-engine bench-scale bench-pages bench-readers bench-exports bench-canvases bench-statistics bench-client
+BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-canvases bench-statistics bench-client
 .PHONY: $(BENCHES)
 bench: $(BENCHES)  ## Run every benchmark
 
@@ -73,6 +73,9 @@ bench-pages: $(VENV)/installed-dev  ## The server's time for every page with 1,0
 
 bench-readers: $(VENV)/installed-dev  ## 50 readers during a live run, on both databases
 	$(BIN)/python -m tests.benches.bench_readers
+
+bench-answer-readers: $(VENV)/installed-dev  ## What the readers of answers make of replies labeled by hand
+	$(BIN)/python -m tests.benches.bench_answer_readers
 
 bench-exports: $(VENV)/installed-dev  ## Time and memory of exporting 1,000,000 results
 	$(BIN)/python -m tests.benches.bench_exports

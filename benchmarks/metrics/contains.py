@@ -7,7 +7,7 @@ from benchmarks.metrics.extraction import same_spacing, whole_answer
 class Contains(DeterministicMetric):
     """1 if the expected text occurs in the answer as whole words, ignoring case and spacing.
 
-    Whole words: ``4`` is not in ``42`` and ``no`` is not in ``know``. Thinking blocks are not part of the answer.
+    Whole words: ``4`` is not in ``42`` or ``-4``, and ``no`` is not in ``know``. Thinking blocks are not read.
     """
 
     name = "contains"
@@ -40,12 +40,14 @@ def contains_words(text: str, words: str) -> bool:
 
 
 def _is_inside_word(text: str, position: int) -> bool:
-    """Whether a word or a number continues across ``position`` (``3.5`` is one number, ``5.`` is not)."""
+    """Whether a word or a number continues across ``position`` (``3.5`` and ``-5`` are one number, ``5.`` is not)."""
     if position <= 0 or position >= len(text):
         return False
     before, after = text[position - 1], text[position]
     if before.isalnum() and after.isalnum():
         return True
-    if after in ".," and before.isdigit():
+    if before in "-−" and after.isdigit():  # a sign, unless something stands before it: "3-5", "A-5"
+        return position < 2 or not (text[position - 2].isalnum() or text[position - 2] in ")]")
+    if after in ".,/:" and before.isdigit():
         return text[position + 1 : position + 2].isdigit()
-    return before in ".," and after.isdigit() and position >= 2 and text[position - 2].isdigit()
+    return before in ".,/:" and after.isdigit() and position >= 2 and text[position - 2].isdigit()

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from benchmarks.metrics.base import Item, Score, scored
-from benchmarks.metrics.extraction import answer_body, same_spacing
+from benchmarks.metrics.extraction import same_spacing
 from benchmarks.metrics.judging import GEvalMetric, as_data, shown_answer
+from tasks_app.tasks.reply import answer_body
 
 
 class Correctness(GEvalMetric):

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import re
+
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
-from benchmarks.metrics.extraction import extract_text, same_spacing, whole_answer
+from benchmarks.metrics.extraction import extract_text, same_spacing, unspaced, whole_answer
+
+_EXPLANATION = re.compile(r",? (?:because|since) | \(")
 
 
 class ExactMatch(DeterministicMetric):
     """1 if the whole answer, or the short answer extracted from it, equals the expected text.
 
-    White space is collapsed and Unicode is normalized to NFC; letter case and punctuation count.
+    White space, a full stop at the end and an explanation after the answer ("Paris (France)", "Paris, because ...")
+    do not matter; letter case and all other punctuation do. Unicode is normalized to NFC.
     """
 
     name = "exact_match"
@@ -16,16 +21,16 @@ class ExactMatch(DeterministicMetric):
     needs = frozenset({"expected_output"})
 
     def score(self, item: Item) -> Score:
-        expected = same_spacing(item.expected_output)
+        expected = unspaced(item.expected_output)
         whole = whole_answer(item.actual_output)
-        if same_spacing(whole.text) == expected:
+        if unspaced(whole.text) == expected:
             return scored(True, "The answer matches the expected text.", whole)
         extraction = extract_text(item.actual_output)
         answer = same_spacing(extraction.text)
-        if answer == expected:
+        if expected in {unspaced(answer), unspaced(_EXPLANATION.split(answer, maxsplit=1)[0])}:
             return scored(True, f"The {extraction.how} matches the expected text.", extraction)
         if not answer:
             return scored(False, "The answer is empty.", extraction)
-        only_case = " Only the case differs." if answer.casefold() == expected.casefold() else ""
-        reason = f"Expected “{shortened(expected)}”, found “{shortened(answer)}”.{only_case}"
+        only_case = " Only the case differs." if unspaced(answer).casefold() == expected.casefold() else ""
+        reason = f"Expected “{shortened(same_spacing(item.expected_output))}”, found “{shortened(answer)}”.{only_case}"
         return scored(False, reason, extraction)

@@ -1,9 +1,9 @@
-"""Extraction of the answer from a model's output. All deterministic metrics read answers through this module.
+"""Extraction of the answer from a model's output.
 
 Every function starts from ``answer_body``: thinking blocks and invisible characters removed, line ends unified. Then
 
-- ``extract_text`` returns the first of: the last "Answer:" line, the last ``\\boxed{}``, the fenced block of an answer
-  that is nothing else, the final line of several, the whole answer;
+- ``extract_text`` returns the first of: the text after the last "Answer:" or in the last ``\\boxed{}``, the text after
+  "the answer is", the fenced block of an answer that is nothing else, the final line of several, the whole answer;
 - ``extract_json`` returns the last fenced block that contains JSON, the whole answer, or the longest JSON inside it: an
   object anywhere or a list at the start of a line (``[1]`` in a sentence is a reference, ``[]`` in code an expression);
 - ``extract_code`` returns the longest fenced block marked as Python, the longest unmarked one, or the whole answer.
@@ -21,17 +21,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tasks_app.tasks.reply import answer_body, marked_answers, unwrap
+
 MAX_JSON_ATTEMPTS = 20
 """How many places of an answer are tried as the start of a JSON value. Each attempt is linear."""
 
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
-)
-_LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
-_THINKING_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
-_ANSWER_MARK = re.compile(r"\banswer(?: is)?[ \t*_`]{0,8}[:：=]", re.IGNORECASE)
-_ANSWER_SENTENCE = re.compile(r"\banswer is[ \t]", re.IGNORECASE)
-_WRAPPERS = (("**", "**"), ("__", "__"), ("`", "`"), ("*", "*"), ('"', '"'), ("“", "”"), ("$", "$"), ("\\(", "\\)"))
+_BESIDE_PUNCTUATION = re.compile(r" ?([^\w\s]) ?")
 _EMBEDDED_START = re.compile(r"\{|(?m:^)\[")
 _PYTHON_NAMES = frozenset({"python", "py", "python3"})
 
@@ -40,11 +35,21 @@ class How(StrEnum):
     """The rule that found the answer. The values are shown to readers, the members are what code compares."""
 
     ANSWER_LINE = "answer line"
+    ANSWER_SENTENCE = "answer sentence"
     BOXED = "boxed"
     FENCED_BLOCK = "fenced block"
     FINAL_LINE = "final line"
     WHOLE_ANSWER = "whole answer"
     EMBEDDED_JSON = "embedded JSON"
+    DECIDING_TEXT = "deciding text"
+
+
+_HOW = {
+    "line": How.ANSWER_LINE,
+    "heading": How.ANSWER_LINE,
+    "box": How.BOXED,
+    "sentence": How.ANSWER_SENTENCE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +68,6 @@ class FencedBlock:
     text: str
 
 
-def answer_body(output: str) -> str:
-    """The answer without thinking blocks, control characters and bidirectional marks, in NFC, stripped."""
-    text = _LINE_END.sub("\n", without_thinking(output))
-    return unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).strip()
-
-
-def without_thinking(output: str) -> str:
-    """Drop ``<think>`` blocks. An unclosed one extends to the end; a closing tag without an opening one drops
-    everything before it."""
-    kept: list[str] = []
-    position = depth = 0
-    for tag in _THINKING_TAG.finditer(output):
-        if not tag.group(1):
-            if depth == 0:
-                kept.append(output[position : tag.start()])
-            depth += 1
-        elif depth == 0:
-            kept.clear()
-        else:
-            depth -= 1
-        position = tag.end()
-    if depth == 0:
-        kept.append(output[position:])
-    return "".join(kept)
-
-
 def whole_answer(output: str) -> Extraction:
     return Extraction(answer_body(output), How.WHOLE_ANSWER)
 
@@ -96,19 +75,19 @@ def whole_answer(output: str) -> Extraction:
 def extract_text(output: str) -> Extraction:
     """The short answer of a text. The module docstring lists the rules in order."""
     body = answer_body(output)
-    marked = _after_answer_mark(body)
-    if marked is not None:
-        return Extraction(marked, How.ANSWER_LINE)
-    boxed = _last_boxed(body)
-    if boxed is not None:
-        return Extraction(boxed, How.BOXED)
+    groups = marked_answers(body)
+    strict = [group for group in groups if group[-1].kind != "sentence"]
+    for group in (strict or groups)[:1]:
+        if len({unspaced(answer.text) for answer in group}) == 1:
+            return Extraction(group[-1].text, _HOW[group[-1].kind])
+        return Extraction(body, How.WHOLE_ANSWER)
     blocks = fenced_blocks(body)
     if len(blocks) == 1 and body.startswith(("```", "~~~")) and body.endswith(("```", "~~~")):
         return Extraction(blocks[0].text.strip(), How.FENCED_BLOCK)
     if "\n" not in body:
-        return Extraction(_answer_of_line(body), How.WHOLE_ANSWER)
+        return Extraction(unwrap(body), How.WHOLE_ANSWER)
     final_line = next((line.strip() for line in reversed(body.split("\n")) if line.strip(" \t`~-=*_")), body)
-    return Extraction(_answer_of_line(final_line), How.FINAL_LINE)
+    return Extraction(unwrap(final_line.lstrip("# ")), How.FINAL_LINE)
 
 
 def extract_json(output: str) -> Extraction:
@@ -150,20 +129,14 @@ def is_json(text: str) -> bool:
     return True
 
 
-def unwrap(text: str) -> str:
-    """Remove surrounding white space, emphasis, quotes and math delimiters."""
-    text = text.strip()
-    for opening, closing in _WRAPPERS:
-        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
-            inner = text[len(opening) : -len(closing)]
-            if opening not in inner and closing not in inner:
-                text = inner.strip()
-    return text
-
-
 def same_spacing(text: str) -> str:
     """``text`` in NFC with each run of white space replaced by one space, for comparing."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def unspaced(text: str) -> str:
+    """``same_spacing`` without spaces beside punctuation: "(-2, 1)" and "(-2,1)" are equal."""
+    return _BESIDE_PUNCTUATION.sub(r"\1", same_spacing(text))
 
 
 def fenced_blocks(body: str) -> list[FencedBlock]:
@@ -183,56 +156,6 @@ def fenced_blocks(body: str) -> list[FencedBlock]:
     if fence and lines:
         blocks.append(FencedBlock(language, "\n".join(lines)))
     return blocks
-
-
-def _after_answer_mark(body: str) -> str | None:
-    """The text after the last "Answer:" on its line, or on the next line that is not blank."""
-    end = -1
-    for mark in _ANSWER_MARK.finditer(body):
-        end = mark.end()
-    if end < 0:
-        return None
-    rest = body[end:].lstrip(" \t*_`").lstrip("\n")
-    text = unwrap(rest.split("\n", 1)[0].strip().rstrip("*_`"))
-    boxed = _last_boxed(text)
-    return _without_full_stop(text if boxed is None else boxed) or None
-
-
-def _last_boxed(body: str) -> str | None:
-    start = body.rfind("\\boxed{")
-    if start < 0:
-        return None
-    opened = start + len("\\boxed{")
-    depth = 1
-    for brace in re.finditer(r"[{}]", body[opened:]):
-        depth += 1 if brace.group() == "{" else -1
-        if depth == 0:
-            return _without_latex_text(body[opened : opened + brace.start()].strip())
-    return None
-
-
-def _without_latex_text(text: str) -> str:
-    for command in ("\\text{", "\\mathrm{", "\\textbf{"):
-        if text.startswith(command) and text.endswith("}"):
-            return text[len(command) : -1].strip()
-    return text
-
-
-def _answer_of_line(line: str) -> str:
-    """The text after "the answer is" if the line has it, otherwise the line without its emphasis."""
-    end = -1
-    for mark in _ANSWER_SENTENCE.finditer(line):
-        end = mark.end()
-    if end >= 0 and line[end:].strip():
-        return _without_full_stop(unwrap(line[end:].strip()))
-    return unwrap(line)
-
-
-def _without_full_stop(text: str) -> str:
-    """``Paris.`` becomes ``Paris``; ``U.S.`` and ``...`` keep their dots."""
-    if text.endswith(".") and "." not in text[:-1]:
-        return unwrap(text[:-1])
-    return text
 
 
 def _longest_json(body: str) -> str:

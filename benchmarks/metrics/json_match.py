@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import unicodedata
 from typing import Any
 
@@ -12,6 +13,8 @@ MAX_FIELDS = 20_000
 MAX_DEPTH = 100
 
 Leaf = tuple[str, Any]
+Path = tuple[str | int, ...]
+"""Keys and list positions: a key with a dot in it is not a path of two keys."""
 
 
 class JsonMatch(DeterministicMetric):
@@ -40,32 +43,32 @@ class JsonMatch(DeterministicMetric):
         except ValueError as error:
             return unparsable(f"The answer contains no JSON to compare: {error}.", extraction)
         fields = expected.keys() | answer.keys()
-        different = sorted(field for field in fields if expected.get(field) != answer.get(field))
+        different = sorted(_shown(field) for field in fields if expected.get(field) != answer.get(field))
         equal = len(fields) - len(different)
         reason = f"{equal} of {len(fields)} fields are equal."
         if different:
-            names = ", ".join(field or "the value itself" for field in different[:MAX_NAMED])
+            names = ", ".join(different[:MAX_NAMED])
             more = f" and {len(different) - MAX_NAMED} more" if len(different) > MAX_NAMED else ""
             reason += f" Different: {names}{more}."
         return scored(equal / len(fields), reason, extraction)
 
 
-def leaves(value: Any) -> dict[str, Leaf]:
-    """Every field of a JSON value: its path (``items[0].price``) and its typed content.
+def leaves(value: Any) -> dict[Path, Leaf]:
+    """Every field of a JSON value: its path (``("items", 0, "price")``) and its typed content.
 
     ``1`` and ``1.0`` are equal, ``1`` and ``true`` are not; text is compared in NFC. An empty object or list is a field
     of its own. Raises ``ValueError`` beyond ``MAX_FIELDS`` fields or ``MAX_DEPTH`` levels.
     """
-    fields: dict[str, Leaf] = {}
-    pending: list[tuple[str, Any, int]] = [("", value, 0)]
+    fields: dict[Path, Leaf] = {}
+    pending: list[tuple[Path, Any]] = [((), value)]
     while pending:
-        path, node, depth = pending.pop()
-        if depth > MAX_DEPTH or len(fields) + len(pending) > MAX_FIELDS:
+        path, node = pending.pop()
+        if len(path) > MAX_DEPTH or len(fields) + len(pending) > MAX_FIELDS:
             raise ValueError(f"exceeds {MAX_FIELDS:,} fields or {MAX_DEPTH} levels")
         if isinstance(node, dict) and node:
-            pending.extend((f"{path}.{key}" if path else str(key), child, depth + 1) for key, child in node.items())
+            pending.extend(((*path, key), child) for key, child in node.items())
         elif isinstance(node, list) and node:
-            pending.extend((f"{path}[{index}]", child, depth + 1) for index, child in enumerate(node))
+            pending.extend(((*path, index), child) for index, child in enumerate(node))
         else:
             fields[path] = _leaf(node)
     return fields
@@ -77,6 +80,15 @@ def same_json(first: Any, second: Any) -> bool:
         return leaves(first) == leaves(second)
     except ValueError:
         return False
+
+
+def _shown(path: Path) -> str:
+    """``items[0].price``; a key with punctuation is quoted, ``["a.b"]``."""
+    parts = [
+        f".{step}" if isinstance(step, str) and step.replace("_", "").isalnum() else f"[{json.dumps(step)}]"
+        for step in path
+    ]
+    return "".join(parts).removeprefix(".") or "the value itself"
 
 
 def _leaf(node: Any) -> Leaf:

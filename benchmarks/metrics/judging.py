@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from benchmarks.metrics.base import Item, Judge, JudgedMetric, JudgeUsage, Score, judge_error, scored, shortened
-from benchmarks.metrics.extraction import answer_body
 from benchmarks.metrics.judge_responses import JudgeResponseError, read_response, response_schema
 from benchmarks.providers.base import ProviderError, known_sum
+from tasks_app.tasks.reply import answer_body
 
 JUDGING_TIMEOUT_S = 600.0
 """For all judge calls of one score together, including the wait for the engine's limits."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored
-from benchmarks.metrics.extraction import answer_body
+from tasks_app.tasks.reply import answer_body
 
 
 class Length(DeterministicMetric):

@@ -1,18 +1,32 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
+from functools import partial
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
 from benchmarks.metrics.contains import contains_words
-from benchmarks.metrics.extraction import extract_text, same_spacing, unwrap
+from benchmarks.metrics.extraction import Extraction, How, same_spacing
+from tasks_app.tasks.reply import answer_body, read_reply, unwrap
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _ONLY_A_LETTER = re.compile(r"\(?([A-Za-z])[.):\]]{0,2}")
-_LETTER_FIRST = re.compile(r"(?:\(([A-Z])\)|\[([A-Z])\]|([A-Z])[.):]|([A-Z])\s[-–—]\s)")
-_NAMED_LETTER = re.compile(r"\b(?:option|choice|answer)(?: is)?:?\s?[(\[*]{0,3}([A-Z])\b", re.IGNORECASE)
-_LETTER_ALONE = re.compile(r"(?<![\w'’])([A-Z])(?=[.,;:!?)\]*/]|\s(?:or|and)\s|$)")
+_LISTED = re.compile(r"(?m)^\W{0,6}([A-Z])[*_]{0,2}[.):][^\n]*\n?")
+_NEGATED = re.compile(
+    r"\b(?:not|neither|nor|rather than|instead of)\b[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
+    r"|\b[A-Z]\)?(?: \w{1,20}){0,2} (?:is|are|was)(?: \w{1,20})? (?:incorrect|wrong|false|not)\b",
+    re.IGNORECASE,
+)
+_NAMED_LETTER = re.compile(
+    r"\b(?:option|choice|answer|letter|choose|pick|select|is)\b(?: is)?[:=]?\s?[(\[*\"]{0,3}([A-Z])(?=\W|$)"
+)
+_CHOSEN = re.compile(r"\b(?:choose|pick|select|go with)\s(?:option\s|choice\s)?[(\[*\"]{0,3}([A-Z])(?=\W|$)")
+_LETTER = re.compile(r"(?<![\w'’.-])([A-Z])(?![\w'’-])")
+_ARTICLE_OR_PRONOUN = re.compile(r"(?:A|I)(?=\s(?!is\b|because\b|since\b|or\b|and\b|as\b)[a-z])")
+_LOWER_CASE_LETTER = re.compile(r"(?:^|option |choice |\()([a-z])(?=[).:])")
+_AFTER_LETTER = re.compile(r"[).:\],*_\s–—-]{1,6}")
 
 
 class MultipleChoice(DeterministicMetric):
@@ -34,26 +48,57 @@ class MultipleChoice(DeterministicMetric):
         expected = _expected_letter(item)
         if expected is None:
             return not_applicable("The expected answer is neither a letter nor one of the task's choices.")
-        extraction = extract_text(item.actual_output)
-        picked = sorted(_picked_letters(extraction.text, item.choices))
+        body = _without_listing(item.actual_output)
+        reading = read_reply(body, partial(_picked_letters, choices=item.choices))
+        if not reading.values:
+            reading = read_reply(body, partial(_letters_of_contained_choices, choices=item.choices))
+        extraction = Extraction(reading.text, How.DECIDING_TEXT)
+        picked = sorted(reading.values)
         if len(picked) != 1:
             return unparsable(f"The answer picks {' and '.join(picked) or 'no option'}.", extraction)
         return scored(picked[0] == expected, f"Expected {expected}, found {picked[0]}.", extraction)
 
 
+def _without_listing(output: str) -> str:
+    """Leave out the options if the answer repeats them, each in its line."""
+    body = unicodedata.normalize("NFKC", answer_body(output))
+    listed = _LISTED.findall(body)
+    return _LISTED.sub("", body) if len(listed) > 1 and len(listed) == len(set(listed)) else body
+
+
 def _picked_letters(text: str, choices: Sequence[str]) -> set[str]:
-    """The letters of the options that a short answer picks, by the first rule that matches any."""
-    text = same_spacing(unwrap(text))[-2_000:]
+    """The options that a text picks by letter, or by being the text of one."""
+    text = same_spacing(unwrap(text))
     if by_text := _letters_of_equal_choice(text, choices):
         return by_text
     valid = set(LETTERS[: len(choices)] if choices else LETTERS)
     only = _ONLY_A_LETTER.fullmatch(text)
     if only and only.group(1).upper() in valid:
         return {only.group(1).upper()}
-    named = {match.upper() for match in _NAMED_LETTER.findall(text)}
-    if first := _LETTER_FIRST.match(text):
-        named |= {group for group in first.groups() if group}
-    return (named & valid) or (set(_LETTER_ALONE.findall(text)) & valid) or _letters_of_contained_choices(text, choices)
+    text = _NEGATED.sub(" ", text)
+    named = {match.group(1): match.end(1) for match in _NAMED_LETTER.finditer(text)}
+    chosen = {match.group(1): match.end(1) for match in _CHOSEN.finditer(text)}
+    alone = {
+        match.group(1): match.end()
+        for match in _LETTER.finditer(text)
+        if not _ARTICLE_OR_PRONOUN.match(text, match.start())
+    }
+    lower_case = {match.group(1).upper(): match.end() for match in _LOWER_CASE_LETTER.finditer(text)}
+    picked = {letter: end for letter, end in (chosen or lower_case | alone | named).items() if letter in valid}
+    return set(picked).union(*(_letters_of_choice_at(text, end, choices) for end in picked.values()))
+
+
+def _letters_of_choice_at(text: str, position: int, choices: Sequence[str]) -> set[str]:
+    """The option whose text follows a letter: "A) Berlin" contradicts itself if Berlin is D."""
+    separator = _AFTER_LETTER.match(text, position)
+    rest = _plain(text[separator.end() :]) if separator else ""
+    following = {
+        letter: _plain(choice)
+        for letter, choice in zip(LETTERS, choices, strict=False)
+        if rest.startswith(_plain(choice)) and contains_words(rest[: len(_plain(choice)) + 2], _plain(choice))
+    }
+    longest = max(map(len, following.values()), default=0)
+    return {letter for letter, choice in following.items() if len(choice) == longest}
 
 
 def _expected_letter(item: Item) -> str | None:
@@ -73,6 +118,7 @@ def _letters_of_equal_choice(text: str, choices: Sequence[str]) -> set[str]:
 
 def _letters_of_contained_choices(text: str, choices: Sequence[str]) -> set[str]:
     """Options whose text occurs in the answer, except those that only occur inside a longer one that does too."""
+    text = _NEGATED.sub(" ", same_spacing(text))
     contained = {
         letter: _plain(choice)
         for letter, choice in zip(LETTERS, choices, strict=False)

@@ -1,9 +1,11 @@
 """The numeric metric, and reading numbers as people and models write them.
 
-Understood: signs, thousands separators (``1,234.5``, ``1.234,5``, ``1 234``, ``1'234``, ``1_234``), decimal commas,
-fractions (``3/4``, ``½``, ``\\frac{3}{4}``, ``1 1/2``), scientific notation (``1.2e-3``, ``1.2 × 10^-3``, ``10⁶``) and
-percent. Units and currency signs are left out. A comma before exactly three digits separates thousands (``1,234`` is
-1234); a point does so only if it occurs twice (``1.234.567``) or beside a comma.
+Understood: signs (also "minus 5"), thousands separators (``1,234.5``, ``1.234,5``, ``1 234``, ``1'234``, ``1_234``),
+decimal commas, fractions (``3/4``, ``½``, ``\\frac{3}{4}``, ``\\frac12``, ``1 1/2``), scientific notation (``1.2e-3``,
+``1.2 × 10^-3``, ``10⁶``), "1.5 million", percent and, where no digits are, words up to "ninety-nine". Units and
+currency signs are left out; times (``12:30``) and dates (``2024-09-30``) are not numbers. A comma before exactly three
+digits separates thousands (``1,234`` is 1234); a point does so only if it occurs twice (``1.234.567``) or beside a
+comma.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
-from benchmarks.metrics.extraction import Extraction, How, extract_text
+from benchmarks.metrics.extraction import Extraction, How
+from tasks_app.tasks import numerals
+from tasks_app.tasks.reply import read_reply, unwrap
 
 RELATIVE_ROUNDING = Fraction(1, 10**9)
 """Smaller differences, as a share of the expected value, are rounding in how a number is written, never an error."""
@@ -31,16 +36,31 @@ _SUPERSCRIPTS = re.compile("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DASHES = str.maketrans(
     {"−": "-", "–": "-", "‒": "-", "﹣": "-", "⁄": "/", "\u00a0": " ", "\u202f": " ", "\u2009": " "}
 )
-_LATEX_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]{1,50})\}\{([^{}]{1,50})\}")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?(?:\{([^{}]{1,50})\}|(\d))\s?(?:\{([^{}]{1,50})\}|(\d))")
+_MINUS = re.compile(r"(?<![\d)] )\b(?:minus|negative)\s(?=[\d.$€£¥])", re.IGNORECASE)
+_NEGATED = re.compile(r"(?:\b(?:not|never|cannot)|n't)\b[^.,;:!?\n]*?(?=\bbut\b|[,;:!?\n]|\.\D|$)", re.IGNORECASE)
+_CIRCUMSTANCE = re.compile(
+    r"\b(?:in|per|for|of|from|after|with|at|on|over|within|by|every|each|than) (?:the |all )?$", re.IGNORECASE
+)
+_RESULT = re.compile(r"[=≈]|\bequals\b|\bis equal to\b")
+_NO_NUMBER = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])|\b\d{4}-\d\d-\d\d\b|±\s?[\d.,]+")
+_MAX_WORDS = 6
+"""Number words count in a text of so many words: in a longer one, "one" is a pronoun."""
 _LATEX_NOISE = re.compile(r"\\(?:[,;! ]|%|\$|text\{|mathrm\{)|\{,\}")
 
 _DIGITS = r"(?:\d{1,3}(?:[ ]\d{3})+(?!\d)(?:[.,]\d+)?|\d[\d.,'’_]*|\.\d+)"
+_MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _POWER = r"(?:\s?[x×*·⋅]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[-+]?\d{1,6})[)}]?|[eE](?P<e>[-+]?\d{1,6})(?!\w))"
 _NUMBER = re.compile(
     rf"(?<![\w.])(?P<sign>(?<![\w)\]%])[-+]\s?(?:[$€£¥]\s?)?)?(?P<whole>\d{{1,9}}[ ](?=\d{{1,9}}\s?/\s?\d))?"
     rf"(?P<digits>{_DIGITS})"
     rf"(?:\s?/\s?(?P<over>\d{{1,50}})(?![\d.,]*\d?/)|\^[({{]?(?P<ten>[-+]?\d{{1,6}})[)}}]?|{_POWER})?"
-    r"\s?(?P<percent>%|percent\b|per cent\b)?"
+    r"\s?(?:(?P<percent>%|percent\b|per cent\b)|(?P<magnitude>thousand|million|billion|trillion)\b)?"
+)
+_ELEMENT = r"[-+]?\d+(?:\.\d+)?(?:/\d+)?"
+_LIST = re.compile(rf"(?<![\w.]){_ELEMENT}(?:\s?(?:[,;]\s?(?:and\s)?|\sand\s){_ELEMENT}){{1,50}}(?![\w%])")
+_WHOLE_LIST = re.compile(
+    rf"[(\[]\s?{_ELEMENT}(?:\s?[,;]\s?{_ELEMENT}){{1,50}}\s?[)\]]|{_ELEMENT}(?:[,;]\s{_ELEMENT}){{1,50}}"
 )
 _THOUSANDS_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+")
 _THOUSANDS_POINT = re.compile(r"\d{1,3}(?:\.\d{3}){2,}")
@@ -49,10 +69,11 @@ _THOUSANDS_POINT = re.compile(r"\d{1,3}(?:\.\d{3}){2,}")
 class Numeric(DeterministicMetric):
     """1 if the answer's number equals the expected one within the task's ``tolerance`` (absolute; 0 if not given).
 
-    Of several numbers in the extracted answer the one after the last ``=`` or ``≈`` counts, then the first of an
-    "Answer:" line or a box, then the last. Units are not compared; ``75 %``, ``0.75`` and ``3/4`` are equal, and a
-    percent sign may be missing on either side. An answer without a number is unparsable. The metric applies if the
-    expected answer is short and contains one number, or if the task gives a tolerance (its first number then counts).
+    Units are not compared; ``75 %``, ``0.75`` and ``3/4`` are equal, and a percent sign may be missing on either side.
+    Of several numbers in a sentence, the one after the last ``=`` or ``≈`` counts; otherwise those that the task's
+    input contains and those after a preposition ("180 km in 3 hours") are left out. An answer without a number, or with
+    two that still disagree, is unparsable. The metric applies if the expected answer is one short number or a list of
+    numbers, as in ``(-2, 1)``, or if the task gives a tolerance (the first number of the expected answer then counts).
     """
 
     name = "numeric"
@@ -61,37 +82,79 @@ class Numeric(DeterministicMetric):
     needs = frozenset({"expected_output"})
 
     def applies_to(self, item: Item) -> bool:
-        return _expected_number(item) is not None
+        return bool(_expected_numbers(item))
 
     def score(self, item: Item) -> Score:
-        expected = _expected_number(item)
-        if expected is None:
-            return not_applicable("The expected answer is not a single number.")
-        extraction = extract_text(item.actual_output)
-        answer = _answered_number(extraction)
-        if answer is None:
-            return unparsable("The answer contains no number.", extraction)
+        expected = _expected_numbers(item)
+        if not expected:
+            return not_applicable("The expected answer is neither a number nor a list of numbers.")
+        given = {number.written for number in numbers_in(item.input)}
+        answers: dict[str, Sequence[Number]] = {}
+
+        def find(text: str) -> set[str]:
+            values = _lists_in(text) if len(expected) > 1 else [[number] for number in _answers_in(text, given)]
+            answers.update({_shown(value): value for value in values})
+            return {_shown(value) for value in values}
+
+        reading = read_reply(_plain(item.actual_output), find)
+        extraction = Extraction(reading.text, How.DECIDING_TEXT)
+        if len(reading.values) != 1:
+            several = ", ".join(sorted(reading.values)[:5])
+            return unparsable(
+                f"The answer contains {f'several numbers: {several}' if several else 'no number'}.", extraction
+            )
+        (shown,) = reading.values
+        answer = answers[shown]
         tolerance = Fraction(str(item.tolerance or 0))
         within = f" ± {float(tolerance):g}" if tolerance else ""
-        reason = f"Expected {_shown(expected)}{within}, found {_shown(answer)}."
-        return scored(_is_same(answer, expected, tolerance), reason, extraction)
+        same = len(answer) == len(expected) and all(
+            _is_same(number, wanted, tolerance) for number, wanted in zip(answer, expected, strict=True)
+        )
+        return scored(same, f"Expected {_shown(expected)}{within}, found {shown}.", extraction)
 
 
-def _expected_number(item: Item) -> Number | None:
-    numbers = numbers_in(item.expected_output)
-    single = len(numbers) == 1 and len(item.expected_output.strip()) <= MAX_EXPECTED
-    return numbers[0] if numbers and (single or item.tolerance is not None) else None
-
-
-def _answered_number(extraction: Extraction) -> Number | None:
-    text = extraction.text
-    after = max(text.rfind(mark) for mark in "=≈")
-    if after >= 0 and (result := numbers_in(text[after + 1 :])):
-        return result[0]
+def _expected_numbers(item: Item) -> Sequence[Number]:
+    text = _plain(item.expected_output).strip()
+    if len(text) <= MAX_EXPECTED and _WHOLE_LIST.fullmatch(text):
+        return _lists_in(text)[0]
     numbers = numbers_in(text)
-    if not numbers:
-        return None
-    return numbers[0] if extraction.how in {How.ANSWER_LINE, How.BOXED} else numbers[-1]
+    single = len(numbers) == 1 and len(text) <= MAX_EXPECTED
+    return numbers[:1] if single or item.tolerance is not None else []
+
+
+def _answers_in(text: str, given: Set[Fraction]) -> list[Number]:
+    """The numbers of a text that may be its answer, by the rules of ``Numeric``; "0.75 (75%)" is one number."""
+    sentences = re.split(r"(?<=[.!?])\s+|\n+", unwrap(text))
+    numbers = {number.value: number for sentence in sentences for number in _answers_in_sentence(sentence, given)}
+    return list(numbers.values())
+
+
+def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
+    parts = _RESULT.split(sentence)
+    last = _NEGATED.sub(" ", parts[-1])
+    matches = [(match, number) for match in _NUMBER.finditer(last) if (number := _read(match))]
+    if not matches and len(parts) > 1:
+        return _answers_in_sentence(_RESULT.sub(" ", sentence), given)
+    if not matches:
+        all_words = re.findall(r"[a-z]+", sentence.lower())
+        short = len(all_words) <= (2 if "one" in all_words else _MAX_WORDS)
+        return [
+            Number(Fraction(number)) for number, _ in numerals.numbers_in(all_words) if short and number is not None
+        ]
+    direct = [
+        number
+        for match, number in matches
+        if not _CIRCUMSTANCE.search(last[max(0, match.start() - 20) : match.start()])
+    ]
+    candidates = direct or [number for _, number in matches]
+    new = [number for number in candidates if number.written not in given]
+    return new if new and len(parts) == 1 else candidates
+
+
+def _lists_in(text: str) -> list[list[Number]]:
+    return [
+        [Number(Fraction(element)) for element in re.findall(_ELEMENT, match.group())] for match in _LIST.finditer(text)
+    ]
 
 
 def _is_same(answer: Number, expected: Number, tolerance: Fraction) -> bool:
@@ -102,12 +165,15 @@ def _is_same(answer: Number, expected: Number, tolerance: Fraction) -> bool:
     return any(abs(a - e) <= max(tolerance, abs(e) * RELATIVE_ROUNDING) for a, e in pairs)
 
 
-def _shown(number: Number) -> str:
-    try:
-        text = f"{float(number.written):.12g}"
-    except OverflowError:
-        text = f"about 10^{math.floor(math.log10(abs(number.written.numerator)))}"
-    return f"{text}%" if number.percent else text
+def _shown(numbers: Sequence[Number]) -> str:
+    texts = []
+    for number in numbers:
+        try:
+            text = f"{float(number.written):.12g}"
+        except OverflowError:
+            text = f"about 10^{math.floor(math.log10(abs(number.written.numerator)))}"
+        texts.append(f"{text}%" if number.percent else text)
+    return ", ".join(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +190,20 @@ class Number:
 
 def numbers_in(text: str) -> list[Number]:
     """All numbers in the last ``MAX_SCANNED`` characters of ``text``, in order. Takes linear time."""
-    text = _plain(text[-MAX_SCANNED:])
-    return [number for match in _NUMBER.finditer(text) if (number := _read(match)) is not None]
+    return [number for match in _NUMBER.finditer(_plain(text[-MAX_SCANNED:])) if (number := _read(match))]
 
 
 def _plain(text: str) -> str:
     text = _SUPERSCRIPTS.sub(lambda match: "^" + match.group().translate(_SUPERSCRIPT), text)
     text = _LATEX_NOISE.sub(lambda match: match.group()[-1] if match.group() in ("\\%", "\\$") else "", text)
-    text = _LATEX_FRACTION.sub(r"\1/\2", text).replace("\\times", "×").replace("\\cdot", "·")
+    text = (
+        _LATEX_FRACTION.sub(lambda match: f" {match[1] or match[2]}/{match[3] or match[4]}", text)
+        .replace("\\times", "×")
+        .replace("\\cdot", "·")
+    )
     text = re.sub("([0-9])([¼½¾⅐-⅞])", r"\1 \2", text)
-    return unicodedata.normalize("NFKC", text).translate(_DASHES)
+    text = _NO_NUMBER.sub(" ", text)
+    return _MINUS.sub("-", unicodedata.normalize("NFKC", text).translate(_DASHES))
 
 
 def _read(match: re.Match[str]) -> Number | None:
@@ -150,7 +220,7 @@ def _read(match: re.Match[str]) -> Number | None:
         if value != 10:
             return None
         value = Fraction(1)
-    exponent = int(match["ten"] or match["power"] or match["e"] or 0)
+    exponent = int(match["ten"] or match["power"] or match["e"] or 0) + _MAGNITUDES.get(match["magnitude"], 0)
     if abs(exponent) > MAX_EXPONENT:
         return None
     value *= Fraction(10) ** exponent

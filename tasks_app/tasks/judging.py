@@ -1,158 +1,289 @@
-"""Readers of answers, by kind of answer. Every rule is a table in the tests.
+"""Readers of answers, by kind of answer. `reply.py` finds the final answer; the functions here find values in a text.
 
-All of them read whole words, prefer what follows "Answer:", and score "not enough information" 0. A reply with no
-answer, or with several that disagree, is unparsable, which is not the same as wrong.
+"Not enough information" scores 0. A reply with no answer, or with several that disagree, is unparsable, which is not
+the same as wrong. What is negated ("not left", "isn't 5") is not an answer. The corpus in `tests/answers` has examples.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+import unicodedata
+from collections.abc import Sequence, Set
 
 from tasks_app.tasks.numerals import numbers_in
-from tasks_app.tasks.reply import Reply, read_reply, words
+from tasks_app.tasks.reply import Find, Reading, answer_body, marked_answers, read_reply, sentences
 from tasks_app.tasks.verdict import Verdict
 
-_YES = frozenset({"yes", "yeah", "yep", "true"})
-_NO = frozenset({"no", "nope", "false"})
-_DENIAL = re.compile(r"\bthere(?: is|'s| are) (?:not|no)\b|\b(?:isn't|aren't|is not|are not)\b")
+ABSTENTION = re.compile(
+    r"\bnot enough information\b|\binsufficient information\b|\b(?:can ?not|can't|could not|couldn't) (?:be )?"
+    r"(?:determined?|tell|say|answer(?:ed)?|know)\b|\b(?:do not|don't) know\b(?! why| how)|\bun(?:known|determined)\b|"
+    r"\bimpossible to (?:tell|say|determine|know)\b|\b(?:i am|i'm) not (?:sure|certain)\b|\bno (?:idea|way to)\b"
+)
+_ABSTAINED = "not enough information"
+
+_MARKUP = str.maketrans({"*": None, "`": None, "#": None, "$": None, "_": " ", "{": " ", "}": " ", "\\": " "})
+_PUNCTUATION = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "—": ","})
+_INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|-?\d+(?:,\d{3})*(?:\.\d+)?")
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|neither|nor|cannot|rather than|instead of)\b|n't\b)[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
+)
+_NOUN = r"(?:circle|square|triangle|shape)s?\b"
+_KIND = rf"(?:[a-z]+,? ){{0,4}}?{_NOUN}"
+_OTHER = r"(?!other|more|further|additional)"
+_CONCLUSION = re.compile(r"(?:so|therefore|thus|hence|in conclusion|finally|in the end|after all)\b")
+
+_YES = re.compile(
+    r"\b(?:yes|yeah|yep|yup)\b|(?:^|[.!?\n]\s{0,4})(?:correct|true|affirmative|y)(?=\W{0,4}(?:[.,;!?\n]|$))"
+    r"|\b(?:that|this|it|statement)(?:'s| is) (?:correct|true)\b"
+)
+_NO = re.compile(
+    r"\b(?:no|nope)\b(?=\s{0,4}(?:[.,;:!?\n)/\"'-]|$|(?:there|it|i|the|because|since|as|or|and)\b))"
+    r"|(?:^|[.!?\n]\s{0,4})(?:incorrect|false|negative|n)(?=\W{0,4}(?:[.,;!?\n]|$))"
+    r"|(?:\bnot|n't)\b[^.,;:!?\n]{0,20}\byes\b"
+    r"|\b(?:that|this|it|statement)(?:'s| is) (?:not (?:correct|true)|incorrect|false)\b"
+)
+_PRESENT = re.compile(
+    rf"(?<!whether )(?<!if )(?:\bthere (?:is|are|exists?)|\bthere's|\b(?:canvas|it) (?:\w+ )?(?:has|contains|includes)"
+    rf"|\bi (?:can )?see)"
+    rf"(?: (?!no\b|not\b)\w+){{0,2}}? (?:an?|one|two|three|four|\d{{1,2}}) {_KIND}"
+    rf"|{_NOUN} (?:is|are) (?:indeed |still |also |now )?(?:present|there|(?:in|on) the canvas)\b"
+)
+_ABSENT = re.compile(
+    rf"\bno {_OTHER}{_KIND}|{_NOUN} (?:does not|doesn't) exist"
+    rf"|(?:there (?:is|are)(?: not|n't)|(?:not|n't|cannot) (?:\w+ )?(?:see|find|contain|have|include))"
+    rf" (?:an?|any) {_OTHER}{_KIND}"
+    rf"|{_NOUN} (?:is|are)(?: not|n't) (?:\w+ )?(?:present|there|(?:in|on) the canvas)\b"
+)
+
+_MEASURE = re.compile(
+    r"\([^()\n]{0,30}\d[^()\n]{0,30},[^()\n]{0,60}\)|\b(?:radius|length|step|x|y)(?: of| is|=|:)? ?-?\d+(?:\.\d+)?"
+    r"|\b\d+(?:st|nd|rd|th)\b|\b\d+(?: ?[+/×] ?\d+){1,20}"
+    r"|\b(?:at least|at most|more than|less than|fewer than|up to) \w+"
+)
+_NONE_OF = re.compile(
+    rf"\bnone of (?!the (?:other|rest))(?:the |these |those |them )?(?:\w+ )?|\bno {_OTHER}{_KIND}"
+    rf"|(?:\bnot|n't) (?:\w+ )?any {_KIND}"
+)
+_NOTHING = re.compile(r"\b(?:none|nothing|nil)\b")
+_PART = re.compile(r"\b(\w+) (?:out )?of (?:the |these |those |all )?(?:the )?(\w+)\b")
+_SOME_OF = re.compile(rf"\b\w+ of (?:them|which|these|those)\b|\b(?:the|these|those|all) \w+ {_KIND}")
+_ALL_SHAPES = re.compile(r"\b(?:\w+ty )?\w[\w-]{0,30} shapes?\b")
+_PRONOUN = re.compile(
+    r"\b(?:(?:this|that|each|every|another|other|which|no|any|the|red|blue|yellow|green|small|large) ones?\b"
+    rf"|one\b(?!\s{{0,4}}(?:[.,;:!?)\n]|$)| {_KIND}| such\b))"
+)
+_TOTAL = re.compile(
+    r"\btotal(?: number)?(?: of)?(?: [a-z]+){0,4}?(?: is| are|:)? (\w+)|\b(\w+) (?:in total|altogether|in all)\b"
+)
+_CLAUSE_END = re.compile(r",(?!\d)|[:(]")
 
 _DIRECTION_WORDS = {
     "above": "above", "over": "above", "top": "above", "upper": "above", "up": "above", "higher": "above",
-    "below": "below", "under": "below", "beneath": "below", "underneath": "below", "bottom": "below", "lower": "below",
-    "down": "below", "left": "left", "leftward": "left", "right": "right", "rightward": "right",
+    "north": "above", "below": "below", "under": "below", "beneath": "below", "underneath": "below", "bottom": "below",
+    "lower": "below", "down": "below", "south": "below", "left": "left", "leftward": "left", "west": "left",
+    "right": "right", "rightward": "right", "east": "right",
 }  # fmt: skip
-_NOT_A_DIRECTION = re.compile(r"\b(?:that's|that is|you're|you are|all|is) right\b(?=\W*(?:$|[.!,]))|\bright answer\b")
+_COMPOUND = re.compile(r"\b(above|top|upper|north|below|bottom|lower|south)(left|right|west|east)")
+_NOT_A_DIRECTION = re.compile(
+    r"\b(?:that's|that is|you're|you are|all|is) right\b(?=\W{0,4}(?:$|[.!,:]))"
+    r"|\bright (?:answer|triangle|angle)\b|\bleft over\b"
+    r"|\b(?:higher|lower|bigger|smaller|greater) [xy]\b|\b[xy]\b[^.,;\n]{0,40}?\b(?:higher|lower|up|down)\b"
+)
+_REASON = re.compile(r"\b(?:because|since|as (?:its?|the)|given|which)\b[^.;!?\n]*")
+_OPPOSITES = ({"above", "below"}, {"left", "right"})
 
-_SIZES = frozenset({"small", "large"})
+_SIZES = {"small": "small", "large": "large", "big": "large"}
 _COLORS = frozenset({"red", "blue", "yellow", "green"})
-_SHAPES = {"circle": "circle", "square": "square", "triangle": "triangle"}
+_SHAPES = frozenset({"circle", "square", "triangle"})
 
 
 def judge_phrase(expected: str, actual: str) -> Verdict:
     """1 if the reply's answer contains the expected one, word by word; number words count as numbers."""
-    reply = read_reply(actual)
-    wanted = _phrase(expected)
-    given = _phrase(reply.answer)
-    if not given.strip():
+    body = answer_body(actual)
+    marked = next((group for group in marked_answers(body) if group[-1].kind != "sentence"), [])
+    texts = [answer.text for answer in marked] or [body]
+    answers = [
+        _phrase(text if _NEGATED.search(_plain(expected)) else _NEGATED.sub(" ", _plain(text))) for text in texts
+    ]
+    if not any(answer.strip() for answer in answers):
         return Verdict.unparsable("The answer is empty.")
-    if wanted in given:
-        return Verdict.of(1.0, reply.answer, f"Contains {expected!r}.")
-    return Verdict.of(0.0, reply.answer, f"Does not contain {expected!r}.")
+    wanted = _phrase(expected)
+    shown = answers[-1].strip()
+    if all(wanted in answer for answer in answers):
+        return Verdict.of(1.0, shown, f"Contains {expected!r}.")
+    return Verdict.of(0.0, shown, f"Does not contain {expected!r}.")
 
 
 def judge_yes_no(expected: str, actual: str) -> Verdict:
-    """1 if the reply says Yes or No, whichever is expected."""
-    return _judge_single(expected.lower(), read_reply(actual), _yes_no, "yes or no")
+    """1 if the reply says Yes or No, whichever is expected; "there is a circle" is Yes, "there is no circle" No."""
+    return _judge_single(expected.lower(), actual, yes_or_no, "yes or no")
 
 
 def judge_count(expected: str, actual: str) -> Verdict:
     """1 if the reply's number, in digits or words, is the expected one; "none" and "no circles" are 0."""
-    return _judge_single(expected, read_reply(actual), _counts, "a number")
+    return _judge_single(expected, actual, counts, "a number")
 
 
 def judge_shape(expected: str, actual: str) -> Verdict:
     """1 if the reply names the expected shape by size, color and shape, in any order of the first two."""
-    return _judge_single(expected.lower(), read_reply(actual), _shape_names, "a shape")
+    return _judge_single(expected.lower(), actual, shape_names, "a shape")
 
 
 def judge_directions(expected: str, actual: str) -> Verdict:
     """Each expected direction is an equal share of 1; a wrong one subtracts ½; the score is at least 0."""
-    reply = read_reply(actual)
-    if reply.abstains:
-        return _abstained(reply)
-    wanted = _directions(expected.lower())
-    given = _directions(reply.answer)
-    if not reply.marked and len(given) > 2:
-        given = next((last for sentence in reversed(reply.sentences) if (last := _directions(sentence))), given)
-    if not given:
-        return Verdict.unparsable("The answer does not contain a direction.")
+    reading = read_reply(actual, directions)
+    if problem := _unreadable(reading, "a direction"):
+        return problem
+    (answer,) = reading.values
+    wanted, given = set(" ".join(directions(expected)).split()) or {expected}, set(answer.split())
     hits, misses = wanted & given, given - wanted
     value = max(0.0, len(hits) / len(wanted) - len(misses) / 2)
-    extracted = " ".join(direction for direction in ("above", "below", "left", "right") if direction in given)
-    return Verdict.of(value, extracted, f"{len(hits)} of {len(wanted)} directions correct, {len(misses)} wrong.")
+    return Verdict.of(value, answer, f"{len(hits)} of {len(wanted)} directions correct, {len(misses)} wrong.")
 
 
-def _judge_single(expected: str, reply: Reply, find: Callable[[str], Set[str]], what: str) -> Verdict:
-    """Judge a reply that should contain exactly one answer. `find` returns the different answers in a text."""
-    if reply.abstains:
-        return _abstained(reply)
-    answers = _settle(reply, find)
-    if len(answers) != 1:
-        reason = f"The answer contains more than one of: {what}." if answers else f"The answer does not contain {what}."
-        return Verdict.unparsable(reason, ", ".join(sorted(answers)) or None)
-    (answer,) = answers
+def _judge_single(expected: str, actual: str, find: Find, what: str) -> Verdict:
+    reading = read_reply(actual, find)
+    if problem := _unreadable(reading, what):
+        return problem
+    (answer,) = reading.values
     value = float(answer == expected)
     return Verdict.of(value, answer, f"Found {answer!r}." if value else f"Found {answer!r}, expected {expected!r}.")
 
 
-def _settle(reply: Reply, find: Callable[[str], Set[str]]) -> Set[str]:
-    """Return the answers in the reply; if they disagree, those of its first word or of its last sentence.
-
-    "2 (one red, one blue)" begins with its answer, and reasoning ends with it. If beginning and end disagree too, or
-    the text after "Answer:" contains others beyond its beginning, all are returned.
-    """
-    everywhere = find(reply.answer)
-    if len(everywhere) <= 1:
-        return everywhere
-    opening = find(re.split(r"[\s,.;:()]", reply.answer, maxsplit=1)[0])
-    if reply.marked:
-        return opening if len(opening) == 1 and not _is_hedged(reply.answer) else everywhere
-    last = next((answers for sentence in reversed(reply.sentences) if (answers := find(sentence))), everywhere)
-    if len(opening) == 1 and not _is_hedged(reply.sentences[0]):
-        return opening if len(last) != 1 or last == opening else everywhere
-    return last if len(last) == 1 else everywhere
+def _unreadable(reading: Reading, what: str) -> Verdict | None:
+    """The verdict on a reply that abstains, or contains no answer or several; None if it has exactly one."""
+    if ABSTENTION.search(_plain(reading.text)):
+        return Verdict.of(0.0, _ABSTAINED, "The answer says that there is not enough information.")
+    if len(reading.values) == 1:
+        return None
+    if reading.values:
+        return Verdict.unparsable(f"The answer contains more than one of: {what}.", ", ".join(sorted(reading.values)))
+    return Verdict.unparsable(f"The answer does not contain {what}.")
 
 
-def _is_hedged(answer: str) -> bool:
-    """Whether an answer begins with alternatives: "yes or no", "2 / 3"."""
-    return re.match(r"\S+\s*(?:/|\bor\b|\band\b)", answer) is not None
+def words(text: str) -> list[str]:
+    """Return the words and numbers of a text, in lower case and without punctuation; "above-left" is two words."""
+    return _WORD.findall(text.lower())
 
 
-def _abstained(reply: Reply) -> Verdict:
-    return Verdict.of(0.0, "not enough information", "The answer says that there is not enough information.")
+def _plain(text: str) -> str:
+    """Lower case, without markup, with ASCII punctuation; "AboveLeft" is two words."""
+    text = _INNER_CAPITAL.sub(" ", unicodedata.normalize("NFKC", text).translate(_PUNCTUATION))
+    return text.translate(_MARKUP).lower()
 
 
 def _phrase(text: str) -> str:
     """Return words with numbers in digits, spaces around each, so that containment means whole words."""
     parts: list[str] = []
-    for number, text_part in numbers_in(words(text)):
+    for number, text_part in numbers_in(words(_plain(text))):
         parts.append(text_part if number is None else str(number))
     return f" {' '.join(parts)} "
 
 
-def _yes_no(text: str) -> Set[str]:
-    tokens = set(words(text))
-    answers = {"yes"} if tokens & _YES else set()
-    if _DENIAL.search(text) and not answers:
-        return {"no"}
-    return answers | ({"no"} if tokens & _NO else set())
+def yes_or_no(text: str) -> set[str]:
+    """Find "yes" and "no" where they are answers: not the "no" of "no doubt".
+
+    One sentence, or a conclusion ("So there is no circle"), may also say it by presence.
+    """
+    text = _plain(text)
+    stated = _NEGATED.sub(" ", text)
+    answers = {"yes"} if _YES.search(stated) else set()
+    if _NO.search(text):
+        answers.add("no")
+    parts = sentences(text)
+    deciding = parts if answers or len(parts) == 1 else [part for part in parts if _CONCLUSION.match(part)]
+    absent = any(_ABSENT.search(part) for part in deciding)
+    present = any(_PRESENT.search(_ABSENT.sub(" ", part)) for part in deciding)
+    if absent and not present:
+        return answers | {"no"}
+    return answers or ({"yes"} if present and not absent else set())
 
 
-def _counts(text: str) -> Set[str]:
-    tokens = words(text)
-    numbers = {str(number) for number, _ in numbers_in(tokens) if number is not None}
-    if not numbers and {"no", "none", "nothing", "nil"} & set(tokens):
-        return {"0"}
+def counts(text: str) -> set[str]:
+    """Find the numbers that are counts: no coordinates, bounds, or "one" as a pronoun.
+
+    "7 shapes" is how many there are in all, which no question asks: it counts only if there is no other number.
+    """
+    text = _plain(text)
+    return _counts_in(_ALL_SHAPES.sub(_without_number, text)) or _counts_in(text)
+
+
+def _without_number(match: re.Match[str]) -> str:
+    return " shapes " if _numbers(match.group()) else match.group()
+
+
+def _counts_in(text: str) -> set[str]:
+    return set[str]().union(*map(_counts_of_sentence, sentences(text)))
+
+
+def _counts_of_sentence(sentence: str) -> set[str]:
+    text = _NONE_OF.sub(" zero ", _MEASURE.sub(" ", sentence.rpartition("=")[2] or sentence))
+    text = _PRONOUN.sub(" ", _NEGATED.sub(" ", text))
+    text = _PART.sub(lambda match: match[1] if _numbers(match[1]) and _numbers(match[2]) else match[0], text)
+    numbers = _numbers(text)
+    if len(numbers) > 1:
+        numbers = _numbers(_SOME_OF.sub(" ", text)) or numbers
+        if total := _TOTAL.search(text):
+            return _numbers(total[1] or total[2]) or numbers
+        first = _numbers(_CLAUSE_END.split(text)[0])
+        if text.lstrip().startswith(("there are", "there is")) and len(first) == 1 and "0" not in numbers:
+            return first
     return numbers
 
 
-def _directions(text: str) -> set[str]:
-    return {_DIRECTION_WORDS[word] for word in words(_NOT_A_DIRECTION.sub(" ", text)) if word in _DIRECTION_WORDS}
+def _numbers(text: str) -> set[str]:
+    return {str(number) for number, _ in numbers_in(words(_NOTHING.sub(" zero ", text))) if number is not None}
 
 
-def _shape_names(text: str) -> Set[str]:
-    """Return the named shapes: each shape word with the size and color right before it, if any."""
-    names, attributes = set(), list[str]()
-    for word in words(text):
-        noun = _SHAPES.get(word.removesuffix("s"))
-        if noun:
-            sizes = [part for part in attributes if part in _SIZES]
-            colors = [part for part in attributes if part in _COLORS]
-            names.add(" ".join([*sizes[-1:], *colors[-1:], noun]))
+def directions(text: str) -> set[str]:
+    """Find directions: "above left" is one value; opposite ones are two, as are those of different sentences."""
+    by_sentence = [named for part in sentences(_plain(text)) if (named := _directions_of_sentence(part))]
+    together = frozenset[str]().union(*by_sentence)
+    if any(pair <= together for pair in _OPPOSITES):
+        return {name for named in by_sentence for name in _joined(named)}
+    return {" ".join(sorted(together))} if together else set()
+
+
+def _joined(named: frozenset[str]) -> Set[str]:
+    """Return directions as one value, and opposite ones each as its own."""
+    return named if any(pair <= named for pair in _OPPOSITES) else {" ".join(sorted(named))}
+
+
+def _directions_of_sentence(sentence: str) -> frozenset[str]:
+    text = _NEGATED.sub(" ", _REASON.sub(" ", _NOT_A_DIRECTION.sub(" ", sentence)))
+    return frozenset(
+        _DIRECTION_WORDS[word] for word in words(_COMPOUND.sub(r"\1 \2", text)) if word in _DIRECTION_WORDS
+    )
+
+
+def shape_names(text: str) -> set[str]:
+    """Find shapes: each shape word with the size and color right before it, or all of the only ones in the text.
+
+    A less specific name is left out: "the square is the large blue square" names one shape.
+    """
+    text = _NEGATED.sub(" ", _plain(text))
+    names, attributes = set[str](), list[str]()
+    all_words = words(text)
+    for word in all_words:
+        noun = word.removesuffix("s")
+        if noun in _SHAPES:
+            names.add(_shape_name(attributes, noun))
             attributes = []
         elif word in _SIZES or word in _COLORS:
             attributes.append(word)
-        else:
+        elif word != "and":
             attributes = []
-    return names
+    nouns = {noun for word in all_words if (noun := word.removesuffix("s")) in _SHAPES}
+    sizes = {_SIZES[word] for word in all_words if word in _SIZES}
+    colors = {word for word in all_words if word in _COLORS}
+    if len(nouns) == len(sizes) == len(colors) == 1:
+        return {_shape_name(all_words, *nouns)}
+    parts = {name: set(name.split()) for name in names}
+    return {name for name in names if not any(parts[name] < parts[other] for other in names)}
+
+
+def _shape_name(attributes: Sequence[str], noun: str) -> str:
+    sizes = [_SIZES[word] for word in attributes if word in _SIZES]
+    colors = [word for word in attributes if word in _COLORS]
+    return " ".join([*sizes[-1:], *colors[-1:], noun])

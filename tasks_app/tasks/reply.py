@@ -1,64 +1,248 @@
-"""Find the answer in a model's reply. Replies are hostile input: every step takes linear time."""
+"""Find the final answer in a model's reply. Replies are hostile input: reading takes linear time.
+
+A reader gives `read_reply` a function that finds the values in a short text. The rules here are the same for all
+readers: thinking is not part of the answer; a marked answer ("Answer: ...", `\\boxed{...}`, "the answer is ...") comes
+before everything else; the last mark counts if text stands between it and the one before it, otherwise both count and
+have to agree; without a mark, the beginning and the last sentence with a value have to agree. Nothing is guessed:
+values that contradict each other are all returned.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
-_MARKER = re.compile(r"\banswer\b(?:[ \t]+is)?[ \t]*:|\\boxed[ \t]*(?=\{)", re.IGNORECASE)
-_MARKUP = str.maketrans({"*": None, "`": None, "_": " ", "#": None, "$": None, "{": " ", "}": " "})
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-"})
-_SENTENCE_END = re.compile(r"[.!?;]+(?:\s+|$)|\n+")
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|-?\d+(?:,\d{3})*(?:\.\d+)?")
+Find = Callable[[str], Set[str]]
+"""Returns the different values in a text of at most `MAX_READ` characters."""
 
-ABSTENTION = re.compile(
-    r"\bnot enough information\b|\binsufficient information\b|\b(?:can ?not|can't|could not|couldn't) (?:be )?"
-    r"(?:determined?|tell|say|answer(?:ed)?|know)\b|\b(?:do not|don't) know\b|\bunknown\b|\bundetermined\b|"
-    r"\bimpossible to (?:tell|say|determine|know)\b|\b(?:i am|i'm) not (?:sure|certain)\b|\bno idea\b"
+MAX_PASSAGE = 2_000
+"""Characters after a mark that are read."""
+MAX_READ = 8_000
+"""Characters of a reply without a mark that are read: a quarter at its beginning, the others at its end."""
+MAX_MARKS = 50
+"""How many marks, counted from the end of a reply, are read."""
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
+)
+_LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
+_THINKING_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
+
+_ANSWER = r"(?<![^\W_])(?:answer|antwort|réponse|respuesta)(?![^\W_])(?:[ \t]to[ \t][^.:=\n]{1,60}?)?[ \t*_`]{0,8}"
+_VERB = r"(?:is|ist|est|es|would[ \t]be|must[ \t]be|should[ \t]be|has[ \t]to[ \t]be)(?![^\W_])"
+_MARK = re.compile(
+    rf"(?P<line>{_ANSWER}(?:{_VERB}[ \t*_`]{{0,8}})?[:：=][*_`]{{0,4}})"
+    r"|(?P<box>\\(?:boxed|fbox)[ \t]{0,8}\{)"
+    rf"|(?P<sentence>{_ANSWER}{_VERB}(?![ \t]{{0,8}}not\b))"
+    r"|(?P<heading>^[ \t#*_]{0,8}(?:the[ \t])?(?:final[ \t])?answer[ \t*_#]{0,8}$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CONDITION = re.compile(
+    r"\b(?:if|whether|unless|hope|that|assume|suppose|not) (?:the|my|this|your|an)(?: \w{1,10})? ?$", re.IGNORECASE
+)
+_BETWEEN_MARKS = frozenset(
+    {"the", "my", "so", "and", "or", "is", "thus", "therefore", "final", "correct", "hence", "answer"}
+)
+_SENTENCE_END = re.compile(r"[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+")
+_QUESTION = re.compile(r"[^.!?\n]{0,300}\?")
+_REMARK = re.compile(r"\((?!or\b)[^()]{0,500}\)")
+_LIST_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)", re.MULTILINE)
+_CLAUSE_END = re.compile(r",(?!\d)|[:(]|\s[-–—]\s|\b(?:because|since|as)\b", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\W{0,4}(?:or|and|to|so|thus|hence|therefore)\b", re.IGNORECASE)
+_LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm)\{([^{}]{0,200})\}")
+_WRAPPERS = (
+    *(("**", "**"), ("__", "__"), ("`", "`"), ("*", "*"), ("_", "_"), ('"', '"'), ("“", "”"), ("„", "“"), ("'", "'")),
+    *(("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("<", ">")),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A reply in lower case without markup. `marked`: `answer` followed "Answer:"."""
+class Reading:
+    """The different values of a final answer, and the text that decides. Only one value is a readable answer."""
 
-    answer: str
-    marked: bool
-
-    @property
-    def sentences(self) -> list[str]:
-        return [sentence for part in _SENTENCE_END.split(self.answer) if (sentence := part.strip())]
-
-    @property
-    def abstains(self) -> bool:
-        """Whether the answer is that there is not enough information."""
-        return ABSTENTION.search(self.answer) is not None
+    values: frozenset[str]
+    text: str
 
 
-def read_reply(text: str) -> Reply:
-    """Return the final answer in a reply: the line after the last "Answer:" with one, otherwise all of it.
+@dataclass(frozen=True, slots=True)
+class MarkedAnswer:
+    """The text after a mark, unwrapped, and the place of both. `kind`: line, box, heading or sentence."""
 
-    Reasoning up to `</think>` is excluded; reasoning that never ends leaves nothing.
+    text: str
+    kind: str
+    start: int
+    end: int
+
+
+def answer_body(output: str) -> str:
+    """Return the answer without thinking blocks, control characters and bidirectional marks, in NFC, stripped."""
+    text = _LINE_END.sub("\n", without_thinking(output))
+    return unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).strip()
+
+
+def without_thinking(output: str) -> str:
+    """Drop `<think>` blocks. An unclosed one extends to the end; a closing tag without an opening one drops all
+    before it."""
+    kept: list[str] = []
+    position = depth = 0
+    for tag in _THINKING_TAG.finditer(output):
+        if not tag.group(1):
+            if depth == 0:
+                kept.append(output[position : tag.start()])
+            depth += 1
+        elif depth == 0:
+            kept.clear()
+        else:
+            depth -= 1
+        position = tag.end()
+    if depth == 0:
+        kept.append(output[position:])
+    return "".join(kept)
+
+
+def marked_answers(body: str) -> list[list[MarkedAnswer]]:
+    """Return the marked answers of a body in groups, the last one first. Nothing stands between those of a group."""
+    groups: list[list[MarkedAnswer]] = []
+    following: MarkedAnswer | None = None
+    for mark in reversed(list(_MARK.finditer(body))[-MAX_MARKS:]):
+        answer = _after_mark(body, mark, following)
+        if answer is None:
+            continue
+        between = body[answer.end : following.start] if following else ""
+        if groups and len(between) < 100 and set(re.findall(r"\w+", between.lower())) <= _BETWEEN_MARKS:
+            groups[-1].insert(0, answer)
+        else:
+            groups.append([answer])
+        following = answer
+    return groups
+
+
+def read_reply(output: str, find: Find) -> Reading:
+    """Return the final answer of a reply, by the rules at the top of this module."""
+    body = answer_body(output)
+    for group in marked_answers(body):
+        values = frozenset[str]().union(*(_values_of_passage(answer.text, find) for answer in group))
+        if values or group[-1].kind != "sentence":  # "the answer is" may begin any sentence, "Answer:" announces one
+            return Reading(values, "\n".join(answer.text for answer in group))
+    return _read_unmarked(body, find)
+
+
+def unwrap(text: str) -> str:
+    """Remove surrounding white space, emphasis, quotes, math delimiters and the full stop of a sentence.
+
+    "U.S." and "..." keep their dots.
     """
-    if "</think>" in text:
-        text = text.rpartition("</think>")[2]
-    elif text.lstrip().startswith("<think>"):
-        text = ""
-    text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
-    for start in reversed([match.end() for match in _MARKER.finditer(text.replace("*", " ").replace("_", " "))]):
-        line = next((clean for part in text[start:].split("\n") if (clean := _clean(part))), "")
-        if line:
-            return Reply(line, marked=True)
-    return Reply(_clean(text), marked=False)
+    previous = None
+    while text != previous:
+        previous = text = text.strip()
+        if text.endswith(".") and "." not in text[:-1]:
+            text = text[:-1]
+        for opening, closing in _WRAPPERS:
+            inner = text[len(opening) : -len(closing)]
+            if inner and text.startswith(opening) and text.endswith(closing):
+                text = inner if opening not in inner and closing not in inner else text
+    return _LATEX_TEXT.sub(r"\1", text).strip()
 
 
-def _clean(text: str) -> str:
-    """Lower case, no markup; empty if only punctuation is left."""
-    cleaned = text.translate(_MARKUP).strip().lower()
-    return cleaned if any(character.isalnum() for character in cleaned) else ""
+def sentences(text: str) -> list[str]:
+    return [sentence for part in _SENTENCE_END.split(text) if (sentence := part.strip())]
 
 
-def words(text: str) -> list[str]:
-    """Return the words and numbers of a text, in lower case and without punctuation; "above-left" is two words."""
-    return _WORD.findall(text.lower())
+def _after_mark(body: str, mark: re.Match[str], following: MarkedAnswer | None) -> MarkedAnswer | None:
+    """Return the answer between a mark and the following one; None if there is none, or the mark is a quotation."""
+    kind = str(mark.lastgroup)
+    start, position = mark.span()
+    passage = body[position : position + MAX_PASSAGE]
+    if kind == "box":
+        passage = _inside_braces(passage)
+    else:
+        before = body[max(0, start - 200) : start].rpartition("\n")[2]
+        if _is_quoted(before, passage.partition("\n")[0]) or (kind == "sentence" and _CONDITION.search(before)):
+            return None
+        line_start = len(passage) - len(passage.lstrip())
+        passage = passage[: line_start + len(passage[line_start:].partition("\n")[0])]
+        if kind == "sentence":
+            passage = passage[: line_start + len(_SENTENCE_END.split(passage[line_start:], maxsplit=1)[0])]
+        if following and following.start < position + len(passage):
+            if following.kind == "box":
+                return None
+            passage = passage[: max(0, following.start - position)]
+    text = unwrap(_without_open_emphasis(passage.strip()))
+    if not any(character.isalnum() for character in text):
+        return None
+    return MarkedAnswer(text, kind, start, position + len(passage))
+
+
+def _is_quoted(before: str, after: str) -> bool:
+    """Whether a mark with this text before and after it is quoted. Quotes around the whole line do not count."""
+    is_open = before.count('"') % 2 == 1 or before.count("“") > before.count("”")
+    whole_line = before.lstrip(" \t*_#>-")[:1] in {'"', "“"} and after.rstrip(" \t*_.")[-1:] in {'"', "”"}
+    return is_open and not whole_line
+
+
+def _inside_braces(text: str) -> str:
+    """Return the text before the brace that closes an opened one; empty if there is none."""
+    depth = 1
+    for brace in re.finditer(r"[{}]", text):
+        depth += 1 if brace.group() == "{" else -1
+        if depth == 0:
+            return text[: brace.start()]
+    return ""
+
+
+def _without_open_emphasis(text: str) -> str:
+    """Remove emphasis at the end that began before the text: the last two stars of `**Answer: Yes**`."""
+    for mark in ("**", "__", "`", '"'):
+        if text.count(mark) % 2 == 1:
+            text = text.removesuffix(".").removesuffix(mark)
+    return text
+
+
+def _values_of_passage(text: str, find: Find) -> Set[str]:
+    """Return the values after a mark; if they disagree, those outside remarks in parentheses, or of the first clause.
+
+    "2 (one red, one blue)" and "yes, because no other is left" begin with the answer; "2 or 3" has alternatives.
+    """
+    values = find(text)
+    if len(values) <= 1:
+        return values
+    outside = _REMARK.sub(" ", text)
+    if len(remaining := find(outside)) == 1:
+        return remaining
+    return _opening(outside, find) or values
+
+
+def _opening(text: str, find: Find) -> Set[str]:
+    """Return the value of the first clause, unless an alternative follows at once: "2 or 3", "yes, no"."""
+    end = _CLAUSE_END.search(text)
+    if end is None:
+        return frozenset()
+    values, rest = find(text[: end.start()]), text[end.end() :]
+    next_word = rest.split(maxsplit=1)[:1] if end.group() == "," else []
+    alternative = _ALTERNATIVE.match(rest) or (next_word and find(next_word[0]))
+    return values if len(values) == 1 and not alternative else frozenset()
+
+
+def _read_unmarked(body: str, find: Find) -> Reading:
+    """Return the value of the last sentence with one; a reply that begins with a value has to end with the same."""
+    if len(body) > MAX_READ:
+        body = f"{body[: MAX_READ // 4]}\n{body[-3 * MAX_READ // 4 :]}"
+    if len(_LIST_NUMBER.findall(body)) > 1:
+        body = _LIST_NUMBER.sub("", body)
+    body = unwrap(_QUESTION.sub(" ", body))
+    everywhere = frozenset(find(body))
+    parts = sentences(body)
+    if len(everywhere) <= 1 or not parts:
+        return Reading(everywhere, parts[-1] if parts else "")
+    in_parts = ((part, find(_REMARK.sub(" ", part)) or find(part)) for part in reversed(parts))
+    last, closing = next(((part, values) for part, values in in_parts if values), (body, everywhere))
+    first = _REMARK.sub(" ", parts[0])
+    opening = find(first)
+    if len(opening) > 1:
+        opening = _opening(first, find)
+    if len(opening) == 1 and any(find(word) for word in first.split(maxsplit=1)[:1]):
+        agree = len(closing) != 1 or closing == opening or last == parts[0]
+        return Reading(frozenset(opening if agree else opening | closing), parts[0])
+    return Reading(frozenset(closing), last)

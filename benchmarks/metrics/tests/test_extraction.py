@@ -5,14 +5,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.metrics.extraction import (
-    answer_body,
-    extract_code,
-    extract_json,
-    extract_text,
-    fenced_blocks,
-    without_thinking,
-)
+from benchmarks.metrics.extraction import extract_code, extract_json, extract_text, fenced_blocks
+from tasks_app.tasks.reply import answer_body, without_thinking
 
 MEGABYTE = 1_000_000
 EXTRACTIONS = (extract_text, extract_json, extract_code)
@@ -46,17 +40,20 @@ def test_the_short_answer_comes_from_the_first_rule_that_applies():
         ("Answer: 41\nNo, wait.\n**Final Answer:** 42.\nDone", "42", "answer line"),
         ("**Answer**: `yes`", "yes", "answer line"),
         ("Answer:\n\n  42 apples\nThanks", "42 apples", "answer line"),
-        ("The answer is: \\boxed{\\text{Paris}}", "Paris", "answer line"),
+        ("The answer is: \\boxed{\\text{Paris}}", "Paris", "boxed"),
         ("Answer: U.S.", "U.S.", "answer line"),
         ("答え\nAnswer：42", "42", "answer line"),
-        ("so \\boxed{1} and then \\boxed{\\frac{1}{2}} hence", "\\frac{1}{2}", "boxed"),
+        ("so \\boxed{1} at first, and then \\boxed{\\frac{1}{2}} hence", "\\frac{1}{2}", "boxed"),
+        ("\\boxed{1} or \\boxed{2}", "\\boxed{1} or \\boxed{2}", "whole answer"),
+        ("Answer: Paris\nAnswer: Lyon", "Answer: Paris\nAnswer: Lyon", "whole answer"),
         ("```\nprint(1)\n```", "print(1)", "fenced block"),
         ("First line.\nParis", "Paris", "final line"),
         ("First line.\n**Paris**\n---\n", "Paris", "final line"),
-        ("I thought.\nThe answer is 42.", "42", "final line"),
+        ("I thought.\nThe answer is 42.", "42", "answer sentence"),
         ("Paris", "Paris", "whole answer"),
         ("  “Paris” ", "Paris", "whole answer"),
-        ("The answer is Paris.", "Paris", "whole answer"),
+        ("The answer is Paris.", "Paris", "answer sentence"),
+        ('He said "Answer: Lyon".\nParis', "Paris", "final line"),
         ("", "", "whole answer"),
         ("<think>Answer: 1</think>2", "2", "whole answer"),
         ("Answer:", "Answer:", "whole answer"),

@@ -121,6 +121,8 @@ def test_json_match():
         ("[1, 2, 3]", "[1, 2, 4]", 2 / 3),
         ('{"a": [{"b": 1}, {"b": 2}]}', '{"a": [{"b": 1}, {"b": 5}]}', 1 / 2),
         ('{"a": "cafe\u0301"}', '{"a": "caf\u00e9"}', 1),
+        ('{"a.b": 1}', '{"a": {"b": 1}}', 0),
+        ('{"a[0]": 1}', '{"a": [1]}', 0),
         ("7", "7", 1),
         ('```json\n{"a": 1}\n```', '{"a": 1}', 1),
     ):
@@ -129,9 +131,9 @@ def test_json_match():
 
 
 def test_json_match_names_the_fields_that_differ():
-    score = JsonMatch().score(item('{"a": 1, "b": {"c": 3}}', '{"a": 1, "b": {"c": 2}, "d": 4}'))
+    score = JsonMatch().score(item('{"a": 1, "b": {"c": 3}, "e.f": 0}', '{"a": 1, "b": {"c": 2}, "d": [4]}'))
 
-    assert score.reason == "1 of 3 fields are equal. Different: b.c, d."
+    assert score.reason == '1 of 4 fields are equal. Different: ["e.f"], b.c, d[0].'
 
 
 def test_an_answer_without_comparable_json_is_unparsable_and_not_wrong():

@@ -8,10 +8,20 @@ CAPITALS = ("Lyon", "Paris", "New York", "York")
 CORRECT = (
     *("B", "b", "(B)", "B)", "**B**", "B. Paris", "B: because A is wrong", "B – Paris", "Answer: B"),
     *("Option B is right", "I think the answer is (B).", "Paris", "paris.", "It must be Paris, of course"),
-    *("A and then\nAnswer: Paris", "The capital is B."),
+    *("A and then\nAnswer: Paris", "The capital is B.", "I choose B because it is the capital", "A is wrong, so B."),
+    *("B\n\nLyon is smaller, and A is wrong.", "A) Lyon\nB) Paris\nC) New York\nD) York\n\nIt is B."),
 )
 WRONG = ("A", "Lyon", "New York", "It is New York I guess", "D")
-UNREADABLE = ("", "A town in France", "E", "A or B.", "Lyon or Paris", "I cannot say", "Option A or option B")
+UNREADABLE = (
+    "",
+    "A town in France",
+    "E",
+    "A or B.",
+    "Lyon or Paris",
+    "I cannot say",
+    "Option A or option B",
+    "A) Paris",
+)
 
 
 def test_the_option_is_picked_by_letter_or_by_text():

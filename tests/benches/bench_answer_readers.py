@@ -1,0 +1,40 @@
+"""`make bench-answer-readers`: what the readers of answers make of replies that people have read.
+
+Prints, for each reader and part of `tests/answers`, the number of replies, the false positives (the reader reads
+something that the label does not say) and the false negatives (the label is an answer, the reader reads nothing).
+Fails if the plain part has any. `--show` also prints the replies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+
+from tests.answers.corpus import PARTS, corpus, reading
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--show", action="store_true", help="print the replies that are read wrongly")
+    arguments = parser.parse_args()
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for row in corpus():
+        outcome = reading(row)
+        for reader in (row.reader, "all"):
+            counts[reader, row.part, outcome] += 1
+        if arguments.show and outcome != "right":
+            print(f"{outcome}: {row.part} {row.reader} {row.label!r}: {row.question} {row.reply!r}")
+    print("| reader | " + " | ".join(f"{part}: n | false + | false −" for part in PARTS) + " |")
+    print("|---" * (1 + 3 * len(PARTS)) + "|")
+    for reader in (*dict.fromkeys(row.reader for row in corpus()), "all"):
+        cells = [reader]
+        for part in PARTS:
+            wrong = [counts[reader, part, outcome] for outcome in ("false positive", "false negative")]
+            cells += [f"{counts[reader, part, 'right'] + sum(wrong):,}", *map(str, wrong)]
+        print(f"| {' | '.join(cells)} |")
+    return int(any(counts["all", "plain", outcome] for outcome in ("false positive", "false negative")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
