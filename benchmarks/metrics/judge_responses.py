@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from benchmarks.metrics.base import shortened
-from benchmarks.metrics.extraction import answer_body, extract_json, parse_json
+from benchmarks.metrics.extraction import extract_json, parse_json
+from tasks_app.tasks.reply import answer_body
 
 Response = TypeVar("Response", bound=BaseModel)
 

@@ -1,4 +1,8 @@
-"""The registry of metrics, in the order in which pages show them. A new metric is a file, a line here and a test."""
+"""The registry of metrics, in the order in which pages show them. A new metric is a file, a line here and a test.
+
+The first metric of a run that applies to a task decides its outcome: a metric that reads or compares more comes before
+one that does so less.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +37,14 @@ _METRICS: tuple[Metric, ...] = (
     AnswerRelevancy(),
     ContextualPrecision(),
     TaskScore(),
+    Numeric(),
+    MultipleChoice(),
     ExactMatch(),
     Contains(),
     Regex(),
-    Numeric(),
-    MultipleChoice(),
-    JsonValid(),
-    JsonSchema(),
     JsonMatch(),
+    JsonSchema(),
+    JsonValid(),
     ToolCalls(),
     ToolCallsAnyOrder(),
     CodeTests(),

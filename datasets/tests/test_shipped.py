@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,6 +109,21 @@ def test_the_reference_gets_full_scores() -> None:
         for name in metrics_for(slug, task):
             score = REGISTERED_METRICS[name].score(item)
             assert (score.status, score.value) == (ScoreStatus.SCORED, 1.0), (task["id"], name, score.reason)
+
+
+def test_in_the_recommended_order_a_right_number_with_a_unit_is_correct_and_an_empty_object_is_not() -> None:
+    row = re.compile(r"^\| `([a-z-]+)` \| \d+ \|.*\| ([^|]*) \|$", re.MULTILINE)
+    order = {slug: re.findall(r"`(\w+)`", metrics) for slug, metrics in row.findall(README)}
+    for slug, task in every_task():
+        if slug not in {"reasoning", "long-context", "structured-output"}:
+            continue
+        item = perfect_answer(slug, task)
+        deciding = next(metric for name in order[slug] if (metric := REGISTERED_METRICS[name]).applies_to(item))
+        assert deciding.score(item).value == 1, task["id"]
+        assert deciding.score(replace(item, actual_output="{}")).value in (0, None), task["id"]
+        if "tolerance" in task:
+            with_unit = f"It takes some thought.\n\nAnswer: {task['expected_output']} euros"
+            assert deciding.score(replace(item, actual_output=with_unit)).value == 1, task["id"]
 
 
 @pytest.mark.skipif(bool(REFUSAL) and not REQUIRED, reason=f"the sandbox cannot run: {REFUSAL}")
