@@ -131,7 +131,7 @@ def test_a_metric_that_does_not_apply_says_what_is_missing_or_what_does_not_fit(
     run = worked(make_run(make_dataset(tasks), metrics=metrics))
     scores = run.scores.filter(result__task__position=1, status="not_applicable")
     assert dict(scores.values_list("metric", "reason")) == {
-        "numeric": "The expected answer is not a single number.",
+        "numeric": "The expected answer is neither a number nor a list of numbers.",
         "json_match": "The expected answer is not JSON.",
         "regex": "The task has no pattern.",
     }
