@@ -69,7 +69,8 @@ class ToolCall:
 class BaselineContext:
     """What the built-in baseline models may read. No other provider reads or sends it.
 
-    ``choices`` are the distinct reference answers of comparable tasks, ``majority`` is the most frequent of them, and
+    ``choices`` are the distinct reference answers of comparable tasks, ``majority`` is the most frequent of them,
+    ``blind`` is the answer to a canvas question by the best rule that does not see the canvas, else the majority, and
     ``salt`` (the run's seed, the task and the repeat) makes the random baseline repeatable.
     ``known_answer`` is the stored answer of a task made for judge calibration.
     """
@@ -78,6 +79,7 @@ class BaselineContext:
     expected_tools: Sequence[Mapping[str, Any]] = ()
     choices: Sequence[str] = ()
     majority: str = ""
+    blind: str = ""
     salt: str = ""
     known_answer: str = ""
 

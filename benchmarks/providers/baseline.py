@@ -14,6 +14,7 @@ BASELINE_MODELS: Mapping[str, str] = {
     "reference": "Gives the reference answer and makes the expected tool calls: the score of a perfect model",
     "random": "Picks one of the answers of comparable tasks, uniformly and repeatably: the score of guessing",
     "majority": "Always gives the most frequent answer of comparable tasks: the score of knowing only the answers",
+    "blind": "Answers canvas questions by the best rule that does not see the canvas, others like majority",
     "empty": "Gives an empty answer: what a metric awards for nothing",
     "solver": "Solves canvas questions from the prompt's text by rules: what the text alone determines",
 }
@@ -34,6 +35,7 @@ class BaselineProvider(Provider):
             "reference": _reference,
             "random": lambda request: _reply(request, _random_choice(_context(request))),
             "majority": lambda request: _reply(request, _context(request).majority),
+            "blind": lambda request: _reply(request, _context(request).blind),
             "empty": lambda request: _reply(request, ""),
             "solver": _solved,
             KNOWN_ANSWERS: lambda request: _reply(request, _context(request).known_answer),

@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from benchmarks.engine.canvas_sets.rows import stored_documents
+from benchmarks.engine.canvas_sets.shortcuts import probe_class
 from benchmarks.engine.execution.sql import update_rows
 from benchmarks.models import Task
 from tasks_app.canvas.audit import audit as find_faults
@@ -26,6 +27,7 @@ from tasks_app.canvas.faults import Verdict as FaultVerdict
 from tasks_app.canvas.original import OriginalCanvas
 from tasks_app.loader import CanvasDocument
 from tasks_app.models import Canvas, CanvasSet, Question
+from tasks_app.shortcuts import Probe
 from tasks_app.solver.audit import SURE_REPRESENTATION, AnswerAudit, Audit, audit_document
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
@@ -122,19 +124,20 @@ def _task_audits(canvas_set: CanvasSet) -> dict[str, dict[str, Any]]:
         answers[name][answer] = n
     distinct = dict(tasks.values_list("group").annotate(n=Count("content_hash", distinct=True)))
     return {
-        name: _task_audit(name, answers[name], audits[name])
+        name: _task_audit(name, answers[name], audits[name], probe_class(canvas_set, name))
         | {"not_applicable": canvas_set.not_applicable.get(name, 0)}
         | {"duplicates": answers[name].total() - distinct.get(name, 0)}
         for name in canvas_set.task_classes
     }
 
 
-def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int]) -> dict[str, Any]:
+def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int], blind: Probe | None) -> dict[str, Any]:
     """One task class of a set. Scores are means over its questions, by the scoring of the class.
 
     ``unchecked``: questions of classes that the second solver does not know. ``duplicates``: questions equal to an
     earlier one of the set, with equal shapes. ``answers``: [answer, count], the most frequent first. The random score
-    is the expected score of guessing uniformly among the set's answers; None above ``MAX_GUESSES`` answers.
+    is the expected score of guessing uniformly among the set's answers; None above ``MAX_GUESSES`` answers. The blind
+    score is that of the best rule that does not see the canvas; ``blind_by_shapes`` has [number of shapes, score, n].
     """
     ordered = sorted(answers.items(), key=lambda counted: (-counted[1], counted[0]))
     return {
@@ -148,6 +151,9 @@ def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int]) -> 
         "majority_answer": ordered[0][0] if ordered else None,
         "majority_score": guess_score(name, answers, [ordered[0][0]]) if ordered else None,
         "random_score": guess_score(name, answers, list(answers)) if 0 < len(answers) <= MAX_GUESSES else None,
+        "blind_score": blind.score if blind else None,
+        "blind_rule": blind.best if blind else "",
+        "blind_by_shapes": [[n, *scored] for n, scored in blind.by_shapes.items()] if blind else [],
     }
 
 

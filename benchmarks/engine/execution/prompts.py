@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from benchmarks.engine.canvas_sets.shortcuts import BlindAnswers
 from benchmarks.engine.execution.sql import among
 from benchmarks.engine.execution.work_items import Prompt, Question
 from benchmarks.metrics.base import Item
@@ -148,7 +149,7 @@ def _messages(system_prompt: str | None, content: Any) -> tuple[Message, ...]:
 
 
 class _BaselineAnswers:
-    """The reference answers of comparable tasks of the version, for the random and the majority baseline."""
+    """The reference answers of comparable tasks of the version, for the random, majority and blind baselines."""
 
     def __init__(self, run: Run) -> None:
         self.seed = run.parameters.get("seed") or 0
@@ -161,12 +162,17 @@ class _BaselineAnswers:
             group: min(answers, key=lambda answer: (-answers[answer], answer)) for group, answers in counts.items()
         }
 
+        canvas_set = run.dataset.canvas_set
+        self._blind = BlindAnswers(canvas_set) if canvas_set and run.model == "baseline/blind" else None
+
     def context(self, task: Task, repeat: int) -> BaselineContext:
+        majority = self._majority[task.group]
         return BaselineContext(
             expected_output=task.expected_output,
             expected_tools=task.expected_tools,
             choices=task.choices or self._choices[task.group],
-            majority=self._majority[task.group],
+            majority=majority,
+            blind=(self._blind.answer(task) if self._blind else None) or majority,
             salt=f"{self.seed}:{task.task_id}:{repeat}",
             known_answer=(task.known_answer or {}).get("text", ""),
         )

@@ -37,13 +37,15 @@ STEPS = ("tracking_steps", "inference_steps")
 """Measures of a question's difficulty that its task class stores."""
 ALL_CLASSES = ""
 MAX_LAPSES = 0.06
+PROBED = 100
+"""On fewer questions, a rule may score well by chance."""
 
 
 def guess_rates(run: Run) -> dict[str, float]:
-    """The expected score of a guess by task class, for the classes of a canvas run for which it is known.
+    """The most that can be scored without the canvas, for the task classes of a canvas run for which it is known.
 
-    It is the class's own if a random answer has a known score, otherwise that of always giving the most frequent
-    answer of the set.
+    It is the highest of the class's own guess rate, the score of always giving the most frequent answer of the set, and
+    the score of the best rule without the canvas, if it was measured on ``PROBED`` questions or more.
     """
     if CANVAS_METRIC not in run.metrics:
         return {}
@@ -51,10 +53,14 @@ def guess_rates(run: Run) -> dict[str, float]:
     audits = canvas_set.audit.get("tasks", {}) if canvas_set else {}
     rates = {}
     for name in run.task_classes:
-        task_class = REGISTERED_TASKS.get(name)
-        own_rate = None if task_class is None else task_class.guess_score or task_class.guess_rate
-        rates[name] = own_rate or audits.get(name, {}).get("majority_score") or _majority_score(run, name)
-    return {name: rate for name, rate in rates.items() if rate is not None and rate < 1}
+        task_class, audit = REGISTERED_TASKS.get(name), audits.get(name, {})
+        known = [
+            None if task_class is None else task_class.guess_score or task_class.guess_rate,
+            audit.get("majority_score") or _majority_score(run, name),
+            audit.get("blind_score") if audit.get("asked", 0) >= PROBED else None,
+        ]
+        rates[name] = max((rate for rate in known if rate is not None), default=1.0)
+    return {name: rate for name, rate in rates.items() if rate < 1}
 
 
 def _majority_score(run: Run, name: str) -> float | None:

@@ -47,6 +47,17 @@ def test_the_majority_baseline_scores_what_the_audit_says_of_always_guessing_the
     assert measured == pytest.approx({name: audit[name]["majority_score"] for name in measured})
 
 
+def test_the_blind_baseline_scores_what_the_audit_says_can_be_scored_without_the_canvas() -> None:
+    canvas_set = make_canvas_set("5-7", 90)
+    audit = audit_set(canvas_set.pk)["tasks"]
+    measured = means_by_class(canvas_run(canvas_set, "baseline/blind"))
+    assert measured == pytest.approx({name: audit[name]["blind_score"] for name in measured})
+    for name in measured:
+        by_shapes = audit[name]["blind_by_shapes"]
+        assert [n for n, *_ in by_shapes] == [5, 6, 7]
+        assert sum(score * n for _, score, n in by_shapes) / 90 == pytest.approx(measured[name])
+
+
 def test_the_random_baseline_is_near_what_the_audit_expects_of_guessing() -> None:
     canvas_set = make_canvas_set("7", 300)
     audit = audit_set(canvas_set.pk)["tasks"]

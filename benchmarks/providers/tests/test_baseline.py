@@ -16,12 +16,16 @@ BASELINE = BaselineProvider(ProviderSpec("baseline", "baseline"))
 
 
 async def ask(model: str, messages: Any = None, **context: Any) -> ChatReply:
-    facts = BaselineContext(**{"expected_output": "four", "choices": ("four", "five"), "majority": "five", **context})
+    facts = BaselineContext(
+        **{"expected_output": "four", "choices": ("four", "five"), "majority": "five", "blind": "six", **context}
+    )
     request = ChatRequest(model, messages or [{"role": "user", "content": "2+2?"}], baseline=facts)
     return await BASELINE.complete(request)
 
 
-@pytest.mark.parametrize(("model", "text"), [("reference", "four"), ("majority", "five"), ("empty", "")])
+@pytest.mark.parametrize(
+    ("model", "text"), [("reference", "four"), ("majority", "five"), ("blind", "six"), ("empty", "")]
+)
 async def test_a_baseline_answers_what_it_is_named_for(model: str, text: str) -> None:
     reply = await ask(model)
     assert (reply.text, reply.finish_reason, reply.tokens_in, reply.tokens_out) == (text, "stop", 0, 0)
