@@ -77,7 +77,7 @@ def test_two_runs_are_compared_down_to_a_task_that_only_one_solved(tab: Tab, sit
     outcomes = row.locator(".mark").all_inner_texts()
     assert len(set(outcomes)) == 2, outcomes
     row.locator("a").first.click()
-    assert page.locator("h2", has_text="Expected and answered").is_visible()
+    page.locator("h2", has_text="Expected and answered").wait_for()
 
 
 def test_a_wrong_answer_is_found_from_the_gallery_of_canvases(tab: Tab, site: Site) -> None:
