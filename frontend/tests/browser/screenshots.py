@@ -28,12 +28,11 @@ MAX_BYTES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Screenshot:
-    """Which page, how much of it, in which color scheme, and what is done on it first."""
+    """Which page, how much of it, and what is done on it first."""
 
     name: str
     path: Callable[[Site], str]
     height: int = HEIGHT
-    color_scheme: str = "light"
     prepare: Callable[[Page], object] = lambda page: None
 
 
@@ -46,10 +45,7 @@ SCREENSHOTS = (
         prepare=lambda page: page.locator(".canvas-shape").nth(3).hover(),
     ),
     Screenshot("compare", lambda site: "/compare/?runs={canvases large},{canvases medium}".format_map(site.runs)),
-    Screenshot("surface", lambda site: f"/runs/{site.runs['canvases medium']}/surface/", 1000),
-    Screenshot("result", lambda site: site.result_path("canvases small", "?outcome=wrong"), 960),
     Screenshot("leaderboard", lambda site: f"/leaderboard/?dataset={site.canvas_set}", 960),
-    Screenshot("dark", lambda site: f"/runs/{site.runs['reasoning medium']}/", 1000, "dark"),
 )
 
 
@@ -69,7 +65,6 @@ def main() -> None:
 
 def _take(screenshot: Screenshot, tab: Tab, site: Site, file: Path) -> None:
     tab.page.set_viewport_size({"width": WIDTH, "height": screenshot.height})
-    tab.page.emulate_media(color_scheme="dark" if screenshot.color_scheme == "dark" else "light")
     screenshot.prepare(tab.open(screenshot.path(site)))
     tab.page.screenshot(path=file)
     size = file.stat().st_size
