@@ -6,7 +6,6 @@ The figures come from the database, so every web process reports the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -19,18 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.queries.operations import Installation, installation
-
-FIGURES = {
-    "workers_alive": "Worker processes that send heartbeats",
-    "workers_busy": "Worker processes that execute a run",
-    "worker_threads": "Jobs that the live workers execute at a time",
-    "queue_depth": "Results of live runs that are not done",
-    "queue_age_seconds": "How long the oldest queued run waits; 0 if none is queued",
-    "results_done": "Results with an answer or an error",
-    "results_failed": "Results that ended in an error",
-    "cost_usd": "Known costs of models and judges",
-}
+from benchmarks.queries.operations import FIGURES, installation
 
 
 class InstallationSerializer(serializers.Serializer[Any]):
@@ -50,7 +38,7 @@ class InstallationView(APIView):
 
     @extend_schema(responses=InstallationSerializer)
     def get(self, request: Request) -> Response:
-        return Response(InstallationSerializer(asdict(installation())).data)
+        return Response(InstallationSerializer(installation()).data)
 
 
 class _PlainText(BaseRenderer):
@@ -75,14 +63,14 @@ class PrometheusView(APIView):
 
 
 class _Figures(Collector):
-    def __init__(self, state: Installation) -> None:
+    def __init__(self, state: dict[str, Any]) -> None:
         self.state = state
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Gauges only: deleting a run deletes its results, so even the number of finished results can fall."""
         for name, text in FIGURES.items():
-            yield GaugeMetricFamily(f"codeforge_{name}", text, value=getattr(self.state, name))
+            yield GaugeMetricFamily(f"codeforge_{name}", text, value=self.state[name])
         runs = GaugeMetricFamily("codeforge_runs", "Runs by status", labels=["status"])
-        for status, count in self.state.runs.items():
+        for status, count in self.state["runs"].items():
             runs.add_metric([status], count)
         yield runs

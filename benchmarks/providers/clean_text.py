@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from benchmarks.providers.base import ChatReply, ToolCall
@@ -86,6 +86,9 @@ def keys_sent(api_key: str | None, headers: Mapping[str, str]) -> tuple[str, ...
 def without_keys(reply: ChatReply, keys: Sequence[str]) -> ChatReply:
     """The reply with each of ``keys`` masked and a note about it; the same object if it quotes none."""
 
+    if not keys:
+        return reply
+
     def mask(value: Any) -> Any:
         if isinstance(value, str):
             for key in keys:
@@ -93,22 +96,12 @@ def without_keys(reply: ChatReply, keys: Sequence[str]) -> ChatReply:
             return value
         if isinstance(value, Mapping):
             return {mask(name): mask(member) for name, member in value.items()}
-        if isinstance(value, list):
-            return [mask(member) for member in value]
+        if isinstance(value, list | tuple):
+            return type(value)(map(mask, value))
+        if isinstance(value, ToolCall):
+            # Parsed arguments may contain in plain what is escaped in the raw ones, so both are masked.
+            return ToolCall(*(mask(getattr(value, each.name)) for each in fields(value)))
         return value
 
-    masked = replace(
-        reply,
-        text=mask(reply.text),
-        # Parsed arguments may contain in plain what is escaped in the raw ones, so both are masked.
-        tool_calls=tuple(
-            ToolCall(mask(call.id), mask(call.name), mask(call.arguments), mask(call.raw_arguments))
-            for call in reply.tool_calls
-        ),
-        finish_reason=mask(reply.finish_reason),
-        refusal=mask(reply.refusal),
-        reasoning=mask(reply.reasoning),
-        model=mask(reply.model),
-        notes=tuple(map(mask, reply.notes)),
-    )
+    masked = replace(reply, **{each.name: mask(getattr(reply, each.name)) for each in fields(reply)})
     return reply if masked == reply else replace(masked, notes=(*masked.notes, NOTE))

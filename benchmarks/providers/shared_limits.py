@@ -98,8 +98,10 @@ class WindowRates:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._name = name
-        self._requests = _per_minute(limits.requests_per_minute)
-        self._tokens = _per_minute(limits.tokens_per_minute)
+        self._requests, self._tokens = (
+            None if amount is None else RateLimitItemPerMinute(amount)
+            for amount in (limits.requests_per_minute, limits.tokens_per_minute)
+        )
         self._windows = SlidingWindowCounterRateLimiter(storage)
         self._sleep = sleep
         self._first_in_queue = asyncio.Lock()
@@ -127,10 +129,6 @@ class WindowRates:
             window = await self._windows.get_window_stats(item, self._name, unit)
             wait = window.reset_time - time.time()
             await self._sleep(min(max(wait, _SHORTEST_WAIT_S), _LONGEST_WAIT_S))
-
-
-def _per_minute(amount: int | None) -> RateLimitItem | None:
-    return None if amount is None else RateLimitItemPerMinute(amount)
 
 
 class RedisSlots:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, Task
-from benchmarks.queries.keyset import Order, keyset_page, window_page
+from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, window_page
 
 PREVIEW = 160
 TASKS_ON_A_PAGE = 50
@@ -22,15 +21,6 @@ class TaskFilters:
     text: str = ""
     difficulty: str = ""
     group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskPage:
-    rows: list[Task]
-    after: str | None = None
-    before: str | None = None
-    searched_to: int | None = None
-    """The last position that a text search covered; ``None`` without a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +106,19 @@ def task_list(version: DatasetVersion) -> QuerySet[Task]:
 
 def task_page(
     version: DatasetVersion, filters: TaskFilters, after: str | None = None, before: str | None = None
-) -> TaskPage:
+) -> KeysetPage[Task]:
     """One page of a version's tasks, in at most two queries. Raises ``BadCursor``.
 
     A search covers the tasks window by window: the texts of YAML tasks, but of generated tasks only the names, which
     describe their content. A task whose id equals the search text comes first.
     """
-    facets = version.facets
-    if not (_known(facets, "difficulty", filters.difficulty) and _known(facets, "group", filters.group)):
-        return TaskPage([])
-    tasks = task_list(version)
-    if filters.difficulty:
-        tasks = tasks.filter(difficulty=filters.difficulty)
-    if filters.group:
-        tasks = tasks.filter(group=filters.group)
+    chosen = {"difficulty": filters.difficulty, "group": filters.group}
+    given = {name: value for name, value in chosen.items() if value}
+    if any(value not in version.facets.get(name, ()) for name, value in given.items()):  # saves a search through all
+        return KeysetPage([], None)
+    tasks = task_list(version).filter(**given)
     if not filters.text:
-        page = keyset_page(tasks, Order("position"), TASKS_ON_A_PAGE, after, before)
-        return TaskPage(page.rows, page.after, page.before)
+        return keyset_page(tasks, Order("position"), TASKS_ON_A_PAGE, after, before)
     named = [] if after else list(tasks.filter(task_id=filters.text))
     written = version.dataset.kind == Dataset.Kind.YAML
     window = TEXTS_SEARCHED if written else NAMES_SEARCHED
@@ -141,12 +127,7 @@ def task_page(
     if written:
         matches |= Q(input__icontains=filters.text) | Q(expected_output__icontains=filters.text)
     page = window_page(others, matches, TASKS_ON_A_PAGE, window=window, last=version.task_count, after=after)
-    return TaskPage([*named, *page.rows], page.after, searched_to=page.searched_to)
-
-
-def _known(facets: dict[str, Any], name: str, value: str) -> bool:
-    """Whether any task of the version has the value. Saves a search through all tasks."""
-    return not value or value in facets.get(name, ())
+    return replace(page, rows=[*named, *page.rows])
 
 
 def task_detail(dataset: Dataset, pk: int) -> Task:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, F, Min, Sum
 from django.utils import timezone
@@ -11,24 +12,17 @@ from django.utils import timezone
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.models import LIVE, Lease, Run, RunStatus, Worker
 
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    workers_alive: int
-    workers_busy: int
-    """Processes that execute some run now."""
-    worker_threads: int
-    """Jobs that all active workers together run at a time."""
-    runs: dict[str, int]
-    """Status → number of runs, for every status."""
-    queue_depth: int
-    """Results of live runs that are not done. A run that is still preparing has none yet."""
-    queue_age_seconds: float
-    """How long the oldest queued run has been waiting; 0 if none is."""
-    results_done: int
-    results_failed: int
-    cost_usd: float
-    """The known costs of models and judges of all runs."""
+FIGURES = {
+    "workers_alive": "Worker processes that send heartbeats",
+    "workers_busy": "Worker processes that execute a run",
+    "worker_threads": "Jobs that the live workers execute at a time",
+    "queue_depth": "Results of live runs that are not done",
+    "queue_age_seconds": "How long the oldest queued run waits; 0 if none is queued",
+    "results_done": "Results with an answer or an error",
+    "results_failed": "Results that ended in an error",
+    "cost_usd": "Known costs of models and judges",
+}
+"""The figures of the installation, each with what it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +59,11 @@ def workers() -> list[WorkerRow]:
     return sorted(rows, key=lambda row: (not row.alive, not row.runs, row.name))
 
 
-def installation() -> Installation:
-    """The current figures. Six queries, whose cost does not grow with the number of results."""
+def installation() -> dict[str, Any]:
+    """The current figures (see ``FIGURES``), and ``runs``: status → number of runs, for every status.
+
+    Six queries, whose cost does not grow with the number of results.
+    """
     now = timezone.now()
     alive = Worker.objects.filter(heartbeat_at__gt=now - ALIVE_FOR).aggregate(n=Count("name"), threads=Sum("threads"))
     leases = Lease.objects.filter(run__isnull=False, heartbeat_at__gt=now - ALIVE_FOR)
@@ -78,14 +75,14 @@ def installation() -> Installation:
     totals = Run.objects.aggregate(
         done=Sum("done"), errors=Sum("errors"), cost=Sum("cost_usd"), judge_cost=Sum("judge_cost_usd")
     )
-    return Installation(
-        workers_alive=alive["n"],
-        workers_busy=busy["n"],
-        worker_threads=alive["threads"] or 0,
-        runs={status: counted.get(status, 0) for status in RunStatus.values},
-        queue_depth=live["left"] or 0,
-        queue_age_seconds=(now - waiting).total_seconds() if waiting else 0.0,
-        results_done=totals["done"] or 0,
-        results_failed=totals["errors"] or 0,
-        cost_usd=(totals["cost"] or 0.0) + (totals["judge_cost"] or 0.0),
-    )
+    return {
+        "workers_alive": alive["n"],
+        "workers_busy": busy["n"],
+        "worker_threads": alive["threads"] or 0,
+        "runs": {status: counted.get(status, 0) for status in RunStatus.values},
+        "queue_depth": live["left"] or 0,
+        "queue_age_seconds": (now - waiting).total_seconds() if waiting else 0.0,
+        "results_done": totals["done"] or 0,
+        "results_failed": totals["errors"] or 0,
+        "cost_usd": (totals["cost"] or 0.0) + (totals["judge_cost"] or 0.0),
+    }

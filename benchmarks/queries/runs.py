@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from benchmarks.models import COMPLETED, LIVE, Run, RunStatus
+from benchmarks.models import COMPLETED, Run, RunStatus
 
 TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
+"""The statuses of runs that failed, ended with errors or ran out of budget."""
 
 _LIST_FIELDS = (
-    "model",
-    "import_format",
-    "metrics",
-    "judge_model",
-    "representation",
-    "few_shot",
-    "include_doubtful",
-    "limit",
-    "task_classes",
-    "status",
-    "error_message",
-    "total",
-    "done",
-    "errors",
-    "cost_usd",
-    "judge_cost_usd",
-    "summary",
-    "summarized_at",
-    "created_at",
-    "started_at",
-    "completed_at",
-    "active_seconds",
-    "active_since",
-    "dataset__slug",
-    "dataset__name",
-    "dataset__kind",
-    "dataset_version__number",
+    *("model", "import_format", "metrics", "judge_model", "representation", "few_shot", "limit", "task_classes"),
+    *("status", "error_message", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summary", "summarized_at"),
+    *("include_doubtful", "created_at", "started_at", "completed_at", "active_seconds", "active_since"),
+    *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number"),
 )
 SORTS = {
     "newest": ("-id",),
@@ -68,31 +47,14 @@ def full_runs() -> QuerySet[Run]:
 
 
 def run_list(filters: RunFilters) -> QuerySet[Run]:
-    found = runs().order_by(*SORTS.get(filters.sort, SORTS["newest"]))
-    if filters.dataset:
-        found = found.filter(dataset__slug=filters.dataset)
-    if filters.model:
-        found = found.filter(model=filters.model)
-    if filters.status:
-        found = found.filter(status=filters.status)
-    return found
+    chosen = {"dataset__slug": filters.dataset, "model": filters.model, "status": filters.status}
+    given = {name: value for name, value in chosen.items() if value}
+    return runs().filter(**given).order_by(*SORTS.get(filters.sort, SORTS["newest"]))
 
 
-def live_runs(limit: int) -> list[Run]:
-    return list(runs().filter(status__in=LIVE).order_by("-id")[:limit])
-
-
-def latest_runs(limit: int) -> list[Run]:
-    return list(runs()[:limit])
-
-
-def troubled_runs(limit: int) -> list[Run]:
-    """The latest runs that failed, ended with errors or ran out of budget."""
-    return list(runs().filter(status__in=TROUBLED).order_by("-id")[:limit])
-
-
-def completed_runs(limit: int) -> list[Run]:
-    return list(runs().filter(status__in=COMPLETED).order_by("-id")[:limit])
+def latest_runs(limit: int, statuses: Iterable[str] = RunStatus.values) -> list[Run]:
+    """The latest runs with one of these statuses."""
+    return list(runs().filter(status__in=statuses).order_by("-id")[:limit])
 
 
 def run_detail(pk: int) -> Run:
@@ -102,11 +64,7 @@ def run_detail(pk: int) -> Run:
 
 def run_status(pk: int) -> Run:
     """One run as its status shows it, without what is only drawn once. Raises ``Run.DoesNotExist``."""
-    return (
-        Run.objects.select_related("dataset", "dataset_version")
-        .defer("breakdown", "environment", "parameters")
-        .get(pk=pk)
-    )
+    return full_runs().defer("breakdown", "environment", "parameters").get(pk=pk)
 
 
 def other_variants(run: Run, limit: int = 12) -> list[Run]:

@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from benchmarks.models import Run
+from benchmarks.models import COMPLETED, Run
 from benchmarks.queries import compare as reads
-from benchmarks.queries.runs import completed_runs
+from benchmarks.queries.runs import latest_runs
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, labels
 from frontend import charts, params
 from frontend.chart_parts import Chart
@@ -31,7 +31,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "title": _title(chosen),
         "chosen": chosen,
         "chosen_ids": ids,
-        "offered": completed_runs(OFFERED),
+        "offered": latest_runs(OFFERED, COMPLETED),
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": reads.MOST_RUNS,

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from benchmarks import models
 from benchmarks.models import ScoreDrop
 from benchmarks.presentation.numbers import percent
 from benchmarks.queries import datasets as dataset_reads
@@ -26,16 +27,16 @@ LATEST, LIVE, TROUBLED, RANKED = 10, 6, 5, 200
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """The page; for htmx the part that changes."""
-    live = run_rows(run_reads.live_runs(LIVE))
+    live = run_rows(run_reads.latest_runs(LIVE, models.LIVE))
     if request.headers.get("HX-Request"):
         return render(request, "frontend/overview/live.html", {"live": live, "polled": True})
     latest = run_rows(run_reads.latest_runs(LATEST))
     context = {
         "live": live,
         "latest": latest,
-        "standings": standings(run_reads.completed_runs(RANKED)),
+        "standings": standings(run_reads.latest_runs(RANKED, models.COMPLETED)),
         "ranked_over": RANKED,
-        "troubled": run_rows(run_reads.troubled_runs(TROUBLED)),
+        "troubled": run_rows(run_reads.latest_runs(TROUBLED, run_reads.TROUBLED)),
         "score_drops": open_score_drops()[:MOST_SHOWN],
         "score_drop_level": percent(LEVEL),
         "files": dataset_reads.files_needing_attention(),

@@ -62,6 +62,9 @@ def is_current(delivery: WebhookDelivery) -> bool:
 def body_of(delivery: WebhookDelivery) -> str:
     """The delivery as JSON. If the run has continued since, its numbers are ``null``, because they are not final."""
     run, current = delivery.run, is_current(delivery)
+    metrics = run.summary.get("metrics", {})
+    # Metric → mean of n scored results with its 95% interval; ``null`` without scored results.
+    summary = {name: {key: metrics[name].get(key) for key in _NUMBERS} for name in run.metrics if name in metrics}
     data: dict[str, Any] = {
         "run": {
             "id": run.pk,
@@ -74,7 +77,7 @@ def body_of(delivery: WebhookDelivery) -> str:
             "total": run.total if current else None,
             "done": run.done if current else None,
             "errors": run.errors if current else None,
-            "summary": _summary(run) if current else None,
+            "summary": summary if current else None,
         },
     }
     if scheduled := ScheduledRun.objects.select_related("schedule").filter(run=run).first():
@@ -88,12 +91,6 @@ def body_of(delivery: WebhookDelivery) -> str:
 def _status(delivery: WebhookDelivery) -> str:
     """The reported status; for an event that reports none, the current one."""
     return _STATUS_OF.get(WebhookDelivery.Event(delivery.event), delivery.run.status)
-
-
-def _summary(run: Run) -> dict[str, dict[str, Any]]:
-    """Metric → mean of n scored results with its 95% interval; ``null`` without scored results."""
-    metrics = run.summary.get("metrics", {})
-    return {name: {key: metrics[name].get(key) for key in _NUMBERS} for name in run.metrics if name in metrics}
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from benchmarks.models import DatasetVersion
+from benchmarks.models import DatasetVersion, Task
 from benchmarks.queries import datasets as reads
-from benchmarks.queries.datasets import TaskFilters, TaskPage, task_page
-from benchmarks.queries.keyset import BadCursor
+from benchmarks.queries.datasets import TaskFilters, task_page
+from benchmarks.queries.keyset import BadCursor, KeysetPage
 from tests.support.factories import make_dataset, make_task
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def version(monkeypatch: pytest.MonkeyPatch) -> DatasetVersion:
     return found
 
 
-def walk(version: DatasetVersion, filters: TaskFilters) -> tuple[list[int], list[TaskPage]]:
+def walk(version: DatasetVersion, filters: TaskFilters) -> tuple[list[int], list[KeysetPage[Task]]]:
     """The positions of everything found, page after page, and the pages."""
     pages = [task_page(version, filters)]
     while pages[-1].after:
@@ -49,8 +49,8 @@ def test_pages_hold_every_task_once_and_lead_back(version: DatasetVersion) -> No
 def test_a_filter_passes_what_has_the_value_and_asks_nothing_for_a_value_that_none_has(version: DatasetVersion) -> None:
     assert walk(version, TaskFilters(difficulty="hard"))[0] == list(RARE)
     with CaptureQueriesContext(connection) as asked:
-        assert task_page(version, TaskFilters(difficulty="easy")) == TaskPage([])
-        assert task_page(version, TaskFilters(group="nowhere")) == TaskPage([])
+        assert task_page(version, TaskFilters(difficulty="easy")) == KeysetPage([], None)
+        assert task_page(version, TaskFilters(group="nowhere")) == KeysetPage([], None)
     assert len(asked) == 0
 
 
