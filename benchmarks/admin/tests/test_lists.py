@@ -13,7 +13,7 @@ from benchmarks.admin import base
 from benchmarks.admin.tests.support import ADMIN, MISSING_KEYS, rows_with_constant_queries, staff, text_of
 from benchmarks.models import Dataset, DatasetFile, Run
 from benchmarks.services.datasets.editing import change_head
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -182,3 +182,17 @@ def test_no_list_offers_the_deletion_that_bypasses_services(admin_client: Client
             actions = model_admin.get_actions(admin_client.get("/admin/").wsgi_request)
             action = actions.get("delete_selected")
             assert action is None or action[0].__module__.startswith("benchmarks.admin"), kind
+
+
+def test_calibrations_and_their_datasets_are_not_listed(admin_client: Client) -> None:
+    more_runs(1)
+    shown = Run.objects.get()
+    hidden = make_dataset(1, slug="known-answers")
+    run = make_run(hidden, model="baseline/reference")
+    Dataset.objects.filter(pk=hidden.pk).update(kind=Dataset.Kind.CALIBRATION, current_version=None)
+    Run.objects.filter(pk=run.pk).update(calibration={"metric": "contains"})
+    assert list(admin_client.get(f"{ADMIN}/run/").context["cl"].result_list) == [shown]
+    assert list(admin_client.get(f"{ADMIN}/dataset/").context["cl"].result_list) == [shown.dataset]
+    for kind in ("run", "dataset", "task"):
+        assert "known-answers" not in text_of(admin_client.get(f"{ADMIN}/{kind}/")), kind
+    assert "alibration" not in text_of(admin_client.get(f"{ADMIN}/dataset/"))
