@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -85,6 +86,14 @@ def layer(mark: str, encoding: Spec, **options: Any) -> Spec:
 def quantity(field: str, title: str | None = None, **options: Any) -> Spec:
     named = {} if title is None else {"title": title}
     return {"field": field, "type": "quantitative", **named, **options}
+
+
+def whole_numbers(low: float, high: float, most: int = 10) -> Spec:
+    """An axis with at most ``most`` steps, at whole numbers only. Vega's own ``tickMinStep`` halves a single step."""
+    least = max(1.0, (high - low) / most)
+    power = 10 ** math.floor(math.log10(least))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+    return {"values": list(range(math.ceil(low / step) * step, math.floor(high) + 1, step))}
 
 
 def category(field: str, names: Sequence[str] = (), colors: Sequence[str] = (), **options: Any) -> Spec:

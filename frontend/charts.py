@@ -26,6 +26,7 @@ from frontend.chart_parts import (
     series,
     spec_of,
     tooltip,
+    whole_numbers,
 )
 from frontend.label_places import LONGEST, PLACES, label_places, share_of
 
@@ -94,7 +95,7 @@ def histogram(name: str, edges: Sequence[float], counts: Sequence[int], measure:
             encoding={
                 "x": quantity("from", measure.axis, bin={"binned": True}),
                 "x2": {"field": "to"},
-                "y": quantity("count", "Results", axis={"tickMinStep": 1}),
+                "y": quantity("count", "Results", axis=whole_numbers(0, max(counts), most=5)),
             },
         ),
         ("From", "To", "Results"),
@@ -158,7 +159,7 @@ def surface_lines(
         cells,
         height=260,
         encoding={
-            "x": _difficulty_axis("n_shapes", "Number of shapes"),
+            "x": _difficulty_axis("n_shapes", "Number of shapes", [cell["n_shapes"] for cell in cells]),
             "color": series(groups, legend={"columns": 2}),
         },
         layer=[
@@ -280,14 +281,17 @@ def _surface(name: str, title: str, note: str, by: str, cells: Sequence[Spec], *
     )
 
 
-def _difficulty_axis(field: str, title: str) -> Spec:
-    return quantity(field, title, scale={"zero": False, "nice": False}, axis={"tickMinStep": 1})
+def _difficulty_axis(field: str, title: str, levels: Sequence[float]) -> Spec:
+    ticks = whole_numbers(min(levels), max(levels))
+    return quantity(field, title, scale={"zero": False, "nice": False}, axis=ticks)
 
 
 def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
     name, words = DIFFICULTY[measure]
     groups = [sentence_case(row["group"]) or "All task classes" for row in rows]
-    x, y = _difficulty_axis("x", sentence_case(words)), quantity("share", "Mean score", scale={"domain": [0, 1]})
+    tested = [level["difficulty"] for row in rows for level in row["levels"]]
+    x = _difficulty_axis("x", sentence_case(words), tested)
+    y = quantity("share", "Mean score", scale={"domain": [0, 1]})
     encoding = {"x": x, "y": y, "color": series(groups)}
     dots, curves, table = [], [], []
     for group, row in zip(groups, rows, strict=True):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend import charts, drawing
-from frontend.chart_parts import Chart, Measure
+from frontend.chart_parts import Chart, Measure, whole_numbers
 from frontend.charts import Contender
 from frontend.label_places import CHARACTER, HEIGHT, LINE, LONGEST, PLACES, WIDTH, label_places, share_of
 
@@ -198,3 +198,18 @@ def test_a_value_has_its_position_on_a_linear_and_a_logarithmic_axis() -> None:
     assert share_of(2.0, 0.0, 8.0) == pytest.approx(0.25)
     assert share_of(10.0, 1.0, 100.0, log=True) == pytest.approx(0.5)
     assert share_of(3.0, 3.0, 3.0) == pytest.approx(0.5)
+
+
+def test_axes_of_counts_have_whole_numbers_only() -> None:
+    for low, high, most, ticks in (
+        (0, 1, 5, [0, 1]),
+        (3, 4, 10, [3, 4]),
+        (0, 9, 5, [0, 2, 4, 6, 8]),
+        (3, 12, 10, list(range(3, 13))),
+        (0, 1_200, 5, [0, 500, 1_000]),
+        (7, 7, 10, [7]),
+    ):
+        assert whole_numbers(low, high, most) == {"values": ticks}
+    counts = charts.histogram("spread", [0, 0.5, 1], [1, 0], SCORE)
+    assert counts is not None
+    assert counts.spec["encoding"]["y"]["axis"] == {"values": [0, 1]}
