@@ -43,9 +43,8 @@ class RunParameter:
     ``hint`` stands below the field of the form; ``meaning`` describes the parameter to users of the API and the command
     line, by default in the words of the hint. ``least`` and ``most`` bound numbers, ``most`` also the length of texts.
     ``column`` names the field of ``Run`` that stores the value, by default ``name``; if it is empty, ``Run.parameters``
-    stores the value.
-    ``sent`` ones are fields of every request to the model. ``setting`` is the label on the run's page, by default
-    ``label``, and ``unset`` is shown there if there is no value.
+    stores the value. ``sent`` ones are fields of every request to the model, and stored in ``Run.parameters``.
+    ``setting`` is the label on the run's page, by default ``label``, and ``unset`` is shown there if there is no value.
     """
 
     name: str
@@ -59,7 +58,6 @@ class RunParameter:
     least: float | None = None
     most: float | None = None
     choices: tuple[str, ...] = ()
-    canvas_only: bool = False
     column: str | None = None
     sent: bool = False
     setting: str = ""
@@ -85,7 +83,13 @@ class RunParameter:
     @property
     def field(self) -> str:
         """The field of ``Run`` that stores the value; empty if ``Run.parameters`` does."""
-        return self.name if self.column is None else self.column
+        if self.column is None:
+            return "" if self.sent else self.name
+        return self.column
+
+    @property
+    def canvas_only(self) -> bool:
+        return self.group is Group.CANVAS
 
     def value_of(self, run: Any) -> Any:
         """The value that the run stores, ``empty`` if it stores none."""
@@ -198,7 +202,6 @@ _ROWS = (
         least=0,
         most=2,
         sent=True,
-        column="",
     ),
     RunParameter(
         "top_p",
@@ -210,7 +213,6 @@ _ROWS = (
         least=0,
         most=1,
         sent=True,
-        column="",
     ),
     RunParameter(
         "max_tokens",
@@ -222,7 +224,6 @@ _ROWS = (
         least=1,
         most=1_000_000,
         sent=True,
-        column="",
     ),
     RunParameter(
         "seed",
@@ -233,7 +234,6 @@ _ROWS = (
         least=0,
         most=2**31 - 1,
         sent=True,
-        column="",
     ),
     RunParameter(
         "system_prompt",
@@ -263,7 +263,6 @@ _ROWS = (
         CANVAS,
         hint="None selected: all",
         meaning="Task classes; by default all",
-        canvas_only=True,
         column="task_classes",
     ),
     RunParameter(
@@ -274,7 +273,6 @@ _ROWS = (
         hint="How the canvas is shown to the model",
         meaning="How the canvas is shown to the model; by default full",
         choices=tuple(sorted(REPRESENTATIONS)),
-        canvas_only=True,
     ),
     RunParameter(
         "few_shot",
@@ -283,7 +281,6 @@ _ROWS = (
         CANVAS,
         hint="Few-shot instead of zero-shot",
         meaning="Include two answered example questions",
-        canvas_only=True,
     ),
     RunParameter(
         "include_doubtful",
@@ -291,7 +288,6 @@ _ROWS = (
         SWITCH,
         CANVAS,
         hint="Count tasks whose reference the audit finds wrong or undetermined",
-        canvas_only=True,
     ),
     RunParameter(
         "target_half_width",
@@ -302,7 +298,6 @@ _ROWS = (
         meaning="Add canvases until the interval of every number of shapes is this narrow; 0.05 means ±5 points",
         least=0.005,
         most=0.45,
-        canvas_only=True,
         unset="None: no canvases are added",
     ),
     RunParameter(
@@ -314,7 +309,6 @@ _ROWS = (
         meaning="Max canvases of a run with a target interval half-width",
         least=1,
         most=100_000,
-        canvas_only=True,
         unset="Existing canvases only",
     ),
 )

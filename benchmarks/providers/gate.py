@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.providers.base import Limits, ProviderError
@@ -73,28 +73,23 @@ class AdaptiveLimit:
             self._exact = min(self._exact, self._ceiling)
 
 
+@dataclass(eq=False)
 class Gate:
     """``enter`` before a request, ``record`` when its outcome is known, ``leave`` at its end, whatever happened."""
 
-    def __init__(
-        self,
-        limits: Limits | None = None,
-        *,
-        rates: WindowRates | None = None,
-        slots: RedisSlots | None = None,
-        pauses: RedisPauses | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    ) -> None:
+    limits: InitVar[Limits | None] = None
+    _: KW_ONLY
+    rates: WindowRates | None = None
+    slots: RedisSlots | None = None
+    pauses: RedisPauses | None = None
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    in_flight: int = field(default=0, init=False)
+    _waiting: deque[asyncio.Future[None]] = field(default_factory=deque, init=False)
+    _paused_until: float = field(default=float("-inf"), init=False)
+
+    def __post_init__(self, limits: Limits | None) -> None:
         self._limit = AdaptiveLimit(limits.max_in_flight if limits else None)
-        self._rates = rates
-        self._slots = slots
-        self._pauses = pauses
-        self._clock = clock
-        self._sleep = sleep
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._paused_until = float("-inf")
-        self.in_flight = 0
 
     @property
     def limit(self) -> int | None:
@@ -104,22 +99,22 @@ class Gate:
     @property
     def paused_for(self) -> float:
         """Seconds until the next request may leave; 0 without a pause."""
-        return max(0.0, self._paused_until - self._clock())
+        return max(0.0, self._paused_until - self.clock())
 
     async def enter(self, tokens: int = 0) -> Ticket:
         """Wait until a request of ``tokens``, by estimate, may be sent."""
         await self._wait_for_slot()
         ticket = Ticket()
         try:
-            if self._slots is not None:
-                ticket.slot = await self._slots.take()
-            if self._rates is not None:
-                await self._rates.take(tokens)
+            if self.slots is not None:
+                ticket.slot = await self.slots.take()
+            if self.rates is not None:
+                await self.rates.take(tokens)
             await self._wait_out_pauses()
         except BaseException:
             await self.leave(ticket)
             raise
-        ticket.entered_at = self._clock()
+        ticket.entered_at = self.clock()
         return ticket
 
     def record(self, ticket: Ticket, error: ProviderError | None) -> None:
@@ -133,26 +128,26 @@ class Gate:
     async def leave(self, ticket: Ticket) -> None:
         """Make room for the next request, and share a new pause with the other workers."""
         self._free_slot()
-        if self._slots is not None and ticket.slot is not None:
-            await self._slots.give_back(ticket.slot)
-        if self._pauses is not None and ticket.pause_to_share:
-            await self._pauses.publish(ticket.pause_to_share)
+        if self.slots is not None and ticket.slot is not None:
+            await self.slots.give_back(ticket.slot)
+        if self.pauses is not None and ticket.pause_to_share:
+            await self.pauses.publish(ticket.pause_to_share)
 
     def _slow_down(self, seconds: float, sent_at: float) -> float:
         """Pause, and halve the limit once a round; returns the pause if it is news to the other workers."""
-        now = self._clock()
+        now = self.clock()
         pause = min(seconds, _LONGEST_PAUSE_SECONDS)
         self._paused_until = max(self._paused_until, now + pause)
         return pause if self._limit.slowed(self.in_flight, sent_at, now) else 0.0
 
     async def _wait_out_pauses(self) -> None:
         while True:
-            if self._pauses is not None and (seconds := await self._pauses.news()):
+            if self.pauses is not None and (seconds := await self.pauses.news()):
                 # During a pause, the news is about refusals that this worker has already reacted to.
-                self._slow_down(seconds, sent_at=float("-inf") if self.paused_for else self._clock())
+                self._slow_down(seconds, sent_at=float("-inf") if self.paused_for else self.clock())
             if not self.paused_for:
                 return
-            await self._sleep(self.paused_for)
+            await self.sleep(self.paused_for)
 
     async def _wait_for_slot(self) -> None:
         if not self._waiting and self._limit.admits_beside(self.in_flight):

@@ -16,6 +16,7 @@ _PROMPT_ERRORS = frozenset({"too_large"})
 """Kinds that concern a single prompt: they neither count nor reset the count."""
 
 
+@dataclass(slots=True)
 class Breaker:
     """Records how every request ended, after its retries, and says when to stop.
 
@@ -24,18 +25,13 @@ class Breaker:
     trip it after ``consecutive_limit`` in a row. A tripped breaker stays tripped.
     """
 
-    def __init__(self, *, consecutive_limit: int = 20, systemic_limit: int = 3) -> None:
-        self._consecutive_limit = consecutive_limit
-        self._systemic_limit = systemic_limit
-        self._answered = False
-        self._failures_in_row = 0
-        self._systemic_in_row = 0
-        self._reason: str | None = None
-
-    @property
-    def tripped(self) -> str | None:
-        """Why to stop, as a sentence; ``None`` without a reason."""
-        return self._reason
+    consecutive_limit: int = 20
+    systemic_limit: int = 3
+    tripped: str | None = None
+    """Why to stop, as a sentence; ``None`` without a reason."""
+    _answered: bool = False
+    _failures_in_row: int = 0
+    _systemic_in_row: int = 0
 
     def record(self, error: ProviderError | None) -> None:
         """Count one request that was answered (``None``) or failed with ``error``."""
@@ -47,12 +43,12 @@ class Breaker:
             return
         self._failures_in_row += 1
         self._systemic_in_row = self._systemic_in_row + 1 if error.systemic else 0
-        if self._reason is not None:
+        if self.tripped is not None:
             return
-        if self._systemic_in_row >= (self._systemic_limit if self._answered else 1):
-            self._reason = f"Stopped: all requests would fail the same way. {error.message}"
-        elif self._failures_in_row >= self._consecutive_limit:
-            self._reason = (
+        if self._systemic_in_row >= (self.systemic_limit if self._answered else 1):
+            self.tripped = f"Stopped: all requests would fail the same way. {error.message}"
+        elif self._failures_in_row >= self.consecutive_limit:
+            self.tripped = (
                 f"Stopped after {self._failures_in_row} consecutive failed requests. Last error: {error.message}"
             )
 

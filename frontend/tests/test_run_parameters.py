@@ -31,7 +31,6 @@ TOY = RunParameter(
     hint="Between 0 and 3",
     least=0,
     most=3,
-    column="",
     sent=True,
 )
 

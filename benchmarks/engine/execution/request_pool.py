@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
@@ -50,35 +50,26 @@ Finished = Answer | Judged | Aborted
 """What the pool puts into the executor's inbox, one for each unit of work that was submitted."""
 
 
+@dataclass(eq=False)
 class RequestPool:
     """Call every method on the event loop. ``parameters`` go with every question, as fields of ``ChatRequest``."""
 
-    def __init__(
-        self,
-        model: Model,
-        judge: Model | None,
-        parameters: Mapping[str, Any],
-        *,
-        tool_steps: int,
-        deferred: Mapping[str, Metric],
-        inbox: SimpleQueue[Finished],
-        judge_cache: JudgeResponseCache | None = None,
-    ) -> None:
-        self.model = model
-        self.judge = judge
-        self.parameters = parameters
-        self.tool_steps = tool_steps
-        self.deferred = deferred
-        self.inbox = inbox
-        self.judge_cache = judge_cache
-        self.breaker = Breaker()
-        self.judge_breaker = Breaker()
-        self._questions: asyncio.Queue[Question] = asyncio.Queue()
-        self._to_judge: asyncio.Queue[ToJudge] = asyncio.Queue()
-        self._slots: dict[asyncio.Task[None], Slot] = {}
-        self._unstored = 0
-        self._max_unstored = 0
-        self._room = asyncio.Event()
+    model: Model
+    judge: Model | None
+    parameters: Mapping[str, Any]
+    _: KW_ONLY
+    tool_steps: int
+    deferred: Mapping[str, Metric]
+    inbox: SimpleQueue[Finished]
+    judge_cache: JudgeResponseCache | None = None
+    breaker: Breaker = field(default_factory=Breaker, init=False)
+    judge_breaker: Breaker = field(default_factory=Breaker, init=False)
+    _questions: asyncio.Queue[Question] = field(default_factory=asyncio.Queue, init=False)
+    _to_judge: asyncio.Queue[ToJudge] = field(default_factory=asyncio.Queue, init=False)
+    _slots: dict[asyncio.Task[None], Slot] = field(default_factory=dict, init=False)
+    _unstored: int = field(default=0, init=False)
+    _max_unstored: int = field(default=0, init=False)
+    _room: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def open(self, slots: int) -> None:
         """Open slots for questions, and as many for deferred metrics if the run has any.

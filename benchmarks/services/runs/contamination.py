@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 
+from django.db.models import Count
+
 from benchmarks.models import Run, RunStatus
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import Caller
@@ -54,8 +56,5 @@ def check_contamination(run: Run, user: Caller = None) -> Run:
 def _canvases_per_stratum(run: Run) -> int:
     """The most canvases that the run used of any number of shapes."""
     canvas = "task__question__canvas"
-    used = run.results.order_by().values_list(f"{canvas}__n_shapes", canvas).distinct()
-    by_shapes: dict[int, int] = {}
-    for n_shapes, _ in used.iterator(chunk_size=5_000):
-        by_shapes[n_shapes] = by_shapes.get(n_shapes, 0) + 1
-    return max(by_shapes.values(), default=1)
+    by_shapes = run.results.order_by().values(f"{canvas}__n_shapes").annotate(n=Count(canvas, distinct=True))
+    return max(by_shapes.values_list("n", flat=True), default=1)
