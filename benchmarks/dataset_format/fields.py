@@ -33,12 +33,15 @@ from pydantic_core import CoreSchema, core_schema
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.problems import REPORTED, Fault, Invalid, Path, printable, quoted
 from benchmarks.dataset_format.scalars import unstorable
-from benchmarks.sandbox.python_source import parse_python
+from benchmarks.metrics.json_schema import unusable_keywords
+from benchmarks.metrics.patterns import pattern_problem
+from benchmarks.sandbox.python_source import has_checks, parse_python
 
 TOOL_NAME = r"^[A-Za-z0-9_-]{1,64}$"
 _NOT_IN_ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LARGEST_INTEGER = 2**63 - 1
-_REGEX_FORMAT = FormatChecker(formats=["regex"])
+_SCHEMA_FORMATS = FormatChecker(formats=())
+_SCHEMA_FORMATS.checks("regex")(lambda value: not isinstance(value, str) or pattern_problem(value) is None)
 _HOLDS_NO_SCHEMAS = frozenset({"const", "default", "enum", "examples"})
 _TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (type(None), "nothing"),
@@ -123,29 +126,22 @@ def _python(text: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are not errors
-            parse_python(text)
+            tree = parse_python(text)
     except SyntaxError as error:
         line = error.lineno or 1
         message = f"is not valid Python: {printable(error.msg)} in line {line} of the code"
         raise Invalid(Fault((), message, inner_line=line)) from None
     except (RecursionError, MemoryError, ValueError):  # what the parser raises for absurdly nested code
         raise Invalid(Fault((), "is not valid Python: it is nested too deeply to be parsed")) from None
+    if not has_checks(tree):
+        raise Invalid(Fault((), "checks nothing: add an assert at the top level or a function named test_…"))
     return text
 
 
 def _regex(text: str) -> str:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(text)
-    except re.error as error:
-        at = "" if error.pos is None else f" at character {error.pos + 1}"
-        message = f"is not a valid regular expression: {printable(error.msg)}{at}; put \\ before a literal character"
-        raise Invalid(Fault((), message)) from None
-    except (RecursionError, OverflowError, MemoryError):
-        raise Invalid(
-            Fault((), "is not a valid regular expression: it repeats or nests too much to be compiled")
-        ) from None
+    if problem := pattern_problem(text):
+        hint = "patterns use RE2 syntax, without look-around and back-references"
+        raise Invalid(Fault((), f"is not a valid regular expression ({printable(problem)}): {hint}"))
     return text
 
 
@@ -219,6 +215,8 @@ def _json_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
         raise Invalid(Fault((), f"is too large for a schema: the limit is {limits.MAX_SCHEMA_NODES:,} values"))
     if faults := (*_metaschema_faults(schema), *_reference_faults(schema)):
         raise Invalid(*faults)
+    if problem := unusable_keywords(schema):
+        raise Invalid(Fault((), problem))
     return schema
 
 
@@ -238,7 +236,7 @@ Parameters = Annotated[JsonObject, AfterValidator(_parameters), _METASCHEMA, map
 
 @cache
 def _metaschema_validator(draft: type[Validator]) -> Validator:
-    return draft(draft.META_SCHEMA, format_checker=_REGEX_FORMAT)
+    return draft(draft.META_SCHEMA, format_checker=_SCHEMA_FORMATS)
 
 
 def _metaschema_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import ast
-
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_error, scored
 from benchmarks.metrics.extraction import extract_code
-from benchmarks.sandbox.python_source import parse_python
+from benchmarks.sandbox.python_source import has_checks, parse_python
 from benchmarks.sandbox.sandbox import Report, Sandbox, SandboxError
 
 
@@ -58,14 +56,10 @@ class CodeTests(DeterministicMetric):
 def problem_in_tests(tests: str) -> str | None:
     """What is wrong with a task's tests, or ``None``."""
     try:
-        body = parse_python(tests).body
+        tree = parse_python(tests)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"{type(error).__name__}: {error}"
-    has_check = any(
-        isinstance(node, ast.Assert) or (isinstance(node, ast.FunctionDef) and node.name.startswith("test"))
-        for node in body
-    )
-    return None if has_check else "they contain no top-level assert and no test function"
+    return None if has_checks(tree) else "they contain no top-level assert and no test function"
 
 
 def _reason(report: Report) -> str:

@@ -57,9 +57,8 @@ def schema_violation(value: Any, schema: Mapping[str, Any]) -> str | None:
     changes: references to other documents are never fetched, patterns are matched by RE2 in linear time, and the number
     of checks is limited, so that references that double at every level end.
     """
-    # jsonschema's unevaluatedProperties matches patternProperties with Python's own, backtracking expressions.
-    if "unevaluatedProperties" in (text := json.dumps(schema)) and "patternProperties" in text:
-        raise UnusableSchemaError("unevaluatedProperties and patternProperties cannot be used together")
+    if problem := unusable_keywords(schema):
+        raise UnusableSchemaError(problem)
     base = validator_for(schema, default=Draft202012Validator)
     try:
         base.check_schema(dict(schema))
@@ -72,6 +71,15 @@ def schema_violation(value: Any, schema: Mapping[str, Any]) -> str | None:
     except RecursionError:
         raise UnusableSchemaError("it refers to itself without end") from None
     return violation and f"At {violation.json_path}: {shortened(violation.message, 200)}"
+
+
+def unusable_keywords(schema: Mapping[str, Any]) -> str | None:
+    """Which keywords of the schema cannot be used together, or ``None``. For checking datasets before any run."""
+    # jsonschema's unevaluatedProperties matches patternProperties with Python's own, backtracking expressions.
+    text = json.dumps(schema)
+    if "unevaluatedProperties" in text and "patternProperties" in text:
+        return "unevaluatedProperties and patternProperties cannot be used together"
+    return None
 
 
 def _counted(keywords: Mapping[str, Keyword]) -> dict[str, Keyword]:

@@ -16,3 +16,11 @@ def parse_python(source: str) -> ast.Module:
     """
     with _PARSING:
         return ast.parse(source)
+
+
+def has_checks(tests: ast.Module) -> bool:
+    """Whether tests check anything: an ``assert`` at the top level or a function named ``test_…``."""
+    return any(
+        isinstance(node, ast.Assert) or (isinstance(node, ast.FunctionDef) and node.name.startswith("test"))
+        for node in tests.body
+    )

@@ -164,7 +164,7 @@ def test_absurd_python_is_refused_and_harms_nothing() -> None:
 
 
 def test_absurd_patterns_are_refused_and_harm_nothing() -> None:
-    for pattern in ("(" * 900 + ")" * 900, "a{99999999999999999999}", "(?P<a>x)(?P<a>y)", "x" * 3_000):
+    for pattern in ("((a{100}){100}){100}", "x" * 3_000):
         assert only_problem((VALID + f"    pattern: '{pattern}'\n").encode())[0] == 8, pattern[:20]
 
 

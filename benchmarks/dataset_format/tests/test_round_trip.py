@@ -44,11 +44,11 @@ NASTY = (
 DATASETS = Path(__file__).parents[3] / "datasets"
 HASHES = {
     "basic-coding": (
-        "8885497708ba938d847f2bad9143d864840d10d1b23761b0d6eb19b4e90b96b5",
-        "eb05c5808df34179657fb3c67072f8c606bb09ac07c5b37851183b14483c89e3",
+        "63ea646bf0fe2a31e3dd75f7db1d5beaade54e9a355cc6d0ba9731dcf3001882",
+        "7306be610f0b43f448cc3b18d3bf7b483733c61aaa1598c836980dec2c406c85",
     ),
     "long-context": (
-        "3df7bdca4fa6b71af3456b82c9791cdf96227b0e34637427f90572383ccdc0e1",
+        "f23f2b82d31d12fb568d5a39a1d3ea720997a8a9f426d4a7952d97f1d0fcee37",
         "587a590c5f0c3afb567d336e3325e758b199e05df2423fc7473ffd45098d3332",
     ),
     "rag-faithfulness": (
@@ -56,11 +56,11 @@ HASHES = {
         "77ee4b89abf69531985daa4880db7cf3355119f2b98b06ef3d7a32d4d7613630",
     ),
     "reasoning": (
-        "e91b6a9d44bb3b09e07d3bae67c2f53f5fa691d2fd2f478168f2340f9f391f02",
+        "1f31742b51eef3f1017c3f054f943f9b4a2eb56ad395b7f3594b8611c0f88d45",
         "5c91664ed8b20a17848896919ed1e92c887c70e30323418d7f1982f668b12601",
     ),
     "structured-output": (
-        "29c5183e537d191f91ccc9278f7ab276e57c727b62ca229ca3d8f964663273fd",
+        "61fd6215a320a052b16b09e7ee2c9db142584e4a3a4c2349fbc734c00829629e",
         "44981e6032cc506e53feaeea70323f8fbdcc1b54a9c7b30560d4130acd9feb54",
     ),
     "tool-use-basic": (
@@ -103,7 +103,7 @@ def tasks(draw: st.DrawFn, task_id: str) -> dict[str, Any]:
     optional = {
         "difficulty": st.sampled_from(["easy", "medium", "hard"]),
         "context": st.lists(filled, max_size=3),
-        "tests": st.sampled_from(["assert True\n", "x = '''\n\ty\n'''\n", "# only this"]),
+        "tests": st.sampled_from(["assert True\n", "assert '''\n\ty\n'''\n", "def test_a(): pass  # only this"]),
         "schema": st.fixed_dictionaries({"description": texts, "default": json_values, "enum": st.just([1, "a"])}),
         "choices": st.lists(filled, min_size=2, max_size=4, unique=True),
         "pattern": st.sampled_from(["^a+$", "\\d{2}", "[yes]", "a b "]),
