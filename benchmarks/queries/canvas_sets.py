@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import F, QuerySet
 from django.db.models.functions import Left
@@ -116,3 +117,17 @@ def answers_of(canvas_set: CanvasSet, task: str) -> list[str]:
     """The most frequent expected answers of a task class in a set, according to its audit."""
     audit = canvas_set.audit.get("tasks", {}).get(task, {})
     return [answer for answer, _ in audit.get("answers", ())]
+
+
+def blind_scores(canvas_set: CanvasSet) -> tuple[list[int], list[dict[str, Any]]]:
+    """The numbers of shapes of a set, and for each probed task class the score without the canvas at each of them."""
+    probed = {
+        name: audit for name, audit in canvas_set.audit.get("tasks", {}).items() if audit.get("blind_score") is not None
+    }
+    shapes = sorted({n_shapes for audit in probed.values() for n_shapes, *_ in audit["blind_by_shapes"]})
+    rows = []
+    for name, audit in probed.items():
+        scores = {n_shapes: score for n_shapes, score, _ in audit["blind_by_shapes"]}
+        row = {"name": name, "rule": audit["blind_rule"], "score": audit["blind_score"], "asked": audit["asked"]}
+        rows.append({**row, "by_shapes": [scores.get(n_shapes) for n_shapes in shapes]})
+    return shapes, rows

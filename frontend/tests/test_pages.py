@@ -10,8 +10,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, RunStatus
+from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
 from tests.support.factories import make_dataset, make_run
@@ -266,6 +268,25 @@ def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> Non
     assert "my own answer" in html
     assert "Majority guess" in page(client, "/canvases/canvases-7/audit/")
     assert "application/json" in page(client, f"/runs/{run.pk}/surface/")
+
+
+def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> None:
+    canvas_set = generate_canvas_set({"shapes": "5-6", "count": 40, "seed": 3})
+    assert "Reached without the canvas" not in page(client, f"/canvases/{canvas_set.slug}/audit/")
+    audit_set(canvas_set.pk)
+    canvas_set.refresh_from_db()
+    html = page(client, f"/canvases/{canvas_set.slug}/audit/")
+    table = html.partition("<h2>Reached without the canvas</h2>")[2].partition("</table>")[0]
+    assert re.findall(r"<th scope=\"col\" class=\"num\">([^<]*)</th>", table) == [
+        "Questions",
+        "All",
+        "5 shapes",
+        "6 shapes",
+    ]
+    for name, audit in canvas_set.audit["tasks"].items():
+        row = table.partition(f">{name.replace('_', ' ').capitalize()}</th>")[2].partition("</tr>")[0]
+        scores = [audit["blind_score"], *(score for _, score, _ in audit["blind_by_shapes"])]
+        assert re.findall(r"\d\.\d{3}", row) == [f"{score:.3f}" for score in scores], name
 
 
 def test_the_gallery_filters_by_the_outcome_of_a_run(client: Client) -> None:

@@ -106,7 +106,9 @@ def picture(request: HttpRequest, slug: str, index: int) -> HttpResponse:
 @require_safe
 def audit(request: HttpRequest, slug: str) -> HttpResponse:
     canvas_set = _set(slug)
-    context = {"set": canvas_set, "audit": canvas_set.audit, "crumbs": _crumbs(canvas_set, "Audit")}
+    shapes, blind = reads.blind_scores(canvas_set)
+    context = {"set": canvas_set, "audit": canvas_set.audit, "shapes": shapes, "blind": blind}
+    context["crumbs"] = _crumbs(canvas_set, "Audit")
     return render(request, "frontend/canvases/audit.html", context)
 
 
