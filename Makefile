@@ -58,7 +58,7 @@ requirements: $(VENV)/installed-dev  ## Compile and pin the requirements anew
 audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
 
-BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-canvases bench-statistics bench-client
+BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-canvases bench-shortcuts bench-statistics bench-client
 .PHONY: $(BENCHES)
 bench: $(BENCHES)  ## Run every benchmark
 
@@ -82,6 +82,9 @@ bench-exports: $(VENV)/installed-dev  ## Time and memory of exporting 1,000,000 
 
 bench-canvases: $(VENV)/installed-dev  ## Canvases drawn, described and asked about in a second
 	$(BIN)/python -m tests.benches.bench_canvases
+
+bench-shortcuts: $(VENV)/installed-dev  ## What can be scored on canvases without reading them
+	$(BIN)/python -m tests.benches.bench_shortcuts
 
 bench-statistics: $(VENV)/installed-dev  ## Coverage of intervals and false alarms, simulated
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benches.statistics

@@ -12,12 +12,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
 from tasks_app.canvas.right_answers import ORDINALS
 from tasks_app.canvas.shapes import COLORS, SHAPES, SIZES
 from tasks_app.canvas.wording import OPPOSITE_SIDES
+from tasks_app.tasks.task import Task
 
 FOLDS = 5
 MAX_GUESSES = 24
@@ -37,6 +38,19 @@ _AXES = {"above": "y", "below": "y", "top": "y", "bottom": "y", "left": "x", "ri
 
 Score = Callable[[str, str], float]
 """(reference answer, guess) → score from 0 to 1."""
+
+
+def scoring(task_class: type[Task]) -> Score:
+    """The class's own scoring, which is remembered; 0 if it fails."""
+
+    @cache
+    def score(answer: str, guess: str) -> float:
+        try:
+            return task_class.verdict(answer.strip(), guess).value or 0.0
+        except Exception:  # a task class added by a user may raise anything; in a run this gives no score either
+            return 0.0
+
+    return score
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-
 from django.db.models.fields.json import KeyTextTransform
 
 from benchmarks.models import Task
 from tasks_app.models import CanvasSet, Question
-from tasks_app.shortcuts import Asked, Probe, probe
+from tasks_app.shortcuts import Asked, Probe, probe, scoring
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 LEARNED = 5_000
@@ -24,21 +21,7 @@ def probe_class(canvas_set: CanvasSet, name: str) -> Probe | None:
     )
     if name not in REGISTERED_TASKS:
         return None
-    return probe([Asked(it[0], it[1] or "", *it[2:]) for it in rows[:LEARNED]], score_of(name))
-
-
-def score_of(name: str) -> Callable[[str, str], float]:
-    """The class's own scoring of a guess, 0 if it fails, remembered by (answer, guess)."""
-    task_class = REGISTERED_TASKS[name]
-
-    @cache
-    def score(answer: str, guess: str) -> float:
-        try:
-            return task_class.verdict(answer.strip(), guess).value or 0.0
-        except Exception:  # a task class added by a user may raise anything; in a run this gives no score either
-            return 0.0
-
-    return score
+    return probe([Asked(it[0], it[1] or "", *it[2:]) for it in rows[:LEARNED]], scoring(REGISTERED_TASKS[name]))
 
 
 class BlindAnswers:
