@@ -93,7 +93,7 @@ def whole_numbers(low: float, high: float, most: int = 10) -> Spec:
     least = max(1.0, (high - low) / most)
     power = 10 ** math.floor(math.log10(least))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
-    return {"values": list(range(math.ceil(low / step) * step, math.floor(high) + 1, step))}
+    return {"values": list(range(math.ceil(low / step) * step, math.floor(high) + 1, step)), "format": ",d"}
 
 
 def category(field: str, names: Sequence[str] = (), colors: Sequence[str] = (), **options: Any) -> Spec:

@@ -209,7 +209,7 @@ def test_axes_of_counts_have_whole_numbers_only() -> None:
         (0, 1_200, 5, [0, 500, 1_000]),
         (7, 7, 10, [7]),
     ):
-        assert whole_numbers(low, high, most) == {"values": ticks}
+        assert whole_numbers(low, high, most) == {"values": ticks, "format": ",d"}
     counts = charts.histogram("spread", [0, 0.5, 1], [1, 0], SCORE)
     assert counts is not None
-    assert counts.spec["encoding"]["y"]["axis"] == {"values": [0, 1]}
+    assert counts.spec["encoding"]["y"]["axis"]["values"] == [0, 1]

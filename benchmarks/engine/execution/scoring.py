@@ -28,7 +28,8 @@ from benchmarks.sandbox.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
 
-FAILED = (ScoreStatus.JUDGE_ERROR, ScoreStatus.METRIC_ERROR)
+FAILED = {ScoreStatus.JUDGE_ERROR: "judge", ScoreStatus.METRIC_ERROR: "metric"}
+"""Statuses of scores that failed through no fault of the answer → the kind of error that the result gets."""
 UNGRADED = (ScoreStatus.NOT_APPLICABLE, ScoreStatus.DOUBTFUL)
 REFUSALS = frozenset({"refusal", "content_filter"})
 MAX_ERROR_TEXT = 1_000
@@ -128,7 +129,7 @@ def ending_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_rea
         "state": ResultState.ERROR if failed else ResultState.DONE,
         "outcome": outcome_of(metrics, scores, finish_reason),
         "value": leading_value(metrics, scores),
-        "error_kind": "judge" if failed else "",
+        "error_kind": FAILED[failed.status] if failed else "",
         "error_message": failed.reason[:MAX_ERROR] if failed else "",
     }
 

@@ -106,7 +106,7 @@ def test_a_judged_metric_that_raises_is_an_error_of_its_result(
 
     monkeypatch.setattr(metric, "judge", raising)
     failed = failed_result(worked(make_run(make_dataset(two()), metrics=["correctness"])))
-    assert (failed.outcome, failed.error_kind) == (Outcome.JUDGE_ERROR, "judge")
+    assert (failed.outcome, failed.error_kind) == (Outcome.JUDGE_ERROR, "metric")
     assert failed.transcript.actual_output == "2"
 
 
