@@ -7,6 +7,7 @@ are those of the file as last seen. A file for which all three still hold is not
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ from benchmarks.services.errors import NotPossible
 
 _SETTLED_NS = 2_000_000_000
 """A file modified this shortly before it was read may change again within one tick of the clock: it is read again."""
+
+_broken: dict[Path, tuple[int, int]] = {}
+"""Files that this process found to have errors, with their size and modification time: they are not parsed again before
+they change. The next process tries again, because its validation may be another one."""
 
 _SHOWN_BYTES = 800
 """Of a source line: enough for 200 characters in any script."""
@@ -110,6 +115,9 @@ def sync_datasets(directory: Path, *, reread: bool = False) -> SyncReport:
         known = stored.pop(display_name(path, directory), None)
         if known is not None and not reread and _unchanged(known, path):
             reports.append(_report(known, Change.UNCHANGED))
+        elif known is not None and not reread and _still_broken(known, path):
+            problems = (Problem(known.path, row["line"], row["path"], row["message"]) for row in known.problems)
+            reports.append(_report(known, Change.BROKEN, problems=tuple(problems)))
         else:
             owner = owners[path.stem]
             reports.append(_sync_file(path, directory, None if owner == path else owner))
@@ -169,6 +177,15 @@ def _unchanged(known: DatasetFile, path: Path) -> bool:
     return settled and (status.st_size, status.st_mtime_ns) == (known.size, known.modified_ns)
 
 
+def _still_broken(known: DatasetFile, path: Path) -> bool:
+    """Whether ``stat`` alone proves that the file still has the errors that this process found in it."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return known.state == State.BROKEN and _broken.get(path) == (status.st_size, status.st_mtime_ns)
+
+
 def _sync_file(path: Path, directory: Path, rival: Path | None) -> FileReport:
     """Read one file and update the database."""
     name, slug = display_name(path, directory), path.stem
@@ -177,6 +194,8 @@ def _sync_file(path: Path, directory: Path, rival: Path | None) -> FileReport:
         return _store_problems(name, slug, (content,), b"")
     parsed = parse_dataset(content.data, name)
     if parsed.spec is None:
+        if content.mtime_ns < time.time_ns() - _SETTLED_NS:
+            _broken[path] = (content.size, content.mtime_ns)
         return _store_problems(name, slug, parsed.problems, content.data)
     try:
         return _store_content(name, slug, content, parsed.spec)

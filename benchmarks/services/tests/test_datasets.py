@@ -161,6 +161,19 @@ def test_a_file_with_the_same_errors_is_not_written_again(folder: Path, write: A
     assert stored_file().checked_at == before
 
 
+def test_a_file_with_errors_is_not_parsed_again_before_it_changes(
+    folder: Path, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("demo.yaml", BROKEN)
+    first = sync_datasets(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(service, "parse_dataset", lambda *args: pytest.fail("parsed again"))
+        assert sync_datasets(folder).problems == first.problems != ()
+    assert changes(folder, reread=True) == {"demo.yaml": "broken"}
+    path.write_text(FIRST)
+    assert changes(folder) == {"demo.yaml": "new"}
+
+
 def test_a_missing_file_is_marked_and_its_dataset_and_runs_stay(folder: Path, write: Any) -> None:
     path = write("demo.yaml", FIRST)
     sync_datasets(folder)
