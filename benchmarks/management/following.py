@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TextIO
 
 from django.db import connection
@@ -72,60 +72,42 @@ def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True)
     If no worker has a lease on it for some seconds, this process executes it. ``KeyboardInterrupt`` passes through
     after the rest of the run was given back; stored answers are kept.
     """
-    local = _LocalWorker(run_id)
     without_worker_since = time.monotonic()
-    try:
-        while True:
-            run = run_status(run_id)
-            if run.status not in LIVE and not local.working:
-                return run
-            errors = f", {plural(run.errors, 'error')}" if run.errors else ""
-            progress.show(run.done, run.total, status_label(run.status) + errors)
-            now = time.monotonic()
-            if local.working or run.leases.exists():
-                without_worker_since = now
-            elif (
-                work_here and now - without_worker_since >= WAIT_FOR_WORKER_SECONDS and run_id in runs_without_worker()
-            ):
-                progress.end()
-                say(f"No worker picked up run {run_id}, so this command executes it.")
-                local.start()
-            time.sleep(POLL_SECONDS)
-    finally:
-        progress.end()
-        local.stop()
-
-
-class _LocalWorker:
-    """Executes a run on a thread of this process, as a worker's job would."""
-
-    def __init__(self, run_id: int) -> None:
-        self.run_id = run_id
-        self._thread: threading.Thread | None = None
-
-    @property
-    def working(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._work, name="local-worker")
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Send no more requests, wait for those in flight, and give back the rest."""
-        if self._thread is None:
-            return
-        if self._thread.is_alive():
-            STOPPING.set()
-        self._thread.join()
-        STOPPING.clear()
-
-    def _work(self) -> None:
+    with ThreadPoolExecutor(1, "local-worker") as local_worker:
+        work: Future[None] | None = None
         try:
-            while work_on_run_once(self.run_id):
-                pass
-        except Exception:
-            # dispatch has logged the error with its traceback and failed the run
-            logger.debug("run %s: executing it here ended with an error", self.run_id)
+            while True:
+                run = run_status(run_id)
+                working = work is not None and not work.done()
+                if run.status not in LIVE and not working:
+                    return run
+                errors = f", {plural(run.errors, 'error')}" if run.errors else ""
+                progress.show(run.done, run.total, status_label(run.status) + errors)
+                now = time.monotonic()
+                if working or run.leases.exists():
+                    without_worker_since = now
+                waited = now - without_worker_since >= WAIT_FOR_WORKER_SECONDS
+                if not working and waited and work_here and run_id in runs_without_worker():
+                    progress.end()
+                    say(f"No worker picked up run {run_id}, so this command executes it.")
+                    work = local_worker.submit(_work_on, run_id)
+                time.sleep(POLL_SECONDS)
         finally:
-            connection.close()  # each thread has its own connection, which nobody else closes
+            progress.end()
+            if work is not None and not work.done():
+                # Sends no more requests, waits for those in flight, and gives back the rest.
+                STOPPING.set()
+            local_worker.shutdown()
+            STOPPING.clear()
+
+
+def _work_on(run_id: int) -> None:
+    """Execute a run on a thread of this process, as a worker's job would."""
+    try:
+        while work_on_run_once(run_id):
+            pass
+    except Exception:
+        # dispatch has logged the error with its traceback and failed the run
+        logger.debug("run %s: executing it here ended with an error", run_id)
+    finally:
+        connection.close()  # each thread has its own connection, which nobody else closes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -122,11 +123,13 @@ def write_junit(path: Path, run: Run, gates: Sequence[Gate] = ()) -> None:
     with path.open("w", encoding="utf-8") as file:
         xml = XMLGenerator(file, "utf-8", short_empty_elements=True)
         xml.startDocument()
-        xml.startElement("testsuites", _attributes({"name": f"run {run.pk}"}))
-        _write_results(xml, run)
-        if gates:
-            _write_gates(xml, gates)
-        xml.endElement("testsuites")
+        with _element(xml, "testsuites", name=f"run {run.pk}"):
+            _write_results(xml, run)
+            if gates:
+                missed = sum(not gate.met for gate in gates)
+                with _element(xml, "testsuite", name="requirements", tests=len(gates), failures=missed):
+                    for gate in gates:
+                        _write_gate(xml, gate)
         xml.endDocument()
 
 
@@ -149,52 +152,41 @@ def _write_results(xml: XMLGenerator, run: Run) -> None:
     results = Result.objects.filter(run=run).order_by("position")
     results = results.annotate(**{name: Left(field, SHOWN) for name, field in texts.items()})
     fields = ("run", "repeat", "position", "outcome", "value", "duration_ms", "error_kind", "error_message")
-    xml.startElement("testsuite", _attributes(suite))
-    for result in results.only(*fields).iterator(chunk_size=BATCH):
-        _write_result(xml, run, result)
-    xml.endElement("testsuite")
+    with _element(xml, "testsuite", **suite):
+        for result in results.only(*fields).iterator(chunk_size=BATCH):
+            _write_result(xml, run, result)
 
 
 def _write_result(xml: XMLGenerator, run: Run, result: Any) -> None:
     repeat = f" (repeat {result.repeat})" if run.repeats > 1 else ""
-    case = {
-        "classname": f"{run.dataset.slug}.{result.task_key}",
-        "name": f"{result.task_name}{repeat}",
-        "time": f"{(result.duration_ms or 0.0) / 1000:.3f}",
-    }
-    xml.startElement("testcase", _attributes(case))
-    if result.outcome in FAILURES:
-        value = "no score" if result.value is None else f"{run.metrics[0]} {result.value:g}"
-        body = f"expected:\n{result.expected}\n\nanswered:\n{run.texts_pruned or result.actual or ''}"
-        _element(xml, "failure", {"type": result.outcome, "message": f"{result.outcome}, {value}"}, body)
-    elif result.outcome in ERRORS:
-        message = {"type": result.error_kind or result.outcome, "message": result.error_message}
-        _element(xml, "error", message, result.error_message)
-    elif result.outcome in ("", Outcome.CANCELLED):
-        _element(xml, "skipped", {"message": result.error_message or "not sent"})
-    xml.endElement("testcase")
+    seconds = f"{(result.duration_ms or 0.0) / 1000:.3f}"
+    name, group = f"{result.task_name}{repeat}", f"{run.dataset.slug}.{result.task_key}"
+    with _element(xml, "testcase", classname=group, name=name, time=seconds):
+        if result.outcome in FAILURES:
+            value = "no score" if result.value is None else f"{run.metrics[0]} {result.value:g}"
+            body = f"expected:\n{result.expected}\n\nanswered:\n{run.texts_pruned or result.actual or ''}"
+            with _element(xml, "failure", type=result.outcome, message=f"{result.outcome}, {value}"):
+                xml.characters(_legal(body))
+        elif result.outcome in ERRORS:
+            with _element(xml, "error", type=result.error_kind or result.outcome, message=result.error_message):
+                xml.characters(_legal(result.error_message))
+        elif result.outcome in ("", Outcome.CANCELLED):
+            with _element(xml, "skipped", message=result.error_message or "not sent"):
+                pass
 
 
-def _write_gates(xml: XMLGenerator, gates: Sequence[Gate]) -> None:
-    missed = sum(not gate.met for gate in gates)
-    xml.startElement("testsuite", _attributes({"name": "requirements", "tests": len(gates), "failures": missed}))
-    for gate in gates:
-        xml.startElement("testcase", _attributes({"classname": "requirements", "name": gate.name}))
+def _write_gate(xml: XMLGenerator, gate: Gate) -> None:
+    with _element(xml, "testcase", classname="requirements", name=gate.name):
         if not gate.met:
-            _element(xml, "failure", {"type": "requirement", "message": gate.words})
-        xml.endElement("testcase")
-    xml.endElement("testsuite")
+            with _element(xml, "failure", type="requirement", message=gate.words):
+                pass
 
 
-def _element(xml: XMLGenerator, name: str, attributes: dict[str, Any], text: str = "") -> None:
-    xml.startElement(name, _attributes(attributes))
-    if text:
-        xml.characters(_legal(text))
-    xml.endElement(name)
-
-
-def _attributes(values: dict[str, Any]) -> AttributesImpl[str]:
-    return AttributesImpl({name: _legal(str(value)) for name, value in values.items()})
+@contextmanager
+def _element(xml: XMLGenerator, tag: str, /, **attributes: object) -> Iterator[None]:
+    xml.startElement(tag, AttributesImpl({name: _legal(str(value)) for name, value in attributes.items()}))
+    yield
+    xml.endElement(tag)
 
 
 def _legal(text: str) -> str:
