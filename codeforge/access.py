@@ -8,8 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 from rest_framework.views import APIView
 
 from benchmarks.services.access import READ_REFUSAL, may_read
@@ -18,18 +19,12 @@ OPEN_ROUTES = frozenset({"login", "logout", "frontend:theme", "frontend:shared-r
 """Pages for everybody: the login, the choice of theme, a run shared by a signed link, a script without data."""
 
 
-class ReadingMiddleware:
+class ReadingMiddleware(MiddlewareMixin):
     """Redirects whoever may not read to the login, whatever the page.
 
     The admin and the API check permissions themselves: the admin requires staff accounts, and the API's views check
     after they have read the caller's token.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any

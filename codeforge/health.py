@@ -7,7 +7,6 @@ every migration is applied. Neither reveals more than which of these fails.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import redis
@@ -15,23 +14,21 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.deprecation import MiddlewareMixin
 
 TIMEOUT_SECONDS = 2.0
 
 
-class HealthMiddleware:
+class HealthMiddleware(MiddlewareMixin):
     """Responds before all other middleware, which would redirect a probe to HTTPS or reject its host name."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.method in ("GET", "HEAD"):
             if request.path == "/healthz":
                 return JsonResponse({"status": "alive"}, headers={"Cache-Control": "no-store"})
             if request.path == "/readyz":
                 return _readiness()
-        return self.get_response(request)
+        return None
 
 
 def checks() -> dict[str, str]:

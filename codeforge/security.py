@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.deprecation import MiddlewareMixin
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 OWN_SITES = frozenset({"", "same-origin", "none"})
@@ -20,29 +20,22 @@ WITH_INLINE_STYLES = STRICT.replace("style-src 'self'", "style-src 'self' 'unsaf
 INLINE_STYLE_PATHS = ("/api/docs", "/admin/")
 
 
-class ContentSecurityPolicyMiddleware:
+class ContentSecurityPolicyMiddleware(MiddlewareMixin):
     """Adds the Content-Security-Policy to every response without one."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         policy = WITH_INLINE_STYLES if request.path.startswith(INLINE_STYLE_PATHS) else STRICT
         response.headers.setdefault("Content-Security-Policy", policy)
         return response
 
 
-class BodySizeMiddleware:
+class BodySizeMiddleware(MiddlewareMixin):
     """Rejects a request by its declared size, before anything reads it into memory or writes it to disk.
 
     A server passes on no more than a request declares; without a declared size, Django sees no body.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         declared = request.headers.get("Content-Length", "")
         size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
         with_files = request.content_type == "multipart/form-data"
@@ -50,23 +43,20 @@ class BodySizeMiddleware:
         if size > limit:
             detail = f"The request has {size / 2**20:,.0f} MB. The limit is {limit // 2**20} MB."
             return JsonResponse({"detail": detail}, status=413)
-        return self.get_response(request)
+        return None
 
 
-class ForeignOriginMiddleware:
+class ForeignOriginMiddleware(MiddlewareMixin):
     """Rejects writes by pages of another origin.
 
     In development mode there is no login, so no session token protects a URL that spends money from such a page.
     Browsers send the origin of a request; programs such as curl do not, and are let through.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.method not in SAFE_METHODS and _is_foreign(request):
             return JsonResponse({"detail": "Requests from other sites cannot change data."}, status=403)
-        return self.get_response(request)
+        return None
 
 
 def _is_foreign(request: HttpRequest) -> bool:

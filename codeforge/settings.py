@@ -124,7 +124,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "codeforge.urls"
 WSGI_APPLICATION = "codeforge.wsgi.application"
-ASGI_APPLICATION = "codeforge.asgi.application"
 
 TEMPLATES = [
     {

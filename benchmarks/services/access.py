@@ -97,6 +97,14 @@ def account_of(user: Caller) -> User | None:
     return user if isinstance(user, User) else None
 
 
+def account_named(name: str) -> User:
+    """Raises ``NotPossible`` if there is none."""
+    account = User.objects.filter(username=name).first()
+    if account is None:
+        raise NotPossible(f"Account {name} does not exist. Create it in the admin under Users.")
+    return account
+
+
 def _has(user: Caller, permission: str) -> bool:
     # In development mode only the local user can reach the server.
     return settings.DEV_MODE or (isinstance(user, User) and user.is_active and user.has_perm(permission))

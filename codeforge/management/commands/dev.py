@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import socket
 from typing import Any
 
@@ -18,6 +19,14 @@ from benchmarks.services.runs.start import start_run
 from codeforge.supervisor import Process, supervise
 
 HOST = "127.0.0.1"
+GUNICORN = (
+    "-W 'ignore:No directory at' -m gunicorn codeforge.wsgi --worker-class gthread --threads 8 "
+    "--access-logfile /dev/null --log-level warning"
+)
+CELERY = (
+    "-W ignore::UserWarning -m celery -A codeforge --quiet worker --loglevel warning "
+    "--without-gossip --without-mingle --without-heartbeat"
+)
 FIRST_DATASET = "basic-coding"
 FIRST_MODELS = ("baseline/reference", "baseline/random")
 
@@ -42,7 +51,7 @@ class Command(BaseCommand):
         self.stdout.write(self.style.SUCCESS(f"CodeForge Benchmarks: http://localhost:{port}   (stop with Ctrl-C)"))
         self.stdout.write("No API key? To run a small model on this machine: make local-llm")
         self.stdout.flush()
-        supervise([_web(port), _worker()])
+        supervise([_web(port), Process("worker", tuple(shlex.split(CELERY)))])
 
     def _make_administrator(self) -> None:
         users = get_user_model()
@@ -85,33 +94,6 @@ def _check_port(port: int) -> None:
 
 
 def _web(port: int) -> Process:
-    if settings.DEBUG:
-        return Process("web", ("manage.py", "runserver", f"{HOST}:{port}"))
-    gunicorn = (
-        "-W",
-        "ignore:No directory at",
-        "-m",
-        "gunicorn",
-        "codeforge.wsgi",
-        "--bind",
-        f"{HOST}:{port}",
-        "--worker-class",
-        "gthread",
-    )
-    return Process("web", (*gunicorn, "--threads", "8", "--access-logfile", "/dev/null", "--log-level", "warning"))
-
-
-def _worker() -> Process:
-    celery = (
-        "-W",
-        "ignore::UserWarning",
-        "-m",
-        "celery",
-        "-A",
-        "codeforge",
-        "--quiet",
-        "worker",
-        "--loglevel",
-        "warning",
-    )
-    return Process("worker", (*celery, "--without-gossip", "--without-mingle", "--without-heartbeat"))
+    address = f"{HOST}:{port}"
+    server = f"manage.py runserver {address}" if settings.DEBUG else f"{GUNICORN} --bind {address}"
+    return Process("web", tuple(shlex.split(server)))

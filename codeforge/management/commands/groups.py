@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import CommandParser
 
-from benchmarks.services.access import GROUPS, assign_group, make_groups
+from benchmarks.management.actions import ServiceCommand
+from benchmarks.services.access import GROUPS, account_named, assign_group, make_groups
 from benchmarks.services.errors import NotPossible
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Create the groups viewer, runner, editor and admin, or add an account to one."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,12 +24,6 @@ class Command(BaseCommand):
             self.stdout.write(", ".join(f"{name} ({count} permissions)" for name, count in permissions.items()))
             return
         if group is None:
-            raise CommandError(f"Specify the group to add {account} to: {', '.join(GROUPS)}.", returncode=2)
-        user = User.objects.filter(username=account).first()
-        if user is None:
-            raise CommandError(f"Account {account} does not exist. Create it in the admin under Users.", returncode=2)
-        try:
-            assign_group(user, group)
-        except NotPossible as refusal:
-            raise CommandError(refusal.message, returncode=2) from None
+            raise NotPossible(f"Specify the group to add {account} to: {', '.join(GROUPS)}.")
+        assign_group(account_named(account), group)
         self.stdout.write(f"{account} is a member of the group {group}.")
