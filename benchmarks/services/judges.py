@@ -48,6 +48,12 @@ def calibratable_metrics() -> list[str]:
     ]
 
 
+def _whole(default: int, limits: tuple[int, int], help_text: str) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        required=False, default=default, min_value=limits[0], max_value=limits[1], help_text=help_text
+    )
+
+
 class CalibrationRequest(StrictRequest):
     """A request for a calibration. Validation turns ``canvas_set`` into the ``CanvasSet``."""
 
@@ -56,22 +62,10 @@ class CalibrationRequest(StrictRequest):
     )
     canvas_set = StrictText(help_text="Identifier of the canvas set whose questions are used")
     metric = StrictText(required=False, default="correctness", help_text="Judged metric")
-    questions = serializers.IntegerField(
-        required=False,
-        default=50,
-        min_value=2,
-        max_value=5_000,
-        help_text="Maximum, spread evenly over the set's task classes",
-    )
-    repeats = serializers.IntegerField(
-        required=False, default=2, min_value=1, max_value=20, help_text="How often each answer is judged"
-    )
-    concurrency = serializers.IntegerField(
-        required=False, default=8, min_value=1, max_value=256, help_text="Concurrent requests to the judge"
-    )
-    seed = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=2**31 - 1, help_text="Selects the questions and their order"
-    )
+    questions = _whole(50, (2, 5_000), "Maximum, spread evenly over the set's task classes")
+    repeats = _whole(2, (1, 20), "How often each answer is judged")
+    concurrency = _whole(8, (1, 256), "Concurrent requests to the judge")
+    seed = _whole(0, (0, 2**31 - 1), "Selects the questions and their order")
 
     def validate_judge_model(self, model: str) -> str:
         return RunRequest().validate_judge_model(model)
@@ -95,9 +89,8 @@ class CalibrationRequest(StrictRequest):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs["judge_model"] = attrs.get("judge_model") or settings.CODEFORGE.benchmark.judge_model
         if not attrs["judge_model"]:
-            raise serializers.ValidationError(
-                {"judge_model": ["Select a judge, or set benchmark.judge_model in codeforge.yaml."]}
-            )
+            message = "Select a judge, or set benchmark.judge_model in codeforge.yaml."
+            raise serializers.ValidationError({"judge_model": [message]})
         return attrs
 
 
@@ -110,14 +103,11 @@ def start_calibration(data: Any, user: Caller = None) -> Run:
     valid = validated_by(CalibrationRequest(data=data))
     answers = _known_answers(valid["canvas_set"], valid["questions"], valid["seed"])
     if not answers:
-        raise InvalidRequest(
-            {
-                "questions": [
-                    "Too few questions: no task class has two questions with different answers. "
-                    "Raise the number of questions, or choose a larger set."
-                ]
-            }
+        message = (
+            "Too few questions: no task class has two questions with different answers. "
+            "Raise the number of questions, or choose a larger set."
         )
+        raise InvalidRequest({"questions": [message]})
     with transaction.atomic():
         version = _version_of(valid["canvas_set"], answers, user)
         run = Run.objects.create(

@@ -7,14 +7,18 @@ time, so memory does not grow with their number.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
+from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
@@ -55,15 +59,27 @@ class Manifest(BaseModel, frozen=True):
 
 
 def write_table(file: zipfile.ZipFile, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> TableEntry:
-    """Write rows of JSON values; return the table's entry for the manifest."""
+    """Write rows of stored values; return the table's entry for the manifest."""
     digest, count = hashlib.sha256(), 0
     with file.open(_member(name), "w", force_zip64=True) as member:
         for row in rows:
-            line = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+            line = json.dumps(row, separators=(",", ":"), default=_json_value).encode() + b"\n"
             digest.update(line)
             member.write(line)
             count += 1
     return TableEntry(name=name, columns=tuple(columns), rows=count, sha256=digest.hexdigest())
+
+
+def _json_value(value: Any) -> str:
+    """A stored value that JSON does not have; ``Field.to_python`` converts it back."""
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case UUID() | Decimal():
+            return str(value)
+        case bytes() | memoryview():
+            return base64.b64encode(value).decode("ascii")
+    raise TypeError(f"{type(value).__name__} is not a type of a stored value")
 
 
 def write_manifest(file: zipfile.ZipFile, manifest: Manifest) -> None:

@@ -6,18 +6,14 @@ time. Secrets (the secret key, provider keys) are configuration and never in the
 
 from __future__ import annotations
 
-import base64
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime, time
-from decimal import Decimal
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from django.apps import apps
 from django.contrib.auth.models import Group, Permission
@@ -156,23 +152,10 @@ def _columns(model: type[Model]) -> list[str]:
     return [str(field.column) for field in _fields(model)]
 
 
-def _stored_rows(model: type[Model], using: str) -> Iterator[list[Any]]:
+def _stored_rows(model: type[Model], using: str) -> Iterator[Sequence[Any]]:
     names = [field.attname for field in _fields(model)]
     rows = model._base_manager.using(using).order_by("pk").values_list(*names)
-    for row in rows.iterator(chunk_size=BATCH_ROWS):
-        yield [_json_value(value) for value in row]
-
-
-def _json_value(value: Any) -> Any:
-    """A stored value as JSON; ``Field.to_python`` converts it back."""
-    match value:
-        case datetime() | date() | time():
-            return value.isoformat()
-        case UUID() | Decimal():
-            return str(value)
-        case bytes() | memoryview():
-            return base64.b64encode(value).decode("ascii")
-    return value
+    return rows.iterator(chunk_size=BATCH_ROWS)
 
 
 def _migrations(connection: BaseDatabaseWrapper) -> tuple[str, ...]:
