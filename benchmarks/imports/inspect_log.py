@@ -18,6 +18,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from benchmarks.dataset_format.problems import quoted
+from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports.reading import (
     MAX_ZIP_BYTES,
     Amount,
@@ -33,7 +34,7 @@ from benchmarks.imports.reading import (
     plain_json,
     read,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportedTask, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "inspect"
@@ -174,7 +175,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 
 
 def _run(log: Log, samples: Iterable[tuple[str, Any]]) -> ImportedRun:
-    tasks: dict[str, ImportedTask] = {}
+    tasks: dict[str, TaskSpec] = {}
     results: dict[tuple[str, int], ImportedResult] = {}
     highest: dict[str, float] = {}
     for where, value in samples:
@@ -226,14 +227,18 @@ def _shortfall(log: Log, present: int) -> str:
     return " ".join(sentences)
 
 
-def _read_sample(sample: Sample, where: str, model: str) -> tuple[ImportedTask, ImportedResult]:
+def _read_sample(sample: Sample, where: str, model: str) -> tuple[TaskSpec, ImportedResult]:
     """The task and the result, whose scores are still by scorer."""
     resolve = _resolver(sample.attachments)
     choices = tuple(sample.choices)
     # What cannot be chosen from is not a choice.
     valid = len(choices) > 1 and len(set(choices)) == len(choices) and all(map(str.strip, choices))
-    task = ImportedTask(
-        sample.id.strip(), _input(sample.input, resolve), "\n".join(sample.target), choices if valid else ()
+    task = TaskSpec(
+        id=sample.id.strip(),
+        name=sample.id.strip(),
+        input=_input(sample.input, resolve),
+        expected_output="\n".join(sample.target),
+        choices=choices if valid else (),
     )
     answer, reasoning = _content(sample.content, resolve)
     answer = answer or resolve(sample.completion)

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
 
+from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports.reading import (
     MAX_REPEATS,
     Amount,
@@ -29,7 +30,7 @@ from benchmarks.imports.reading import (
     read,
     shown,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportedTask, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "promptfoo"
@@ -198,7 +199,7 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
 
 
 def _run(rows: Sequence[Row], **fields: Any) -> ImportedRun:
-    tasks: dict[str, ImportedTask] = {}
+    tasks: dict[str, TaskSpec] = {}
     seen: Counter[str] = Counter()
     results = []
     for row in rows:
@@ -215,11 +216,11 @@ def _run(rows: Sequence[Row], **fields: Any) -> ImportedRun:
     return ImportedRun(format=FORMAT, tasks=list(tasks.values()), results=results, metrics=metrics, **fields)
 
 
-def _task(row: Row, taken: set[str]) -> ImportedTask:
+def _task(row: Row, taken: set[str]) -> TaskSpec:
     task_id = f"test-{len(taken) + 1 if row.test_index is None else row.test_index + 1}"
     while task_id in taken:
         task_id += "-again"
-    return ImportedTask(task_id, row.question, _expected_output(row))
+    return TaskSpec(id=task_id, name=task_id, input=row.question, expected_output=_expected_output(row))
 
 
 def _expected_output(row: Row) -> str:

@@ -7,21 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.metrics.base import Score
 
 
 class ImportProblem(Exception):
     """A file that cannot be imported. The message says where in it, what is wrong, and what is expected instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedTask:
-    """What was asked. ``id`` is unique in the run."""
-
-    id: str
-    input: str
-    expected_output: str = ""
-    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +49,7 @@ class ImportedRun:
     model: str
     name: str
     """Of the set of tasks."""
-    tasks: Sequence[ImportedTask]
+    tasks: Sequence[TaskSpec]
     results: Sequence[ImportedResult]
     metrics: Sequence[str]
     """Names of the metrics; the first decides the outcome."""

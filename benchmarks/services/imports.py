@@ -19,7 +19,7 @@ from django.utils.text import slugify
 
 from benchmarks.dataset_format.files import SLUG, SLUG_RULE
 from benchmarks.dataset_format.problems import printable
-from benchmarks.dataset_format.spec import DatasetSpec
+from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import upsert_scores
@@ -160,13 +160,9 @@ def _imported_tasks(source: ImportedRun, request: _Import) -> tuple[DatasetVersi
 def _spec(source: ImportedRun) -> DatasetSpec:
     tool = TOOLS[source.format]
     name = " ".join(source.name.split())[:190] or tool
-    tasks = []
-    for task in source.tasks:
-        fields = {"id": task.id, "name": task.id, "input": task.input, "expected_output": task.expected_output}
-        tasks.append({**fields, "choices": list(task.choices)} if task.choices else fields)
-    spec, problems = validate_dataset_fields(
-        {"name": name, "description": f"The tasks of {name} as {tool} sent them.", "tasks": tasks}
-    )
+    description = f"The tasks of {name} as {tool} sent them."
+    sent = DatasetSpec(name=name, description=description, tasks=tuple(source.tasks))
+    spec, problems = validate_dataset_fields(as_mapping(sent))
     if spec is None:
         where, messages = next(iter(problems.items()))
         raise NotPossible(f"The tasks are not a valid dataset: {where}: {messages[0]}. Nothing was imported.")
