@@ -192,12 +192,6 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]]) -> ImportedRun:
     scorers = dict.fromkeys([*filter(highest.__contains__, log.scorers), *highest])
     # A scorer with a value above 1 anywhere gives measurements, not scores from 0 to 1.
     metrics = {name: metric_name(FORMAT, name, measurement=highest[name] > 1) for name in scorers}
-    facts = {
-        "inspect_ai": log.inspect_ai,
-        "solver": log.solver,
-        "commit": log.commit,
-        "inspect run": log.run_id,
-    }
     return ImportedRun(
         format=FORMAT,
         model=log.model,
@@ -209,7 +203,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]]) -> ImportedRun:
         ],
         metrics=list(metrics.values()),
         parameters={**log.defaults.model_dump(exclude_none=True), **log.generation.model_dump(exclude_none=True)},
-        facts={name: text for name, text in facts.items() if text},
+        facts={"inspect_ai": log.inspect_ai, "solver": log.solver, "commit": log.commit, "inspect run": log.run_id},
         shortfall=_shortfall(log, len(tasks)),
         started_at=log.started_at,
         completed_at=log.completed_at,

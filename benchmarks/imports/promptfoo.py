@@ -189,9 +189,7 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
             part=json.dumps([model, prompt]),
             model=model,
             name=title if len(prompts) == 1 else f"{title}, prompt {prompts.index(prompt) + 1}",
-            facts={
-                key: text for key, text in {"promptfoo evaluation": head.evaluation, "prompt": prompt}.items() if text
-            },
+            facts={"promptfoo evaluation": head.evaluation, "prompt": prompt},
             completed_at=summary.timestamp,
         )
         for (model, prompt), rows in columns.items()

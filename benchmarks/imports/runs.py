@@ -54,8 +54,8 @@ class ImportedRun:
     metrics: Sequence[str]
     """Names of the metrics; the first decides the outcome."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """What else the file says about the run, for example, versions and the revision."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What else the file says about the run, for example, versions and the revision; empty if unknown."""
     shortfall: str = ""
     """Why the run is incomplete, in sentences; empty if it is complete."""
     started_at: datetime | None = None

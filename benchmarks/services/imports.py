@@ -196,6 +196,7 @@ def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict
 
 
 def _run_fields(source: ImportedRun, version: DatasetVersion, request: _Import) -> dict[str, Any]:
+    facts = {name: text for name, text in source.facts.items() if text}
     answered = [result for result in source.results if result.error is None and not result.cancelled]
     return dict(
         dataset=version.dataset,
@@ -210,7 +211,7 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: _Import) 
         done=len(source.results),
         **{name: _total(getattr(result, name) for result in answered) for name in _TOTALS},
         code_version=code_version(),
-        environment={"file": request.file, "sha256": request.sha256, **source.facts},
+        environment={"file": request.file, "sha256": request.sha256, **facts},
         import_format=source.format,
         created_by=account_of(request.user),
         started_at=source.started_at,
