@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -201,7 +201,10 @@ class _Reader:
             below = (*path, key.text)
             node = self._node(next(self.events), below)
             if key.plain and key.text == "<<":
-                merged += self._merged(node, line, below)
+                sources = [child for _, child in node.children.values()] if isinstance(node.value, list) else [node]
+                merged += [source for source in sources if isinstance(source.value, dict)]
+                if not all(isinstance(source.value, dict) for source in sources):
+                    self._report(line, below, "<< needs a mapping or a list of mappings, for example, *an-alias")
             elif key.text in entries:
                 first = entries[key.text][0]
                 self._report(line, below, f"the key occurs twice (first on line {first}): keep one")
@@ -212,12 +215,6 @@ class _Reader:
             for step, entry in source.children.items():
                 entries.setdefault(step, entry)
         return entries
-
-    def _merged(self, node: Node, line: int, path: Path) -> list[Node]:
-        sources = [child for _, child in node.children.values()] if isinstance(node.value, list) else [node]
-        if not all(isinstance(source.value, dict) for source in sources):
-            self._report(line, path, "<< needs a mapping or a list of mappings, for example, *an-alias")
-        return [source for source in sources if isinstance(source.value, dict)]
 
     def _aliased(self, name: str, line: int, path: Path) -> Node:
         shown = printable(name, 60)
@@ -277,7 +274,11 @@ def _explain(error: Exception, text: str) -> tuple[int, str]:
     mark = error.problem_mark or error.context_mark
     advice = printable(complaint)
     if "cannot start any token" in complaint:
-        advice = _explain_character(mark, text)
+        lines = text.split("\n")
+        char = lines[mark.line][mark.column : mark.column + 1] if mark and mark.line < len(lines) else ""
+        advice = f"{printable(char) or 'this character'} cannot start a value: quote the text"
+        if char == "\t":
+            advice = _TAB
     elif known := _matching(_ADVICE_AT_START, complaint):
         advice, mark = known, error.context_mark or mark
     elif known := _matching(_ADVICE, complaint):
@@ -287,9 +288,3 @@ def _explain(error: Exception, text: str) -> tuple[int, str]:
 
 def _matching(advice: dict[str, str], complaint: str) -> str | None:
     return next((text for pattern, text in advice.items() if re.search(pattern, complaint)), None)
-
-
-def _explain_character(mark: Any, text: str) -> str:
-    lines = text.split("\n")
-    char = lines[mark.line][mark.column : mark.column + 1] if mark and mark.line < len(lines) else ""
-    return _TAB if char == "\t" else f"{printable(char) or 'this character'} cannot start a value: quote the text"

@@ -6,7 +6,7 @@ Columns are guessed from the names that published datasets use, and the guesses 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Any
@@ -187,8 +187,10 @@ def _task(row: Row, columns: Columns, answer_after: str) -> dict[str, Any]:
         task["choices"] = choices
     else:
         task["expected_output"] = _expected(cells, columns.expected, answer_after)
-    if columns.context and (context := list(_passages(cells.get(columns.context), columns.context))):
-        task["context"] = context
+    if columns.context:
+        passages = cells.get(columns.context)
+        texts = [_text(text, columns.context) for text in (passages if isinstance(passages, list) else [passages])]
+        task["context"] = list(filter(str.strip, texts))
     return task
 
 
@@ -218,11 +220,6 @@ def _expected(cells: Mapping[str, Any], column: str | None, answer_after: str) -
     if not mark:
         raise ImportProblem(f"column {quoted(column)}: {quoted(answer_after)} not found")
     return answer.strip()
-
-
-def _passages(value: Any, column: str) -> Iterator[str]:
-    texts = (_text(passage, column) for passage in (value if isinstance(value, list) else [value]))
-    return filter(str.strip, texts)
 
 
 def _choices(cells: Mapping[str, Any], columns: Sequence[str]) -> list[str]:

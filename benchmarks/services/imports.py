@@ -88,7 +88,10 @@ def import_runs(
     the file's original name, ``metrics`` are scored in addition (see ``own_metrics``), and at most ``max_bytes`` are
     read, counted after decompression. Raises ``NotPossible`` with the place of the error.
     """
-    ours = _chosen(metrics)
+    usable = own_metrics()
+    if unusable := [metric for metric in metrics if metric not in usable]:
+        raise NotPossible(f"{unusable[0]} cannot score imported answers. Choose from: {', '.join(usable)}.")
+    ours = [usable[metric] for metric in metrics]
     if slug is not None and not SLUG.fullmatch(slug):
         raise NotPossible(f"The slug is not valid: {SLUG_RULE}.")
     try:
@@ -113,14 +116,6 @@ def own_metrics() -> dict[str, DeterministicMetric]:
         for metric in REGISTERED_METRICS.values()
         if isinstance(metric, DeterministicMetric) and not metric.blocking and "group" not in metric.needs
     }
-
-
-def _chosen(names: Sequence[str]) -> list[DeterministicMetric]:
-    usable = own_metrics()
-    for name in names:
-        if name not in usable:
-            raise NotPossible(f"{name} cannot score imported answers. Choose from: {', '.join(usable)}.")
-    return [usable[name] for name in names]
 
 
 def _import_run(source: ImportedRun, request: _Import) -> Imported:

@@ -163,9 +163,14 @@ def _save(
     with transaction.atomic():
         values = changed(spec_of(_locked_current(dataset, base)))
         spec, problems = validate_dataset_fields(values)
-        if spec is None:
-            raise InvalidRequest(_own_keys(problems, values, edited_task))
-        return save_edited_version(dataset, spec, user)
+        if spec is not None:
+            return save_edited_version(dataset, spec, user)
+        edited = tuple(f"tasks[{index}]." for index, task in enumerate(values["tasks"]) if task["id"] == edited_task)
+        by_key: FieldProblems = {}
+        for path, messages in problems.items():
+            key = path.partition(".")[2] if path.startswith(edited) else path
+            by_key.setdefault(key, []).extend(messages)
+        raise InvalidRequest(by_key)
 
 
 def _locked_current(dataset: Dataset, base: int | None) -> DatasetVersion:
@@ -182,12 +187,3 @@ def _locked_current(dataset: Dataset, base: int | None) -> DatasetVersion:
 def _with_task(spec: DatasetSpec, others: Sequence[TaskSpec], task: TaskSpec, place: int | None) -> dict[str, Any]:
     index = len(others) if place is None else max(place, 1) - 1
     return as_mapping(replace(spec, tasks=(*others[:index], task, *others[index:])))
-
-
-def _own_keys(problems: FieldProblems, values: Mapping[str, Any], task_id: str | None) -> FieldProblems:
-    prefixes = tuple(f"tasks[{index}]." for index, task in enumerate(values["tasks"]) if task["id"] == task_id)
-    own: FieldProblems = {}
-    for path, messages in problems.items():
-        key = path.partition(".")[2] if path.startswith(prefixes) else path
-        own.setdefault(key, []).extend(messages)
-    return own
