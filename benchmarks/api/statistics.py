@@ -25,7 +25,7 @@ from benchmarks.queries.statistics import (
 )
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.contamination import check_contamination
-from benchmarks.services.runs.sizing import SizeQuestion, size_as_asked
+from benchmarks.services.runs.sizing import SizeQuestion, size_run
 from benchmarks.services.runs.start import RunRequest
 
 
@@ -289,7 +289,7 @@ class RunSize(APIView):
     @extend_schema(request=SizeRequest, responses={200: SizeSerializer, 400: REFUSED})
     def post(self, request: Request) -> Response:
         """Calculate the tasks, canvases and repeats that detect a difference, and estimate that run. Starts nothing."""
-        return Response(SizeSerializer(size_as_asked(request.data)).data)
+        return Response(SizeSerializer(size_run(request.data)).data)
 
 
 def _named_runs(text: str) -> Sequence[Run]:

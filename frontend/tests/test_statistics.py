@@ -16,7 +16,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import score
-from benchmarks.services.runs.sizing import size_for
+from benchmarks.services.runs.sizing import size_run
 from benchmarks.services.runs.start import start_run
 from benchmarks.statistics.sentences import threshold_sentence
 from tests.support.canvas_sets import make_canvas_set
@@ -157,7 +157,7 @@ def test_the_launch_form_shows_how_many_tasks_a_run_needs(client: Client, addres
     make_dataset(100)
     request = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
     response = client.post(address, {**request, "do": "size", "to_see": "5", "power": "0.9", "discordance": "0.2"})
-    expected = size_for(request, 0.05, power=0.9, discordance=0.2)
+    expected = size_run({**request, "to_see": 5, "power": 0.9, "discordance": 0.2})
     page = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", response.content.decode())))
     assert f"{expected.needed} {expected.available} {expected.assuming}" in page
     assert not Run.objects.exists()

@@ -13,7 +13,7 @@ from benchmarks.models import Run
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.sizing import SizeQuestion, size_as_asked
+from benchmarks.services.runs.sizing import SizeQuestion, size_run
 from benchmarks.statistics.sentences import threshold_sentence
 from frontend.charts import DIFFICULTY, threshold_charts
 from frontend.forms import LaunchForm
@@ -57,7 +57,7 @@ def sized(form: LaunchForm, sent: QueryDict) -> dict[str, Any]:
     """The size, or what is wrong with the question, together with the values that were sent."""
     given = {name: value for name in map(str, SizeQuestion().fields) if (value := sent.get(name, "").strip())}
     try:
-        return {"size_given": given, "size": size_as_asked({**form.request_data(), **given})}
+        return {"size_given": given, "size": size_run({**form.request_data(), **given})}
     except InvalidRequest as error:
         return {"size_given": given, "size_errors": form.problems(error)}
 

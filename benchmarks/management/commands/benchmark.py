@@ -42,7 +42,7 @@ from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.estimate import RunPlan, plan_run
-from benchmarks.services.runs.sizing import size_for
+from benchmarks.services.runs.sizing import size_run
 from benchmarks.services.runs.start import start_run, validated
 from benchmarks.statistics.planning import SampleSize
 
@@ -215,7 +215,8 @@ class Command(ActionCommand):
         data = request_data(options)
         if to_see is None:
             return self._print_plan(plan_run(data), as_json)
-        sizing = size_for(data, to_see / 100, **{name: options[name] for name in SIZING if options[name] is not None})
+        question = {name: options[name] for name in SIZING if options[name] is not None}
+        sizing = size_run({**data, "to_see": to_see, **question})
         if not as_json:
             self.stdout.write(f"{sizing.needed}\n{sizing.assuming}\n{sizing.available}\n")
             self.stdout.write("Estimate for a run of that size:")

@@ -64,46 +64,29 @@ class SizeQuestion(serializers.Serializer[Any]):
     """What a request for a size holds in addition to the run."""
 
     to_see = StrictNumber(min_value=0.01, max_value=100, help_text="Smallest difference to detect, in points: 5")
-    power = StrictNumber(required=False, help_text="Power; by default 0.8")
+    power = StrictNumber(default=0.8, help_text="Power")
     discordance = StrictNumber(
         required=False,
         help_text="Share of tasks on which single repeats of both runs differ; by default that of the latest two "
         f"models on the dataset, otherwise {DISCORDANCE:g}",
     )
     correlation = StrictNumber(
-        required=False,
-        min_value=0,
-        max_value=1,
-        help_text=f"Correlation of the differences within a canvas; by default {CANVAS_CORRELATION:g}",
+        default=CANVAS_CORRELATION, min_value=0, max_value=1, help_text="Correlation of the differences within a canvas"
     )
-    noise_share = StrictNumber(
-        required=False, help_text="Share of the variance that comes from repeating a task; by default 0"
-    )
+    noise_share = StrictNumber(default=0.0, help_text="Share of the variance that comes from repeating a task")
 
 
-def size_as_asked(data: Any) -> Sizing:
-    """``size_for`` of one request that holds both the run and the question. Raises ``InvalidRequest``."""
-    run = dict(data) if isinstance(data, Mapping) else {}
-    question = SizeQuestion(data={name: run.pop(name) for name in SizeQuestion().fields if name in run})
-    given = validated_by(question)
-    return size_for(run, given.pop("to_see") / 100, **given)
+def size_run(data: Any) -> Sizing:
+    """Size a run so that it detects a true difference of ``to_see`` points to another run.
 
-
-def size_for(
-    data: Any,
-    difference: float,
-    *,
-    power: float = 0.8,
-    discordance: float | None = None,
-    correlation: float = CANVAS_CORRELATION,
-    noise_share: float = 0.0,
-) -> Sizing:
-    """Size a run like the requested one so that it detects a true ``difference`` (0.05 for 5 points) to another run.
-
-    Without ``discordance``, earlier runs on the dataset or a default give it; ``assuming`` says which.
-    Raises ``InvalidRequest`` as ``start_run`` does, and for an impossible difference, power or share.
+    ``data`` holds the request for the run and the fields of ``SizeQuestion``. Without ``discordance``, earlier runs on
+    the dataset or a default give it; ``assuming`` says which. Raises ``InvalidRequest`` as ``start_run`` does, and for
+    an impossible difference, power or share.
     """
-    request = validated(data)
+    run = dict(data) if isinstance(data, Mapping) else {}
+    question = validated_by(SizeQuestion(data={name: run.pop(name) for name in SizeQuestion().fields if name in run}))
+    difference, discordance = question["to_see"] / 100, question.get("discordance")
+    request = validated(run)
     named = list(tasks_of(request).values_list("cluster", flat=True))
     n_tasks = len(named)
     clusters = len(set(named)) if all(named) else n_tasks
@@ -116,17 +99,17 @@ def size_for(
     try:
         design = PairedDesign(
             discordance=expected,
-            noise_share=noise_share,
+            noise_share=question["noise_share"],
             repeats=request["repeats"],
             tasks_per_cluster=n_tasks / clusters if clusters else 1.0,
-            cluster_correlation=correlation if clusters < n_tasks else 0.0,
-            power=power,
+            cluster_correlation=question["correlation"] if clusters < n_tasks else 0.0,
+            power=question["power"],
         )
         size = tasks_needed(difference, design)
     except ValueError as error:
         raise InvalidRequest({"to_see": [f"{error}."]}) from None
     detectable = detectable_difference(n_tasks, design)
-    plan = plan_run({name: value for name, value in data.items() if name not in ADAPTIVE})
+    plan = plan_run({name: value for name, value in run.items() if name not in ADAPTIVE})
     return Sizing(
         design,
         pilot,

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import Load, duration_range, plan_run, seconds_for_answer
-from benchmarks.services.runs.sizing import size_for
+from benchmarks.services.runs.sizing import size_run
 from benchmarks.statistics.planning import PairedDesign, Range, tasks_needed
 from codeforge.config import Limits, ModelConfig
 from tests.support.canvas_sets import make_canvas_set
@@ -82,7 +82,7 @@ def test_a_plan_says_how_long_the_run_goes() -> None:
 
 def test_a_sized_plan_grows_with_the_tasks() -> None:
     make_dataset(40)
-    sized, plan = size_for(ASKED, 0.1), plan_run(ASKED)
+    sized, plan = size_run({**ASKED, "to_see": 10}), plan_run(ASKED)
     assert sized.size == tasks_needed(0.1, PairedDesign())
     assert sized.plan.requests == sized.size.tasks
     assert sized.plan.cost_high == pytest.approx(plan.cost_high * sized.size.tasks / 40)
@@ -97,17 +97,17 @@ def two_models(dataset: Dataset, differing: int, **fields: Any) -> None:
 
 def test_how_far_runs_differ_is_taken_from_earlier_ones_and_said() -> None:
     two_models(make_dataset(40), differing=8)
-    sized = size_for(ASKED, 0.1)
+    sized = size_run({**ASKED, "to_see": 10})
     first, second = Run.objects.order_by("pk")
     assert sized.size == tasks_needed(0.1, PairedDesign(discordance=0.2))
     assert "differ on 20.0% of the tasks" in sized.assuming
     assert f"a/first (run {first.pk}) and b/second (run {second.pk}) do (8 of 40 shared tasks)" in sized.assuming
-    assert size_for(ASKED, 0.1, discordance=0.3).size == tasks_needed(0.1, PairedDesign())
+    assert size_run({**ASKED, "to_see": 10, "discordance": 0.3}).size == tasks_needed(0.1, PairedDesign())
 
 
 def test_runs_that_hardly_differed_allow_for_the_difference_all_the_same() -> None:
     two_models(make_dataset(40), differing=0)
-    sized = size_for(ASKED, 0.1)
+    sized = size_run({**ASKED, "to_see": 10})
     assert sized.size == tasks_needed(0.1, PairedDesign(discordance=0.1))
     assert "(0 of 40" in sized.assuming
 
@@ -115,14 +115,14 @@ def test_runs_that_hardly_differed_allow_for_the_difference_all_the_same() -> No
 @pytest.mark.parametrize("fields", [{"repeats": 2}, {"status": RunStatus.FAILED}, {"metrics": ["contains"]}], ids=str)
 def test_runs_that_cannot_tell_are_left_out_and_the_assumption_says_so(fields: dict[str, Any]) -> None:
     two_models(make_dataset(40), differing=8, **fields)
-    sized = size_for(ASKED, 0.1)
+    sized = size_run({**ASKED, "to_see": 10})
     assert sized.pilot is None
     assert "by default, because no two models have run on this dataset" in sized.assuming
 
 
 def test_questions_of_one_canvas_are_sized_as_a_cluster() -> None:
     canvas_set = make_canvas_set(shapes="5", count=4)
-    sized = size_for({"dataset": canvas_set.slug, "model": MODEL}, 0.1, correlation=0.5)
+    sized = size_run({"dataset": canvas_set.slug, "model": MODEL, "to_see": 10, "correlation": 0.5})
     assert sized.design.tasks_per_cluster == pytest.approx(canvas_set.dataset.current_version.task_count / 4)
     assert sized.size.tasks > tasks_needed(0.1, PairedDesign()).tasks
     assert "canvases" in sized.needed
@@ -130,12 +130,12 @@ def test_questions_of_one_canvas_are_sized_as_a_cluster() -> None:
 
 def test_a_limit_on_the_tasks_is_heeded() -> None:
     make_dataset(40)
-    assert size_for({**ASKED, "limit": 10}, 0.1).tasks == 10
+    assert size_run({**ASKED, "limit": 10, "to_see": 10}).tasks == 10
 
 
-@pytest.mark.parametrize("change", [{"difference": 0.0}, {"difference": 0.5}, {"power": 1.0}, {"discordance": 0.0}])
+@pytest.mark.parametrize("change", [{"to_see": 0}, {"to_see": 50}, {"power": 1.0}, {"discordance": 0.0}])
 def test_what_cannot_be_is_refused(change: dict[str, float]) -> None:
     make_dataset(4)
     with pytest.raises(InvalidRequest) as refused:
-        size_for(ASKED, **{"difference": 0.1, **change})
+        size_run({**ASKED, "to_see": 10, **change})
     assert list(refused.value.errors) == ["to_see"]
