@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status, viewsets
-from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -110,24 +109,15 @@ class CanvasSetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class CanvasList(ListAPIView[Canvas]):
-    """The canvases of a set in order, with shapes, descriptions and questions."""
+class CanvasViewSet(viewsets.ReadOnlyModelViewSet[Canvas]):
+    """The canvases of a set in order, with shapes, descriptions and questions; or one of them, by its index."""
 
     queryset = Canvas.objects.none()
     serializer_class = CanvasSerializer
     filterset_class = filters.CanvasFilter
     pagination_class = CanvasPages
-
-    def get_queryset(self) -> QuerySet[Canvas]:
-        return canvases_of(self.kwargs["slug"])
-
-
-class CanvasDetail(RetrieveAPIView[Canvas]):
-    """One canvas of a set, by its index."""
-
-    queryset = Canvas.objects.none()
-    serializer_class = CanvasSerializer
     lookup_field = "index"
+    lookup_value_regex = "[0-9]{1,9}"
 
     def get_queryset(self) -> QuerySet[Canvas]:
         return canvases_of(self.kwargs["slug"])

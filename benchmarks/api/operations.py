@@ -5,13 +5,10 @@ The figures come from the database, so every web process reports the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -57,20 +54,11 @@ class PrometheusView(APIView):
     schema = None
 
     def get(self, request: Request) -> Response:
-        registry = CollectorRegistry()
-        registry.register(_Figures(installation()))
-        return Response(generate_latest(registry))
-
-
-class _Figures(Collector):
-    def __init__(self, state: dict[str, Any]) -> None:
-        self.state = state
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Gauges only: deleting a run deletes its results, so even the number of finished results can fall."""
+        registry, figures = CollectorRegistry(), installation()
+        # Gauges only: deleting a run deletes its results, so even the number of finished results can fall.
         for name, text in FIGURES.items():
-            yield GaugeMetricFamily(f"codeforge_{name}", text, value=self.state[name])
-        runs = GaugeMetricFamily("codeforge_runs", "Runs by status", labels=["status"])
-        for status, count in self.state["runs"].items():
-            runs.add_metric([status], count)
-        yield runs
+            Gauge(f"codeforge_{name}", text, registry=registry).set(figures[name])
+        runs = Gauge("codeforge_runs", "Runs by status", ["status"], registry=registry)
+        for status, count in figures["runs"].items():
+            runs.labels(status).set(count)
+        return Response(generate_latest(registry))

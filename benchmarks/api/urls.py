@@ -10,22 +10,22 @@ from rest_framework.routers import SimpleRouter
 
 from benchmarks.api import canvas_sets, judges, operations, statistics, views
 
+RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
+
 router = SimpleRouter()
 router.trailing_slash = "/?"
 router.register("datasets", views.DatasetViewSet, basename="dataset")
 router.register("canvas-sets", canvas_sets.CanvasSetViewSet, basename="canvas-set")
+router.register(rf"canvas-sets/{SLUG}/canvases", canvas_sets.CanvasViewSet, basename="canvas")
 router.register("runs", views.RunViewSet, basename="run")
 router.register("calibrations", judges.CalibrationViewSet, basename="calibration")
 
-RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
 VIEWS = (
     (f"{RUN}/results", views.ResultList, "result-list"),
     (f"{RUN}/statistics", statistics.RunStatistics, "run-statistics"),
     (f"{RUN}/contamination-check", statistics.ContaminationCheckView, "contamination-check"),
     (f"{RUN}/export/(?P<form>csv|jsonl|parquet)", views.ExportView, "run-export"),
     (f"datasets/{SLUG}/tasks", views.TaskList, "task-list"),
-    (f"canvas-sets/{SLUG}/canvases", canvas_sets.CanvasList, "canvas-list"),
-    (f"canvas-sets/{SLUG}/canvases/(?P<index>[0-9]{{1,9}})", canvas_sets.CanvasDetail, "canvas-detail"),
     ("compare", statistics.Comparisons, "compare"),
     ("plan", statistics.RunSize, "plan"),
     ("metrics", views.MetricList, "metric-list"),
