@@ -5,6 +5,9 @@ import re
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
 from benchmarks.metrics.extraction import extract_text, same_spacing, unspaced, whole_answer
 
+MAX_SPACING = 2_000
+"""An answer that is longer than twice the expected text by more characters than these is not compared further."""
+
 _EXPLANATION = re.compile(r",? (?:because|since) | \(")
 
 
@@ -23,10 +26,11 @@ class ExactMatch(DeterministicMetric):
     def score(self, item: Item) -> Score:
         expected = unspaced(item.expected_output)
         whole = whole_answer(item.actual_output)
-        if unspaced(whole.text) == expected:
+        comparable = 2 * len(item.expected_output) + MAX_SPACING
+        if len(whole.text) <= comparable and unspaced(whole.text) == expected:
             return scored(True, "The answer matches the expected text.", whole)
         extraction = extract_text(item.actual_output)
-        answer = same_spacing(extraction.text)
+        answer = same_spacing(extraction.text[:comparable])
         if expected in {unspaced(answer), unspaced(_EXPLANATION.split(answer, maxsplit=1)[0])}:
             return scored(True, f"The {extraction.how} matches the expected text.", extraction)
         if not answer:

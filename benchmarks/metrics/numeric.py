@@ -57,8 +57,8 @@ _NUMBER = re.compile(
     rf"(?:\s?/\s?(?P<over>\d{{1,50}})(?![\d.,]*\d?/)|\^[({{]?(?P<ten>[-+]?\d{{1,6}})[)}}]?|{_POWER})?"
     r"\s?(?:(?P<percent>%|percent\b|per cent\b)|(?P<magnitude>thousand|million|billion|trillion)\b)?"
 )
-_ELEMENT = r"[-+]?\d+(?:\.\d+)?(?:/\d+)?"
-_LIST = re.compile(rf"(?<![\w.]){_ELEMENT}(?:\s?(?:[,;]\s?(?:and\s)?|\sand\s){_ELEMENT}){{1,50}}(?![\w%])")
+_ELEMENT = r"[-+]?\d{1,30}(?:\.\d{1,30})?(?:/[1-9]\d{0,30})?(?![\d/])"
+_LIST = re.compile(rf"(?<![\w./]){_ELEMENT}(?:\s?(?:[,;]\s?(?:and\s)?|\sand\s){_ELEMENT}){{1,50}}(?![\w%])")
 _WHOLE_LIST = re.compile(
     rf"[(\[]\s?{_ELEMENT}(?:\s?[,;]\s?{_ELEMENT}){{1,50}}\s?[)\]]|{_ELEMENT}(?:[,;]\s{_ELEMENT}){{1,50}}"
 )

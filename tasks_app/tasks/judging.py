@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence, Set
 
 from tasks_app.tasks.numerals import numbers_in
-from tasks_app.tasks.reply import Find, Reading, answer_body, marked_answers, read_reply, sentences
+from tasks_app.tasks.reply import MAX_SEARCHED, Find, Reading, answer_body, marked_answers, read_reply, sentences
 from tasks_app.tasks.verdict import Verdict
 
 ABSTENTION = re.compile(
@@ -25,11 +25,14 @@ _MARKUP = str.maketrans({"*": None, "`": None, "#": None, "$": None, "_": " ", "
 _PUNCTUATION = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "—": ","})
 _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|-?\d+(?:,\d{3})*(?:\.\d+)?")
+# From a negation to the end of its clause; "not left but right" keeps "but right".
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|neither|nor|cannot|rather than|instead of)\b|n't\b)[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
 )
 _NOUN = r"(?:circle|square|triangle|shape)s?\b"
+# A shape with up to four words before it, such as "small red circles".
 _KIND = rf"(?:[a-z]+,? ){{0,4}}?{_NOUN}"
+# "No other circle" does not say that there is none.
 _OTHER = r"(?!other|more|further|additional)"
 _CONCLUSION = re.compile(r"(?:so|therefore|thus|hence|in conclusion|finally|in the end|after all)\b")
 
@@ -43,12 +46,14 @@ _NO = re.compile(
     r"|(?:\bnot|n't)\b[^.,;:!?\n]{0,20}\byes\b"
     r"|\b(?:that|this|it|statement)(?:'s| is) (?:not (?:correct|true)|incorrect|false)\b"
 )
+# "There is a small red circle", "the circle is still present"; not "whether there is".
 _PRESENT = re.compile(
     rf"(?<!whether )(?<!if )(?:\bthere (?:is|are|exists?)|\bthere's|\b(?:canvas|it) (?:\w+ )?(?:has|contains|includes)"
     rf"|\bi (?:can )?see)"
     rf"(?: (?!no\b|not\b)\w+){{0,2}}? (?:an?|one|two|three|four|\d{{1,2}}) {_KIND}"
     rf"|{_NOUN} (?:is|are) (?:indeed |still |also |now )?(?:present|there|(?:in|on) the canvas)\b"
 )
+# "No red circle", "there isn't a circle", "does not contain a circle", "the circle is not in the canvas".
 _ABSENT = re.compile(
     rf"\bno {_OTHER}{_KIND}|{_NOUN} (?:does not|doesn't) exist"
     rf"|(?:there (?:is|are)(?: not|n't)|(?:not|n't|cannot) (?:\w+ )?(?:see|find|contain|have|include))"
@@ -56,6 +61,7 @@ _ABSENT = re.compile(
     rf"|{_NOUN} (?:is|are)(?: not|n't) (?:\w+ )?(?:present|there|(?:in|on) the canvas)\b"
 )
 
+# Numbers that are not counts: coordinates, sizes, ordinals, sums without a result, bounds.
 _MEASURE = re.compile(
     r"\([^()\n]{0,30}\d[^()\n]{0,30},[^()\n]{0,60}\)|\b(?:radius|length|step|x|y)(?: of| is|=|:)? ?-?\d+(?:\.\d+)?"
     r"|\b\d+(?:st|nd|rd|th)\b|\b\d+(?: ?[+/×] ?\d+){1,20}"
@@ -66,9 +72,12 @@ _NONE_OF = re.compile(
     rf"|(?:\bnot|n't) (?:\w+ )?any {_KIND}"
 )
 _NOTHING = re.compile(r"\b(?:none|nothing|nil)\b")
+# "3 of the 7": the first number is the count.
 _PART = re.compile(r"\b(\w+) (?:out )?of (?:the |these |those |all )?(?:the )?(\w+)\b")
+# "1 of them" and "these 3 circles" are not counts if there is another number.
 _SOME_OF = re.compile(rf"\b\w+ of (?:them|which|these|those)\b|\b(?:the|these|those|all) \w+ {_KIND}")
 _ALL_SHAPES = re.compile(r"\b(?:\w+ty )?\w[\w-]{0,30} shapes?\b")
+# "One" that is not a number: "the red one", "one is red"; but "one circle", "there is one".
 _PRONOUN = re.compile(
     r"\b(?:(?:this|that|each|every|another|other|which|no|any|the|red|blue|yellow|green|small|large) ones?\b"
     rf"|one\b(?!\s{{0,4}}(?:[.,;:!?)\n]|$)| {_KIND}| such\b))"
@@ -85,11 +94,13 @@ _DIRECTION_WORDS = {
     "right": "right", "rightward": "right", "east": "right",
 }  # fmt: skip
 _COMPOUND = re.compile(r"\b(above|top|upper|north|below|bottom|lower|south)(left|right|west|east)")
+# "That's right", "right angle", "a higher x": words of directions with another meaning.
 _NOT_A_DIRECTION = re.compile(
     r"\b(?:that's|that is|you're|you are|all|is) right\b(?=\W{0,4}(?:$|[.!,:]))"
     r"|\bright (?:answer|triangle|angle)\b|\bleft over\b"
     r"|\b(?:higher|lower|bigger|smaller|greater) [xy]\b|\b[xy]\b[^.,;\n]{0,40}?\b(?:higher|lower|up|down)\b"
 )
+# The reason or relative clause after an answer, which may name other directions.
 _REASON = re.compile(r"\b(?:because|since|as (?:its?|the)|given|which)\b[^.;!?\n]*")
 _OPPOSITES = ({"above", "below"}, {"left", "right"})
 
@@ -102,7 +113,7 @@ def judge_phrase(expected: str, actual: str) -> Verdict:
     """1 if the reply's answer contains the expected one, word by word; number words count as numbers."""
     body = answer_body(actual)
     marked = next((group for group in marked_answers(body) if group[-1].kind != "sentence"), [])
-    texts = [answer.text for answer in marked] or [body]
+    texts = [answer.text for answer in marked] or [body[-MAX_SEARCHED:]]
     answers = [
         _phrase(text if _NEGATED.search(_plain(expected)) else _NEGATED.sub(" ", _plain(text))) for text in texts
     ]

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 Find = Callable[[str], Set[str]]
 """Returns the different values in a text of at most `MAX_READ` characters."""
 
+MAX_SEARCHED = 100_000
+"""Characters at the end of a reply in which marks are searched."""
 MAX_PASSAGE = 2_000
 """Characters after a mark that are read."""
 MAX_READ = 8_000
@@ -106,7 +108,8 @@ def marked_answers(body: str) -> list[list[MarkedAnswer]]:
     """Return the marked answers of a body in groups, the last one first. Nothing stands between those of a group."""
     groups: list[list[MarkedAnswer]] = []
     following: MarkedAnswer | None = None
-    for mark in reversed(list(_MARK.finditer(body))[-MAX_MARKS:]):
+    marks = _MARK.finditer(body, max(0, len(body) - MAX_SEARCHED))
+    for mark in reversed(list(marks)[-MAX_MARKS:]):
         answer = _after_mark(body, mark, following)
         if answer is None:
             continue
@@ -229,7 +232,7 @@ def _read_unmarked(body: str, find: Find) -> Reading:
     """Return the value of the last sentence with one; a reply that begins with a value has to end with the same."""
     if len(body) > MAX_READ:
         body = f"{body[: MAX_READ // 4]}\n{body[-3 * MAX_READ // 4 :]}"
-    if len(_LIST_NUMBER.findall(body)) > 1:
+    if len(_LIST_NUMBER.findall(body)) > 1:  # "3. There are three circles" alone is an answer, not a list
         body = _LIST_NUMBER.sub("", body)
     body = unwrap(_QUESTION.sub(" ", body))
     everywhere = frozenset(find(body))
@@ -242,6 +245,7 @@ def _read_unmarked(body: str, find: Find) -> Reading:
     opening = find(first)
     if len(opening) > 1:
         opening = _opening(first, find)
+    # "2. The first is at (3, 4)" begins with its answer; "The first is small" only mentions something.
     if len(opening) == 1 and any(find(word) for word in first.split(maxsplit=1)[:1]):
         agree = len(closing) != 1 or closing == opening or last == parts[0]
         return Reading(frozenset(opening if agree else opening | closing), parts[0])
