@@ -250,9 +250,12 @@ def probe(questions: Sequence[Asked], score: Score) -> Probe | None:
     learning = {fold: [asked for asked in questions if asked.fold != fold] for fold in range(FOLDS)}
     if not all(learning.values()):
         return None
-    fitted = {name: {fold: rule.fit(learning[fold], score) for fold in learning} for name, rule in RULES.items()}
+    rules = {
+        name: rule for name, rule in RULES.items() if not isinstance(rule, _Pointer) or any(map(rule.find, questions))
+    }
+    fitted = {name: {fold: rule.fit(learning[fold], score) for fold in learning} for name, rule in rules.items()}
     values = {
-        name: [score(asked.answer, rules[asked.fold](asked)) for asked in questions] for name, rules in fitted.items()
+        name: [score(asked.answer, folds[asked.fold](asked)) for asked in questions] for name, folds in fitted.items()
     }
     chosen = {
         fold: max(
@@ -266,7 +269,7 @@ def probe(questions: Sequence[Asked], score: Score) -> Probe | None:
         by_shapes[n_shapes].append(value)
     return Probe(
         score=math.fsum(value for _, value in blind) / len(blind),
-        best=max(RULES, key=lambda name: math.fsum(values[name])),
+        best=max(rules, key=lambda name: math.fsum(values[name])),
         scores={name: math.fsum(of_rule) / len(of_rule) for name, of_rule in values.items()},
         by_shapes={n: (math.fsum(of_n) / len(of_n), len(of_n)) for n, of_n in sorted(by_shapes.items())},
         _rules={fold: fitted[name][fold] for fold, name in chosen.items()},

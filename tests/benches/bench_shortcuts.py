@@ -47,7 +47,7 @@ def probe_table(canvases: dict[int, list[CanvasDocument]]) -> list[str]:
             if found is None:
                 cells.append("–")
                 continue
-            guess = max(task.guess_score or task.guess_rate or 0.0, *(found.scores[rule] for rule in GUESSES))
+            guess = max(task.guess_score or task.guess_rate or 0.0, *(found.scores.get(rule, 0.0) for rule in GUESSES))
             cells.append(f"{guess:.3f} / {found.score:.3f}")
             if found.score > guess + MARGIN:
                 above.append(f"{name}, {n_shapes} shapes")

@@ -5,6 +5,7 @@ Guess rates are known by task class for canvas runs, and over the tasks with cho
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,15 +38,13 @@ STEPS = ("tracking_steps", "inference_steps")
 """Measures of a question's difficulty that its task class stores."""
 ALL_CLASSES = ""
 MAX_LAPSES = 0.06
-PROBED = 100
-"""On fewer questions, a rule may score well by chance."""
 
 
 def guess_rates(run: Run) -> dict[str, float]:
     """The most that can be scored without the canvas, for the task classes of a canvas run for which it is known.
 
-    It is the highest of the class's own guess rate, the score of always giving the most frequent answer of the set, and
-    the score of the best rule without the canvas, if it was measured on ``PROBED`` questions or more.
+    It is the class's own guess rate, or the score of always giving the most frequent answer of the set if that is
+    higher, or the score of the best rule without the canvas if that is higher by more than two standard errors.
     """
     if CANVAS_METRIC not in run.metrics:
         return {}
@@ -54,12 +53,12 @@ def guess_rates(run: Run) -> dict[str, float]:
     rates = {}
     for name in run.task_classes:
         task_class, audit = REGISTERED_TASKS.get(name), audits.get(name, {})
-        known = [
-            None if task_class is None else task_class.guess_score or task_class.guess_rate,
-            audit.get("majority_score") or _majority_score(run, name),
-            audit.get("blind_score") if audit.get("asked", 0) >= PROBED else None,
-        ]
-        rates[name] = max((rate for rate in known if rate is not None), default=1.0)
+        own_rate = None if task_class is None else task_class.guess_score or task_class.guess_rate
+        known = [own_rate, audit.get("majority_score") or _majority_score(run, name)]
+        rate = max((it for it in known if it is not None), default=1.0)
+        blind = audit.get("blind_score") or 0.0
+        # On few questions a rule may score well by chance, so a difference within the noise does not count.
+        rates[name] = blind if blind - rate > 2 * math.sqrt(rate * (1 - rate) / max(audit.get("asked", 0), 1)) else rate
     return {name: rate for name, rate in rates.items() if rate < 1}
 
 
