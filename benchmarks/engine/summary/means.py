@@ -205,9 +205,5 @@ def range_of(metric: str) -> tuple[float, float | None]:
 
 
 def stored(interval: Interval) -> dict[str, Any]:
-    """An interval as it is stored in ``Run.summary``.
-
-    Numbers have 12 significant digits: the databases add in any order, and later digits are rounding errors.
-    """
-    numbers = {name: getattr(interval, name) for name in STORED}
-    return {name: float(f"{value:.12g}") if isinstance(value, float) else value for name, value in numbers.items()}
+    """An interval as it is stored in ``Run.summary``."""
+    return {name: getattr(interval, name) for name in STORED}

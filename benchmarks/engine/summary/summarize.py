@@ -78,7 +78,16 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
     if run.target_half_width is not None:
         summary["adaptive"] = adaptive_numbers(run)
         use_sequential_intervals(run, summary["adaptive"], summary, breakdown)
-    return summary, breakdown
+    return _rounded(summary), _rounded(breakdown)
+
+
+def _rounded(numbers: Any) -> Any:
+    """Every number with 12 significant digits: the databases add in any order, so later ones are rounding errors."""
+    if isinstance(numbers, dict):
+        return {name: _rounded(value) for name, value in numbers.items()}
+    if isinstance(numbers, list | tuple):
+        return [_rounded(value) for value in numbers]
+    return float(f"{numbers:.12g}") if isinstance(numbers, float) else numbers
 
 
 def _metric_numbers(run: Run, metric: str, sums: Sums, means: Means) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def test_a_judge_that_knows_the_truth_agrees_with_it(endpoint: Endpoint, canvas_
     assert run.cost_usd == 0.0
     assert run.judge_cost_usd == pytest.approx(run.judge_tokens_in / 1e6 + 2 * run.judge_tokens_out / 1e6)
     spent = (run.judge_tokens_in, run.judge_tokens_out, run.judge_cost_usd)
-    assert (numbers["tokens_in"], numbers["tokens_out"], numbers["cost_usd"]) == spent
+    assert (numbers["tokens_in"], numbers["tokens_out"], numbers["cost_usd"]) == pytest.approx(spent)
 
 
 def test_no_dataset_takes_the_slug_of_a_sets_known_answers(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
