@@ -7,12 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.presentation.sentences import n_of_expected
+
 Spec = dict[str, Any]
 Cell = str | float | None
 Level = Mapping[str, Any]
-"""``{"mean", "n", "low", "high"}`` of one level of a breakdown."""
+"""``{"mean", "low", "high", "n", "n_expected", "coverage"}`` of one level of a breakdown."""
 
 FIGURES = ("mean", "low", "high", "n")
+
+
+def figures(level: Level) -> Spec:
+    """Mean, bounds, and n of N in words, as the tables and tooltips of charts show them."""
+    return {"mean": level["mean"], "low": level["low"], "high": level["high"], "n": n_of_expected(level)}
+
+
 SERIES = tuple(f"var(--series-{number})" for number in range(1, 7))
 
 _AXIS_COLORS = {"labelColor": "var(--ink-soft)", "titleColor": "var(--ink-soft)", "titleFontWeight": "normal"}
@@ -115,8 +124,8 @@ def score_of(field: str, measure: Measure) -> Spec:
 
 def tooltip(*fields: str) -> list[Spec]:
     """The fields, then mean, bounds and n."""
-    figures = [quantity(name, format=".3f") for name in FIGURES[:3]]
-    return [*({"field": name} for name in fields), *figures, quantity("n")]
+    numbers = [quantity(name, format=".3f") for name in FIGURES[:3]]
+    return [*({"field": name} for name in fields), *numbers, {"field": "n", "type": "nominal"}]
 
 
 def dots_with_intervals(x: Spec, color: str = "var(--accent)") -> list[Spec]:

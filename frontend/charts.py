@@ -20,6 +20,7 @@ from frontend.chart_parts import (
     Spec,
     category,
     dots_with_intervals,
+    figures,
     layer,
     quantity,
     score_of,
@@ -52,10 +53,7 @@ class Contender:
     """One row of a leaderboard. Cost is US dollars per 1,000 answers, latency the median in milliseconds."""
 
     label: str
-    mean: float
-    low: float
-    high: float
-    n: int
+    score: Level
     cost: float | None
     latency: float | None
 
@@ -63,9 +61,7 @@ class Contender:
 def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Level], measure: Measure) -> Chart | None:
     """A mean with its interval for each level that has one."""
     values: list[Spec] = [
-        {"level": level, **{figure: row[figure] for figure in FIGURES}}
-        for level, row in levels.items()
-        if row.get("mean") is not None
+        {"level": level, **figures(row)} for level, row in levels.items() if row.get("mean") is not None
     ]
     if not values:
         return None
@@ -171,7 +167,7 @@ def surface_lines(
 
 def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:
     """One line a model, best first, with its interval drawn."""
-    levels = {row.label: {figure: getattr(row, figure) for figure in FIGURES} for row in contenders}
+    levels = {row.label: row.score for row in contenders}
     return by_level("ranking", f"{measure.title} by model", "Model", levels, measure)
 
 
@@ -179,7 +175,7 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
     """Quality versus ``cost`` or ``latency`` of at least two contenders, with the efficient frontier."""
     words, column, better = _AGAINST[by]
     points: list[Spec] = [
-        {"label": row.label, "x": expense, **{figure: getattr(row, figure) for figure in FIGURES}}
+        {"label": row.label, "x": expense, **figures(row.score)}
         for row, expense in ((row, _expense(row, by)) for row in contenders)
         if expense is not None
     ]

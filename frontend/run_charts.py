@@ -10,7 +10,7 @@ from django.urls import reverse
 from benchmarks.models import Run
 from benchmarks.presentation.labels import prompt_variant, sentence_case
 from frontend import charts
-from frontend.chart_parts import FIGURES, Chart, Level, Spec
+from frontend.chart_parts import Chart, Level, Spec, figures
 from frontend.view_models import MetricRow, metric_rows
 
 _LEVELS = {"difficulty": "difficulty", "group": "task class", "n_shapes": "number of shapes"}
@@ -80,7 +80,7 @@ def _variant_cells(run: Run, metric: str) -> list[Spec]:
 def _cell(run: Run, level: Level, name: str, **filters: str | int) -> Spec:
     """``filters``, among them the number of shapes, select the results of the cell."""
     url = f"{reverse('frontend:run', args=(run.pk,))}?{urlencode(filters)}#results"
-    return {"group": name, "n_shapes": filters["n_shapes"], **{figure: level[figure] for figure in FIGURES}, "url": url}
+    return {"group": name, "n_shapes": filters["n_shapes"], **figures(level), "url": url}
 
 
 def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:

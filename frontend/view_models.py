@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Outcome, Run, RunStatus
+from benchmarks.models import COMPLETED, Outcome, Run, RunStatus
 from benchmarks.presentation import sentences
+from benchmarks.queries.leaderboard import Place, Standing
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRow(Measure):
-    """One metric of a run: its mean with interval and n, and ``sample``, which says what has no score and why.
+    """One metric of a run: its strict mean with interval and ``n_of``, the n of N; ``sample`` also says what counts as
+    0 and what has no score, and ``readable`` is the mean over answers without a fault, if any has one.
 
     ``corrected`` is the mean above guessing with its bounds, if guessing scores anything.
     """
@@ -24,9 +26,10 @@ class MetricRow(Measure):
     mean: float | None = None
     low: float | None = None
     high: float | None = None
-    n: int = 0
+    n_of: str = ""
     note: str = ""
     sample: str = ""
+    readable: str = ""
     corrected: Mapping[str, Any] | None = None
 
 
@@ -35,7 +38,8 @@ class RunRow:
     """A run with its first metric and its progress, as lists and the status of a run show it.
 
     ``percent`` of its results are done, at ``rate`` results per second of the ``elapsed`` time in which it was active;
-    at that rate it has ``left`` seconds left. ``cost`` is that of model and judge.
+    at that rate it has ``left`` seconds left. ``cost`` is that of model and judge. The mean of a run that has not
+    completed is ``provisional``: lists show its progress instead.
     """
 
     run: Run
@@ -45,6 +49,7 @@ class RunRow:
     elapsed: float | None
     left: float | None
     cost: str
+    provisional: bool
 
 
 def metric_row(
@@ -65,9 +70,10 @@ def metric_row(
         mean=numbers.get("mean"),
         low=numbers.get("low"),
         high=numbers.get("high"),
-        n=numbers.get("n", 0),
+        n_of=sentences.n_of_expected(numbers),
         note=numbers.get("note", ""),
         sample=sentences.sample(numbers, live=live),
+        readable=sentences.readable(numbers),
         corrected=corrected if corrected and corrected["mean"] is not None else None,
     )
 
@@ -96,6 +102,7 @@ def run_row(run: Run) -> RunRow:
         elapsed=elapsed,
         left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
         cost=sentences.total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0),
+        provisional=run.status not in COMPLETED,
     )
 
 
@@ -115,6 +122,14 @@ def error_counts(run: Run) -> list[tuple[str, int]]:
     return sorted(run.summary.get("error_kinds", {}).items(), key=lambda pair: (-pair[1], pair[0]))
 
 
+def standing_rows(standings: Iterable[Standing]) -> list[tuple[Standing, MetricRow, list[tuple[Place, MetricRow]]]]:
+    """The standing of each dataset with its metric, and its places with their numbers."""
+    return [
+        (each, metric_row(each.metric), [(place, metric_row(each.metric, place.summary)) for place in each.places])
+        for each in standings
+    ]
+
+
 def settings_of(run: Run) -> list[tuple[str, object]]:
     """Every parameter of a run with its label, and where its tasks and its code come from."""
     return [
@@ -125,22 +140,3 @@ def settings_of(run: Run) -> list[tuple[str, object]]:
         ("Code version", run.code_version or "–"),
         *((name.replace("_", " ").capitalize(), value) for name, value in sorted(run.environment.items())),
     ]
-
-
-def standings(runs: Iterable[Run], models: int = 3) -> list[list[RunRow]]:
-    """The best models of each dataset among ``runs`` (newest first), by the metric that its latest run put first.
-
-    The latest full run of each model counts.
-    """
-    by_dataset: dict[int, dict[str, Run]] = {}
-    for run in runs:
-        if run.limit is None:
-            by_dataset.setdefault(run.dataset_id, {}).setdefault(run.model_label, run)
-    standings = []
-    for latest in by_dataset.values():
-        metric = next(iter(latest.values())).metrics[0]
-        rows = [(row.headline.mean, row) for row in run_rows(latest.values()) if row.headline.name == metric]
-        ranked = sorted(((mean, row) for mean, row in rows if mean is not None), key=lambda pair: -pair[0])
-        if ranked:
-            standings.append([row for _, row in ranked[:models]])
-    return standings

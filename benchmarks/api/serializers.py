@@ -7,7 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from benchmarks.models import Dataset, Result, Run, Task
+from benchmarks.models import Dataset, Result, Run, Score, Task
+from benchmarks.presentation.sentences import headline_numbers
 from benchmarks.run_parameters import RUN_PARAMETERS
 
 STORED = tuple(name for name, row in RUN_PARAMETERS.items() if row.field and name != "allow_self_judging")
@@ -58,13 +59,25 @@ class ProgressSerializer(serializers.Serializer[Any]):
     errors = serializers.IntegerField()  # type: ignore[assignment]  # a field of that name shadows the attribute
 
 
-class MeanSerializer(serializers.Serializer[Any]):
-    """A mean of scored results with its 95% interval; all ``null`` if nothing is scored."""
+class ReadableSerializer(serializers.Serializer[Any]):
+    """The mean over readable answers, and their share of all scored answers."""
 
     mean = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
+    share = serializers.FloatField(allow_null=True)
+
+
+class MeanSerializer(serializers.Serializer[Any]):
+    """A strict mean with its 95% interval: an unparsable, cut off or refused answer counts as 0. Means are ``null`` if
+    nothing is scored, and the others before the first summary."""
+
+    mean = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    n_expected = serializers.IntegerField(allow_null=True, help_text="Results that the metric applies to")
+    coverage = serializers.FloatField(allow_null=True, help_text="n / n_expected")
+    readable = ReadableSerializer(allow_null=True)
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
@@ -93,11 +106,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     @extend_schema_field(serializers.DictField(child=MeanSerializer()))
     def get_summary(self, run: Run) -> dict[str, dict[str, Any]]:
-        empty = {"mean": None, "n": 0, "low": None, "high": None}
-        computed = run.summary.get("metrics", {})
-        return {
-            name: {key: computed.get(name, empty)[key] for key in ("mean", "n", "low", "high")} for name in run.metrics
-        }
+        return headline_numbers(run.summary, run.metrics)
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
     def get_outcomes(self, run: Run) -> dict[str, int]:
@@ -156,8 +165,9 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
 
     @extend_schema_field(serializers.DictField(child=serializers.CharField()))
     def get_errors(self, result: Result) -> dict[str, str]:
-        """Metric → why it has no value. The error of a failed request is in ``error_message`` instead."""
-        unscored = [score for score in result.scores.all() if score.value is None]
+        """Metric → why it has no value, or why the answer scores 0 without being read. The error of a failed request
+        is in ``error_message`` instead."""
+        unscored = [score for score in result.scores.all() if score.status != Score.Status.SCORED]
         return {score.metric: score.reason or f"(reason {result.run.texts_pruned})" for score in unscored}
 
 

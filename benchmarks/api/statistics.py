@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.serializers import PlanSerializer, RunSerializer
+from benchmarks.api.serializers import PlanSerializer, ReadableSerializer, RunSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created_run
 from benchmarks.models import Run
 from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
@@ -41,16 +41,29 @@ class IntervalSerializer(serializers.Serializer[Any]):
     note = serializers.CharField(allow_blank=True)
 
 
+class CountedSerializer(IntervalSerializer):
+    """A strict mean with the number of results that it should contain."""
+
+    n_expected = serializers.IntegerField(help_text="Results that the metric applies to")
+    coverage = serializers.FloatField(allow_null=True, help_text="n / n_expected")
+
+
+class MetricSerializer(CountedSerializer):
+    readable = ReadableSerializer()
+
+
 class CorrectedGroupSerializer(serializers.Serializer[Any]):
     group = serializers.CharField(allow_blank=True, help_text="Task class; empty: all tasks with choices")
     guess = serializers.FloatField(help_text="Expected score of guessing")
-    raw = IntervalSerializer()
+    raw = CountedSerializer()
     corrected = IntervalSerializer()
 
 
 class ChanceSerializer(serializers.Serializer[Any]):
     groups = CorrectedGroupSerializer(many=True)
-    average = IntervalSerializer(help_text="Unweighted mean of the corrected scores")
+    average = IntervalSerializer(
+        help_text="Unweighted mean of the corrected scores; null unless every task class of the run has one"
+    )
     left_out = serializers.ListField(
         child=serializers.CharField(), help_text="Groups without scores or without a guess rate"
     )
@@ -144,7 +157,7 @@ class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
 class StatisticsSerializer(serializers.ModelSerializer[Run]):
     """The statistics of a run's scores, computed when the run ended."""
 
-    metrics = serializers.DictField(child=IntervalSerializer(), source="summary.metrics", default=dict)
+    metrics = serializers.DictField(child=MetricSerializer(), source="summary.metrics", default=dict)
     breakdown = serializers.DictField(
         help_text="Facet → level → metric → mean, and the surface over shapes and classes"
     )
@@ -193,8 +206,8 @@ class ComparisonSerializer(serializers.Serializer[Compared]):
     n_changed = serializers.IntegerField(source="comparison.n_changed")
     n_better = serializers.IntegerField(source="comparison.n_better")
     n_worse = serializers.IntegerField(source="comparison.n_worse")
-    mean_a = serializers.FloatField(source="comparison.mean_a", allow_null=True)
-    mean_b = serializers.FloatField(source="comparison.mean_b", allow_null=True)
+    interval_a = IntervalSerializer(source="comparison.interval_a", allow_null=True, help_text="On the shared tasks")
+    interval_b = IntervalSerializer(source="comparison.interval_b", allow_null=True, help_text="On the shared tasks")
     difference = serializers.FloatField(source="comparison.difference", allow_null=True)
     low = serializers.FloatField(source="comparison.low", allow_null=True)
     high = serializers.FloatField(source="comparison.high", allow_null=True)
@@ -211,6 +224,7 @@ class ComparisonSerializer(serializers.Serializer[Compared]):
     note = serializers.CharField(source="comparison.note", allow_blank=True)
     sentence = serializers.CharField()
     missing_sentence = serializers.CharField(allow_blank=True)
+    scope_sentence = serializers.CharField(allow_blank=True, help_text="Tasks of one run only, and differing settings")
 
 
 class ComparisonsSerializer(serializers.Serializer[Any]):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from html import escape
 
 from benchmarks.exports.rows import ResultRow
-from benchmarks.presentation.labels import SCORE_STATUS, metric_title, result_label
-from benchmarks.presentation.numbers import MISSING, score
+from benchmarks.presentation.labels import metric_title, result_label
+from benchmarks.presentation.numbers import MISSING
+from benchmarks.presentation.sentences import score_with_status
 
 TEXT_LENGTH = 2_000
 """Characters of a long text in the report. JSON Lines has the whole text."""
@@ -81,7 +82,7 @@ def _score(row: ResultRow, metric: str) -> str:
     cell = row.scores.get(metric)
     if cell is None:
         return MISSING
-    return SCORE_STATUS.get(cell.status, cell.status) if cell.value is None else score(cell.value)
+    return score_with_status(cell.value, cell.status)
 
 
 def _cut(text: str) -> str:

@@ -19,8 +19,8 @@ class ScoreCell:
 
     @property
     def unscored(self) -> str:
-        """Why there is no value: ``status: reason``; empty if there is one."""
-        if self.value is not None:
+        """Why there is no value, or why the answer scores 0 without being read: ``status: reason``; else empty."""
+        if self.status == "scored":
             return ""
         return f"{self.status}: {self.reason}" if self.reason else self.status
 

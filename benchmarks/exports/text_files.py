@@ -14,7 +14,7 @@ from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 BYTE_ORDER_MARK = "\ufeff"
-SCORE_COLUMNS = ("metric", "part", "level", "value", "low", "high", "n", "n_clusters", "method", "note")
+SCORE_COLUMNS = ("metric", "part", "level", "value", "low", "high", "n", "n_expected", "n_clusters", "method", "note")
 Numbers = Mapping[str, Any]
 
 
@@ -71,7 +71,11 @@ def scores_pieces(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) 
 
 def _number_rows(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -> Iterator[list[Any]]:
     means = summary.get("metrics", {})
-    yield from (_number(name, "run", "", means[name]) for name in metrics if name in means)
+    for name in metrics:
+        if name in means:
+            yield _number(name, "run", "", means[name])
+            readable = means[name]["readable"]
+            yield _number(name, "readable answers only", "", readable | {"n_expected": means[name]["n"]})
     for facet, levels in breakdown.items():
         if facet == "surface":
             yield from (_number(cell["metric"], facet, f"{cell['group']}/{cell['n_shapes']}", cell) for cell in levels)

@@ -1,8 +1,8 @@
 """Logs of Inspect: ``.eval`` archives and ``.json`` files, as this and earlier releases write them.
 
 Scorers become metrics in the log's order; the first decides the outcome. Letters count as in Inspect: C is 1, P 0.5,
-I and N 0. What Inspect leaves out of its means (NaN), and what is not a number, is unscored here. A sample that ended
-in an error has no scores, whatever the log contains.
+I and N 0, and so does what is not a number. What Inspect leaves out of its means (NaN) is unscored here. A sample that
+ended in an error has no scores, whatever the log contains.
 """
 
 from __future__ import annotations
@@ -323,12 +323,14 @@ def _score(value: Any, reason: str, extracted: str | None) -> Score:
     if number is not None and number >= 0:
         return Score(ScoreStatus.SCORED, number, reason, extracted, detail={"value": value})
     if value is None or (number is None and isinstance(value, float)):
-        why, status = "Unscored in Inspect.", ScoreStatus.NOT_APPLICABLE
+        why = "Unscored in Inspect."
     elif number is not None:
-        why, status = f"{number:g} is below 0, so it is not a valid score.", ScoreStatus.NOT_APPLICABLE
+        why = f"{number:g} is below 0, so it is not a valid score."
     else:
-        why, status = f"{quoted(as_text(value))} is not a number.", ScoreStatus.UNPARSABLE
-    return Score(status, None, f"{why} {reason}".strip(), extracted)
+        # Inspect's own mean counts it as 0 too.
+        why = f"{quoted(as_text(value))} is not a number."
+        return Score(ScoreStatus.UNPARSABLE, 0.0, f"{why} {reason}".strip(), extracted)
+    return Score(ScoreStatus.NOT_APPLICABLE, None, f"{why} {reason}".strip(), extracted)
 
 
 def _number(value: Any) -> float | None:

@@ -10,6 +10,7 @@ from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import number, percent, plural
+from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.statistics import Compared, compared_runs
 from benchmarks.services.errors import InvalidRequest
@@ -57,7 +58,7 @@ def threshold_gates(run: Run, thresholds: Mapping[str, float]) -> list[Gate]:
         mean = numbers.get("mean")
         words = f"{metric} has no scored results"
         if mean is not None:
-            words = f"{metric} is {percent(mean)} over {plural(numbers['n'], 'scored result')}"
+            words = f"{metric} is {percent(mean)} over {n_of_expected(numbers)} results"
         gates.append(Gate(f"{metric} at least {percent(least)}", mean is not None and mean >= least, words))
     return gates
 

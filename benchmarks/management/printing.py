@@ -23,12 +23,12 @@ from benchmarks.presentation.numbers import (
     plural,
     points,
 )
-from benchmarks.presentation.sentences import outcome_counts, tokens, unknown_cost, unscored
+from benchmarks.presentation.sentences import n_of_expected, outcome_counts, readable, tokens, unknown_cost, unscored
 from benchmarks.queries.statistics import Compared
 from benchmarks.services.runs.estimate import RunPlan
 from benchmarks.statistics.sentences import threshold_sentence
 
-METRIC_HEAD = ("metric", "mean", "95% interval", "n", "not scored")
+METRIC_HEAD = ("metric", "mean", "95% interval", "n", "readable answers only", "not scored")
 COMPARISON_HEAD = ("run", "baseline", "metric", "n", "difference", "95% interval", "effect size", "p", "p (Holm)")
 
 Numbers = Mapping[str, Any]
@@ -46,7 +46,7 @@ def metric_rows(run: Run) -> list[tuple[str, ...]]:
                 mean = numbers["mean"]
                 cells = (MISSING if mean is None else f"{mean:.4g} {metric.unit}".strip(), MISSING)
             missing = ", ".join(unscored(numbers, live=run.is_live)) or MISSING
-            rows.append((name, *cells, number(numbers["n"]), missing))
+            rows.append((name, *cells, n_of_expected(numbers), readable(numbers, percent) or MISSING, missing))
     return rows
 
 
@@ -144,12 +144,17 @@ def statistics_text(run: Run) -> str:
 def _chance(metric: str, numbers: Numbers) -> str:
     rows = []
     for group in numbers["groups"]:
-        name, n = group["group"] or "all", number(group["raw"]["n"])
+        name, n = group["group"] or "all", n_of_expected(group["raw"])
         rows.append((name, percent(group["guess"]), *_mean(group["raw"]), *_mean(group["corrected"]), n))
     if len(rows) > 1:
         rows.append(("average", "", "", "", *_mean(numbers["average"]), number(numbers["average"]["n"])))
     head = (metric, "guess rate", "raw", "95% interval", "above guessing", "95% interval", "n")
-    return table(head, rows, right=(1, 2, 4, 6))
+    text = table(head, rows, right=(1, 2, 4, 6))
+    if numbers["left_out"]:
+        text += (
+            f"\nNo score or no known guess rate: {', '.join(numbers['left_out'])}. An average needs all task classes."
+        )
+    return text
 
 
 def _reliability(metric: str, numbers: Numbers) -> str:
@@ -189,8 +194,9 @@ def comparisons_text(comparisons: Sequence[Compared]) -> str:
 
 def comparison_sentences(compared: Compared) -> Iterator[str]:
     yield f"{compared.metric}: {compared.sentence}"
-    if compared.missing_sentence:
-        yield f"  {compared.missing_sentence}"
+    for sentence in (compared.missing_sentence, compared.scope_sentence):
+        if sentence:
+            yield f"  {sentence}"
 
 
 def _comparison_row(compared: Compared) -> tuple[str, ...]:
@@ -202,7 +208,7 @@ def _comparison_row(compared: Compared) -> tuple[str, ...]:
         compared.name_b,
         compared.name_a,
         compared.metric,
-        number(comparison.n_shared),
+        compared.shared_of_common,
         *_mean({"mean": comparison.difference, "low": comparison.low, "high": comparison.high}, points),
         effect,
         p_value(comparison.p_value),

@@ -95,7 +95,7 @@ def markdown(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
         f"{progress_words(run)}.",
         "",
         f"| {' | '.join(METRIC_HEAD)} |",
-        "|---|---:|---|---:|---|",
+        "|---|---:|---|---:|---|---|",
         *(f"| {' | '.join(row)} |" for row in metric_rows(run)),
         "",
         f"Outcomes: {outcome_words(run)}. Cost: {cost_words(run)}.",

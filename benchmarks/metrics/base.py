@@ -20,16 +20,39 @@ MAX_RECORDED = 2_000
 
 
 class ScoreStatus(StrEnum):
-    """How a metric ended. Only ``SCORED`` carries a value; no other status ever counts as a zero."""
+    """How a metric ended: with a value, with a fault of the answer, which counts as the lowest value, or with none."""
 
     SCORED = "scored"
-    NOT_APPLICABLE = "not_applicable"
     UNPARSABLE = "unparsable"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    NOT_APPLICABLE = "not_applicable"
     JUDGE_ERROR = "judge_error"
     METRIC_ERROR = "metric_error"
     """The metric itself failed, for example, because of its sandbox or an unusable pattern in the dataset."""
     DOUBTFUL = "doubtful"
     """Set aside, because the audit of the canvas set finds the reference wrong or undetermined."""
+
+
+FAULTS = frozenset({ScoreStatus.UNPARSABLE, ScoreStatus.TRUNCATED, ScoreStatus.REFUSED})
+"""Faults of the answer: the model is to blame, so the score is the lowest one. No other status without a verdict has a
+value: what the endpoint, the judge or this software broke never counts as a zero."""
+WITH_VALUE = FAULTS | {ScoreStatus.SCORED}
+_FINISH_FAULTS = {
+    "refusal": ScoreStatus.REFUSED,
+    "content_filter": ScoreStatus.REFUSED,
+    "length": ScoreStatus.TRUNCATED,
+}
+_FAULT_REASONS = {
+    ScoreStatus.REFUSED: "The model or a content filter declined to answer.",
+    ScoreStatus.TRUNCATED: "The answer is cut off, because it reached the limit of output tokens.",
+    ScoreStatus.UNPARSABLE: "The answer is empty.",
+}
+
+
+def finish_fault(finish_reason: str) -> ScoreStatus | None:
+    """The fault of an answer that its finish reason alone shows: refused or cut off."""
+    return _FINISH_FAULTS.get(finish_reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +95,8 @@ class JudgeUsage:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One metric's verdict: a ``value`` exactly when ``status`` is ``SCORED``, otherwise a ``reason`` for its absence.
+    """One metric's verdict: a ``value`` exactly when ``status`` is in ``WITH_VALUE``, otherwise a ``reason`` for its
+    absence.
 
     Raises ``ValueError`` if value and status do not agree.
     """
@@ -86,8 +110,8 @@ class Score:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if (self.value is not None) != (self.status is ScoreStatus.SCORED):
-            raise ValueError(f"a score has a value exactly when it is scored, not {self.status} with {self.value}")
+        if (self.value is not None) != (self.status in WITH_VALUE):
+            raise ValueError(f"the status {self.status} does not agree with the value {self.value}")
 
 
 def scored(value: float, reason: str = "", extraction: Extraction | None = None, **detail: Any) -> Score:
@@ -96,7 +120,8 @@ def scored(value: float, reason: str = "", extraction: Extraction | None = None,
 
 
 def unparsable(reason: str, extraction: Extraction | None = None) -> Score:
-    return _score(ScoreStatus.UNPARSABLE, None, reason, extraction, {})
+    """The answer holds nothing of the kind that the metric compares, which scores 0."""
+    return _score(ScoreStatus.UNPARSABLE, 0.0, reason, extraction, {})
 
 
 def not_applicable(reason: str) -> Score:
@@ -167,6 +192,20 @@ class Metric(ABC):
     def applies_to(self, item: Item) -> bool:
         """Whether the item has everything this metric needs."""
         return all(bool(getattr(item, name)) for name in self.needs)
+
+    def has_answer(self, item: Item) -> bool:
+        """Whether the model returned anything that this metric can score."""
+        return bool(item.actual_output.strip())
+
+    def fault(self, item: Item, finish_reason: str) -> Score | None:
+        """The score of an answer that is refused, cut off or empty; ``None`` if the metric has to score the answer.
+
+        Decided before anything is computed, so that no judge is paid for it. Measurements are not affected.
+        """
+        if not self.decides_outcome:
+            return None
+        fault = finish_fault(finish_reason) or (None if self.has_answer(item) else ScoreStatus.UNPARSABLE)
+        return Score(fault, self.range[0], _FAULT_REASONS[fault]) if fault else None
 
     def unavailable(self) -> str | None:
         """Why this metric cannot run on this machine as configured, or ``None``. Checked when a run is created."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from benchmarks.metrics.base import Metric
+from benchmarks.metrics.base import Item, Metric
 
 TOOLS = {"inspect": "Inspect", "promptfoo": "promptfoo"}
 SCORE, MEASUREMENT = ":", "#"
@@ -24,6 +24,10 @@ class ImportedMetric(Metric):
         if measurement:
             self.range = (0.0, None)  # type: ignore[misc]  # as above
             self.decides_outcome = False  # type: ignore[misc]  # as above
+
+    def has_answer(self, item: Item) -> bool:
+        """The tool may have scored more than the text, such as what an agent did."""
+        return True
 
 
 def imported_name(tool: str, scorer: str, measurement: bool) -> str:

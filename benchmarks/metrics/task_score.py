@@ -34,5 +34,5 @@ class TaskScore(DeterministicMetric):
             return metric_error(f"{task_class.__name__}.score failed: {type(error).__name__}: {error}")
         extracted = None if verdict.extracted is None else shortened(verdict.extracted, MAX_RECORDED)
         if verdict.value is None:
-            return Score(ScoreStatus.UNPARSABLE, None, verdict.reason, extracted)
+            return Score(ScoreStatus.UNPARSABLE, 0.0, verdict.reason, extracted)
         return Score(ScoreStatus.SCORED, float(verdict.value), verdict.reason, extracted)

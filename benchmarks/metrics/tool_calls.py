@@ -21,7 +21,7 @@ class _ToolCallsMetric(DeterministicMetric):
     missing and an extra call both cost.
 
     A pair earns one half for the name, and one half times the share of equal arguments among the arguments of both. A
-    wrong name earns nothing; arguments that are not a JSON object earn nothing beyond the name.
+    wrong name earns nothing, and neither do arguments that are not a JSON object, because it cannot be executed.
     """
 
     needs = frozenset({"expected_tools"})
@@ -29,6 +29,9 @@ class _ToolCallsMetric(DeterministicMetric):
     def applies_to(self, item: Item) -> bool:
         """Also if tools are offered and none should be called: an extra call is an error like a missing one."""
         return bool(item.expected_tools) or item.tools_offered
+
+    def has_answer(self, item: Item) -> bool:
+        return bool(item.tool_calls) or super().has_answer(item)
 
     def score(self, item: Item) -> Score:
         expected, actual = item.expected_tools, item.tool_calls
@@ -72,11 +75,9 @@ class ToolCallsAnyOrder(_ToolCallsMetric):
 
 
 def call_credit(expected: Mapping[str, Any], actual: ToolCall) -> float:
-    """0 for a different tool, otherwise 0.5 plus up to 0.5 for the arguments."""
-    if expected["name"] != actual.name:
+    """0 for a different tool or malformed arguments, otherwise 0.5 plus up to 0.5 for the arguments."""
+    if expected["name"] != actual.name or actual.arguments is None:
         return 0.0
-    if actual.arguments is None:
-        return 0.5
     wanted, given = expected.get("args") or {}, actual.arguments
     names = wanted.keys() | given.keys()
     if not names:
@@ -122,11 +123,14 @@ def _reason(
     parts = [f"{correct} of {len(expected)} expected calls are correct."]
     for e, a in pairs:
         if credits[e][a] < 1.0:
-            problem = "the arguments are not a JSON object" if actual[a].malformed else "the arguments differ"
-            parts.append(f"{credits[e][a]:.0%} for {actual[a].name}: {problem}.")
+            parts.append(f"{credits[e][a]:.0%} for {actual[a].name}: the arguments differ.")
     paired_expected, paired_actual = {e for e, _ in pairs}, {a for _, a in pairs}
     missing = [str(call["name"]) for e, call in enumerate(expected) if e not in paired_expected]
-    extra = [call.name for a, call in enumerate(actual[:MAX_COMPARED]) if a not in paired_actual]
+    unpaired = [call for a, call in enumerate(actual[:MAX_COMPARED]) if a not in paired_actual]
+    malformed = [call.name for call in unpaired if call.malformed]
+    extra = [call.name for call in unpaired if not call.malformed]
+    if malformed:
+        parts.append(f"The arguments are not a JSON object: {shortened(', '.join(malformed), 200)}.")
     if missing:
         parts.append(f"Missing or out of order: {shortened(', '.join(missing), 200)}.")
     if extra:

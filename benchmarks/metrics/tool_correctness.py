@@ -3,12 +3,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks.metrics.base import Item, Score, scored, shortened
+from benchmarks.metrics.base import Item, Judge, Score, scored, shortened
 from benchmarks.metrics.judging import GEvalMetric, as_data
 from benchmarks.metrics.tool_calls import call_credit
 from benchmarks.providers.base import ToolCall
 
-NO_CALLS = "(The model made no tool call at all.)"
 MAX_SHOWN = 100
 """Calls that the judge sees."""
 
@@ -38,12 +37,20 @@ class ToolCorrectness(GEvalMetric):
         ((10, 10), "Exactly the expected calls, with arguments that mean the same, in a working order."),
     )
 
+    def has_answer(self, item: Item) -> bool:
+        return bool(item.tool_calls) or super().has_answer(item)
+
+    async def judge(self, item: Item, judge: Judge) -> Score:
+        if not item.tool_calls:  # there is nothing to pay a judge for
+            return scored(0.0, "The model called no tool.")
+        return await super().judge(item, judge)
+
     def shown(self, item: Item) -> tuple[str, str, str]:
         expected = [{"name": call["name"], "arguments": call.get("args") or {}} for call in item.expected_tools]
         actual = [_shown_call(call) for call in item.tool_calls[:MAX_SHOWN]]
         return (
             as_data("TASK", item.input),
-            as_data("ACTUAL CALLS", _numbered(actual)) if actual else NO_CALLS,
+            as_data("ACTUAL CALLS", _numbered(actual)),
             as_data("EXPECTED CALLS", _numbered(expected)),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from benchmarks.metrics.base import WITH_VALUE
 from benchmarks.models.datasets import Task
 from benchmarks.models.runs import Run
 from benchmarks.presentation.labels import OUTCOME, RESULT_STATE, SCORE_STATUS
@@ -103,13 +104,19 @@ class Transcript(models.Model):
         return f"transcript of {self.result_id}"
 
 
+_WITH_VALUE = sorted(status.value for status in WITH_VALUE)
+
+
 class Score(models.Model):
-    """One metric's verdict on one result: a value, or a status and a reason for its absence."""
+    """One metric's verdict on one result: a value, which is the lowest one for a fault of the answer, or the reason for
+    its absence."""
 
     class Status(models.TextChoices):
         SCORED = "scored", SCORE_STATUS["scored"]
         NOT_APPLICABLE = "not_applicable", SCORE_STATUS["not_applicable"]
         UNPARSABLE = "unparsable", SCORE_STATUS["unparsable"]
+        TRUNCATED = "truncated", SCORE_STATUS["truncated"]
+        REFUSED = "refused", SCORE_STATUS["refused"]
         JUDGE_ERROR = "judge_error", SCORE_STATUS["judge_error"]
         METRIC_ERROR = "metric_error", SCORE_STATUS["metric_error"]
         DOUBTFUL = "doubtful", SCORE_STATUS["doubtful"]
@@ -129,8 +136,9 @@ class Score(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("result", "metric"), name="one_score_per_metric_and_result"),
             models.CheckConstraint(
-                condition=Q(status="scored", value__isnull=False) | (~Q(status="scored") & Q(value__isnull=True)),
-                name="a_value_exactly_when_scored",
+                condition=Q(status__in=_WITH_VALUE, value__isnull=False)
+                | (~Q(status__in=_WITH_VALUE) & Q(value__isnull=True)),
+                name="status_agrees_with_value",
             ),
         )
         indexes = (models.Index(fields=("run", "metric", "value"), name="scores_by_value"),)

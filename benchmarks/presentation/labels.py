@@ -56,8 +56,10 @@ RESULT_STATE = {
 }
 SCORE_STATUS = {
     "scored": "Scored",
-    "not_applicable": "Not applicable",
     "unparsable": "Unparsable",
+    "truncated": "Cut off",
+    "refused": "Refused",
+    "not_applicable": "Not applicable",
     "judge_error": "Judge error",
     "metric_error": "Metric error",
     "doubtful": "Doubtful reference",

@@ -2,37 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from benchmarks.presentation.labels import OUTCOME, sentence_case
-from benchmarks.presentation.numbers import UNKNOWN, money, number, plural
+from benchmarks.presentation.labels import OUTCOME, SCORE_STATUS, sentence_case
+from benchmarks.presentation.numbers import MISSING, UNKNOWN, money, n_of, number, percent, plural, score
 
-_NOUNS = {"n_judge_error": "judge error", "n_metric_error": "metric error"}
-_ADJECTIVES = {"n_not_applicable": "not applicable", "n_unparsable": "unparsable"}
-_UNREADABLE = {"n_truncated": "cut off", "n_refused": "refused"}
-
-
-def unscored(metric: Mapping[str, object], *, live: bool) -> list[str]:
-    """Why results have no score of a metric, from its summary: ``["2 judge errors", "3 not answered"]``."""
-    counts = {key: count for key, count in metric.items() if isinstance(count, int) and count}
-    words = [f"{number(counts[key])} {word}" for key, word in _ADJECTIVES.items() if key in counts]
-    words += [plural(counts[key], noun) for key, noun in _NOUNS.items() if key in counts]
-    if "n_doubtful" in counts:
-        words.append(f"{number(counts['n_doubtful'])} with a doubtful reference")
-    if "n_missing" in counts:
-        words.append(f"{number(counts['n_missing'])} not answered{' yet' if live else ''}")
-    return words
+_FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
+_ERRORS = {"n_provider_error": "provider error", "n_judge_error": "judge error", "n_metric_error": "metric error"}
 
 
-def sample(metric: Mapping[str, object], *, live: bool) -> str:
-    """``n = 96 (including 2 cut off); not scored: 1 judge error, 3 not answered``."""
-    counts = {key: count for key, count in metric.items() if isinstance(count, int) and count}
-    unreadable = [f"{number(counts[key])} {word}" for key, word in _UNREADABLE.items() if key in counts]
-    words = f"n = {number(counts.get('n', 0))}"
-    if unreadable:
-        words += f" (including {', '.join(unreadable)})"
-    missing = unscored(metric, live=live)
+HEADLINE = ("mean", "low", "high", "n", "n_expected", "coverage", "readable")
+
+
+def headline_numbers(summary: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Metric → what other programs get of a run's summary: the strict mean with its 95% interval, ``n`` scores of
+    ``n_expected`` with the share (``coverage``), and ``readable``, the mean over answers without a fault.
+    """
+    computed = summary.get("metrics", {})
+    empty = dict.fromkeys(HEADLINE) | {"n": 0}
+    return {name: {key: computed.get(name, empty).get(key) for key in HEADLINE} for name in metrics}
+
+
+def n_of_expected(metric: Mapping[str, Any]) -> str:
+    """How many results a mean contains, of how many it should: ``960 of 960``, ``720 of 960 (75.0%)``."""
+    n, expected, coverage = (metric.get(name) for name in ("n", "n_expected", "coverage"))
+    if expected is None:
+        return MISSING if n is None else number(n)
+    words = n_of(n or 0, expected)
+    return words if coverage is None or coverage >= 1 else f"{words} ({percent(coverage)})"
+
+
+def mean_of(metric: Mapping[str, Any], written: Callable[[float], str] = score) -> str:
+    """A mean with its n: ``0.861 · 720 of 960 (75.0%)``."""
+    mean = metric.get("mean")
+    return f"{MISSING if mean is None else written(mean)} · {n_of_expected(metric)}"
+
+
+def faults(metric: Mapping[str, Any]) -> str:
+    """The answers that count as 0 without being read: ``2 unparsable, 3 cut off``; empty without any."""
+    return counted((word, metric[key]) for key, word in _FAULTS.items() if metric.get(key))
+
+
+def unscored(metric: Mapping[str, Any], *, live: bool) -> list[str]:
+    """Why results have no score of a metric, from its summary: ``["2 judge errors", "3 not sent"]``."""
+    words = [plural(metric[key], noun) for key, noun in _ERRORS.items() if metric.get(key)]
+    others = {
+        "n_pending": "not finished yet" if live else "not sent yet",
+        "n_cancelled": "not sent",
+        "n_missing": "without this metric",
+        "n_doubtful": "with a doubtful reference",
+        "n_not_applicable": "not applicable",
+    }
+    return words + [f"{number(metric[key])} {word}" for key, word in others.items() if metric.get(key)]
+
+
+def sample(metric: Mapping[str, Any], *, live: bool) -> str:
+    """``96 of 100 (96.0%), including 2 cut off; not scored: 1 judge error, 3 not sent yet``."""
+    zeros, missing = faults(metric), unscored(metric, live=live)
+    words = f"{n_of_expected(metric)}, including {zeros}" if zeros else n_of_expected(metric)
     return f"{words}; not scored: {', '.join(missing)}" if missing else words
+
+
+def readable(metric: Mapping[str, Any], written: Callable[[float], str] = score) -> str:
+    """The mean over answers without a fault: ``1.000 · 160 of 960 (16.7%)``; empty if there is no fault."""
+    part = metric.get("readable")
+    if not part or not faults(metric):
+        return ""
+    return mean_of({**part, "n_expected": metric["n"], "coverage": part["share"]}, written)
+
+
+def score_with_status(value: float | None, status: str) -> str:
+    """One score: ``0.750``, ``0.000 (cut off)``, ``Judge error``."""
+    label = SCORE_STATUS.get(status, sentence_case(status))
+    if value is None:
+        return label
+    return score(value) if status == "scored" else f"{score(value)} ({label.lower()})"
 
 
 def outcome_counts(outcomes: Mapping[str, int]) -> str:

@@ -10,7 +10,7 @@ from django.db.models.functions import Left
 
 from benchmarks.models import Result, Run, Score
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page
-from benchmarks.queries.runs import runs
+from benchmarks.queries.runs import full_runs
 
 MOST_RUNS = 6
 PAGE_SIZE = 50
@@ -25,7 +25,7 @@ SHOWN = {
 
 def runs_to_compare(ids: Sequence[int]) -> list[Run]:
     """The existing ones of these runs, in the order of ``ids``."""
-    by_id = runs().in_bulk(ids[:MOST_RUNS])
+    by_id = full_runs().filter(calibration__isnull=True).in_bulk(ids[:MOST_RUNS])
     return [by_id[pk] for pk in dict.fromkeys(ids) if pk in by_id]
 
 

@@ -1,73 +1,203 @@
-"""The models of one dataset version ranked by one metric, from the stored summaries of their runs."""
+"""The models of one dataset version ranked by one metric, from the stored summaries of their runs.
+
+A table compares like with like: runs on the same tasks, asked in the same way (``Setting``). A run in which fewer than
+``MIN_COVERAGE`` of the expected results have a score is listed, but has no rank.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+from django.db.models.fields.json import KeyTextTransform
+
+from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
+from benchmarks.presentation.labels import prompt_variant
+from benchmarks.presentation.numbers import n_of, percent, plural
+from benchmarks.presentation.sentences import unscored
 from benchmarks.queries.runs import runs
 
 LATEST, BEST = "latest", "best"
 MEAN, THRESHOLD = "mean", "threshold"
+MIN_COVERAGE = 0.95
 MOST_RUNS = 500
+_PROMPT_SHOWN = 40
 _THRESHOLD_RANK = {"beyond": 3, "fitted": 2, "before": 1}
 """Above the midpoint at every level, a fitted threshold, below the midpoint at every level."""
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """What the runs of one table have in common beside the version: their tasks, and how these are asked.
+
+    ``tasks`` is 0 for adaptive runs, which choose their own number.
+    """
+
+    representation: str
+    few_shot: bool
+    system_prompt: str
+    tasks: int
+
+    def words(self, settings: Iterable[Setting]) -> str:
+        """This setting with what distinguishes it from ``settings``."""
+        parts = [prompt_variant(self.representation, self.few_shot)] if self.representation else []
+        if len({other.system_prompt for other in settings}) > 1:
+            shown = self.system_prompt[:_PROMPT_SHOWN]
+            parts.append(f"system prompt “{shown}”" if shown else "no system prompt")
+        if len({other.tasks for other in settings}) > 1:
+            parts.append(plural(self.tasks, "task") if self.tasks else "adaptive number of tasks")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """A model (in one prompt variant) with the run that represents it, chosen from ``n_runs``."""
+    """A model with the run that represents it, chosen from ``n_runs``. ``rank`` is ``None`` with a ``reason``."""
 
     run: Run
     summary: dict[str, Any]
     n_runs: int
+    rank: int | None
+    reason: str = ""
 
     @property
     def threshold(self) -> dict[str, Any] | None:
         """The 50% threshold by number of shapes: over all task classes, or of the only one there is."""
-        fitted = [row for row in self.run.summary.get("thresholds", ()) if row["measure"] == "n_shapes"]
-        return next((row for row in fitted if not row["group"]), next(iter(fitted), None))
+        return _threshold(self.run)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The best models of a dataset: ``places`` of runs of one version in one setting, by one metric."""
+
+    version: DatasetVersion
+    setting: str
+    metric: str
+    places: Sequence[Place]
 
 
 def ranked_datasets() -> list[Dataset]:
-    """Datasets that have a completed run."""
-    ranked = Run.objects.filter(status__in=COMPLETED, calibration__isnull=True).order_by().values("dataset").distinct()
+    """Datasets with a completed run; neither calibrations nor fresh canvases, which only check another run."""
+    ranked = _completed().order_by().values("dataset").distinct()
     fields = ("slug", "name", "kind", "current_version__number")
     return list(Dataset.objects.filter(pk__in=ranked).select_related("current_version").only(*fields))
 
 
 def ranked_versions(dataset: Dataset) -> list[DatasetVersion]:
     """Versions of the dataset that have a completed run, newest first."""
-    ranked = Run.objects.filter(dataset=dataset, status__in=COMPLETED).order_by().values("dataset_version").distinct()
+    ranked = _completed().filter(dataset=dataset).order_by().values("dataset_version").distinct()
     return list(dataset.versions.filter(pk__in=ranked).only("number", "dataset", "facets").order_by("-number"))
 
 
-def whole_runs(version: DatasetVersion) -> list[Run]:
-    """The latest completed runs over all task classes of a version; runs on part of the tasks are not comparable."""
-    completed = runs().filter(dataset_version=version, status__in=COMPLETED, limit=None)[:MOST_RUNS]
+def whole_runs(version: DatasetVersion) -> tuple[list[Run], int]:
+    """The latest completed runs over all task classes of a version, newest first, and how many are on part of it."""
+    completed = list(_completed().filter(dataset_version=version)[:MOST_RUNS])
+    whole = [run for run in completed if _is_whole(run, version)]
+    return whole, len(completed) - len(whole)
+
+
+def _is_whole(run: Run, version: DatasetVersion) -> bool:
     # A run that lists all task classes by name is as comparable as one that lists none.
     classes = set(version.facets.get("group", ()))
-    return [run for run in completed if not run.task_classes or classes <= set(run.task_classes)]
+    return not run.limit and (not run.task_classes or classes <= set(run.task_classes))
 
 
-def places(candidates: list[Run], metric: str, choose: str = LATEST, rank: str = MEAN) -> list[Place]:
-    """One place for each model and prompt variant, best first by ``rank``. ``candidates`` come newest first."""
-    groups: dict[tuple[str, str, bool, str], list[Run]] = {}
+def standings(latest: int, models: int = 3) -> list[Standing]:
+    """The best models of each dataset among the ``latest`` completed runs, the dataset with the newest run first.
+
+    A dataset is represented by its newest version, setting and first metric with a ranked run; without any, by the
+    newest that has a run at all.
+    """
+    completed = list(_completed()[:latest])
+    versions = DatasetVersion.objects.only("number", "dataset", "facets").select_related("dataset")
+    by_id = versions.in_bulk({run.dataset_version_id for run in completed})
+    groups: dict[int, dict[tuple[int, Setting], list[Run]]] = {}
+    for run in completed:
+        if _is_whole(run, by_id[run.dataset_version_id]):
+            like = (run.dataset_version_id, setting_of(run))
+            groups.setdefault(run.dataset_id, {}).setdefault(like, []).append(run)
+    standings = []
+    for of_dataset in groups.values():
+        candidates = [
+            Standing(by_id[version], setting.words([other for _, other in of_dataset]), metric, ranked[:models])
+            for (version, setting), alike in of_dataset.items()
+            for metric in dict.fromkeys(name for run in alike for name in run.metrics)
+            if (ranked := places(alike, metric))
+        ]
+        standings += [next((each for each in candidates if each.places[0].rank), candidates[0])] if candidates else []
+    return standings
+
+
+def setting_of(run: Run) -> Setting:
+    tasks = 0 if run.target_half_width is not None else run.total // run.repeats
+    return Setting(run.representation, run.few_shot, run.system_prompt or "", tasks)  # type: ignore[attr-defined]
+
+
+def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:
+    """The runs of each setting, the setting with the most models first."""
+    groups: dict[Setting, list[Run]] = {}
     for run in candidates:
-        if run.summary.get("metrics", {}).get(metric, {}).get("mean") is not None:
-            groups.setdefault((run.model_label, run.representation, run.few_shot, run.judge_model), []).append(run)
+        groups.setdefault(setting_of(run), []).append(run)
+    return dict(sorted(groups.items(), key=lambda group: -len({run.model_label for run in group[1]})))
 
-    def mean(run: Run) -> float:
-        return float(run.summary["metrics"][metric]["mean"])
 
-    chosen = [(max(group, key=mean) if choose == BEST else group[0], len(group)) for group in groups.values()]
-    ranked = [Place(run, run.summary["metrics"][metric], n_runs) for run, n_runs in chosen]
-    ranked.sort(key=lambda place: -place.summary["mean"])
+def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: str = MEAN) -> list[Place]:
+    """One place for each model and judge, best first by ``rank``, those without a rank last.
+
+    ``candidates`` come newest first and have one setting. A model whose latest run has too few scores is represented by
+    an earlier one, if that has enough.
+    """
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in candidates:
+        if metric in run.summary.get("metrics", {}):
+            groups.setdefault((run.model_label, run.judge_model), []).append(run)
+
+    known = metric_named(metric)
+    sign = -1.0 if known is not None and not known.higher_is_better else 1.0
+
+    def goodness(run: Run) -> float:
+        return sign * float(run.summary["metrics"][metric]["mean"])
+
+    ranked: list[tuple[Run, int]] = []
+    unranked: list[Place] = []
+    for group in groups.values():
+        covered = [run for run in group if not unranked_reason(run, metric)]
+        if covered:
+            ranked.append((max(covered, key=goodness) if choose == BEST else covered[0], len(group)))
+        else:
+            run = group[0]
+            numbers = run.summary["metrics"][metric]
+            unranked.append(Place(run, numbers, len(group), None, unranked_reason(run, metric)))
     # Sorting is stable, so equal thresholds stay in the order of their means.
-    return sorted(ranked, key=_threshold_key, reverse=True) if rank == THRESHOLD else ranked
+    ranked.sort(key=lambda chosen: -goodness(chosen[0]))
+    if rank == THRESHOLD:
+        ranked.sort(key=lambda chosen: _threshold_key(chosen[0]), reverse=True)
+    numbered = enumerate(ranked, 1)
+    return [*(Place(run, run.summary["metrics"][metric], n, number) for number, (run, n) in numbered), *unranked]
 
 
-def _threshold_key(place: Place) -> tuple[int, float]:
-    row = place.threshold
+def unranked_reason(run: Run, metric: str) -> str:
+    """Why a completed run has no rank: too few of its results have a score. Empty if it has one."""
+    numbers = run.summary.get("metrics", {}).get(metric, {})
+    n, expected = numbers.get("n", 0), numbers.get("n_expected") or 0
+    if n and n >= MIN_COVERAGE * expected:
+        return ""
+    missing = f": {', '.join(reasons)}" if (reasons := unscored(numbers, live=False)) else ""
+    return f"Only {n_of(n, expected)} results have a score, and a rank requires {percent(MIN_COVERAGE)}{missing}."
+
+
+def _completed() -> QuerySet[Run]:
+    prompt = KeyTextTransform("system_prompt", "parameters")
+    return runs().filter(status__in=COMPLETED, fresh_of=None).annotate(system_prompt=prompt)
+
+
+def _threshold(run: Run) -> dict[str, Any] | None:
+    fitted = [row for row in run.summary.get("thresholds", ()) if row["measure"] == "n_shapes"]
+    return next((row for row in fitted if not row["group"]), next(iter(fitted), None))
+
+
+def _threshold_key(run: Run) -> tuple[int, float]:
+    row = _threshold(run)
     return (0, 0.0) if row is None else (_THRESHOLD_RANK.get(row["status"], 0), row["threshold"] or 0.0)

@@ -17,6 +17,9 @@ from django.db.models import FilteredRelation, Q
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import TERMINAL, Result, Run, Score
+from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
@@ -24,8 +27,16 @@ from benchmarks.statistics.sentences import comparison_sentence, contamination_s
 
 CACHE_SECONDS = 24 * 3600
 _CHUNK = 5_000
-_FORMAT = 2
+_FORMAT = 3
 """Goes up when ``Comparison`` changes, so that no old one is read."""
+
+_ASKED_WITH = frozenset(
+    {
+        *("judge_model", "repeats", "limit", "tasks", "representation", "few_shot", "target_half_width"),
+        *("system_prompt", "temperature", "top_p", "max_tokens", "max_tool_steps"),
+    }
+)
+"""Parameters by which scores may differ although the model is the same."""
 
 TaskScoresAndClusters = tuple[TaskScores[Hashable], dict[Hashable, Hashable]]
 
@@ -80,6 +91,32 @@ class Compared:
     def missing_sentence(self) -> str:
         """How tasks without a score could change the difference; empty if there are none."""
         return missing_sentence(self.comparison, self.name_a, self.name_b)
+
+    @property
+    def shared_of_common(self) -> str:
+        """How many tasks of both runs have a score in both: ``720 of 960 (75.0%)``."""
+        n, common = self.comparison.n_shared, self.comparison.n_shared + self.comparison.n_missing
+        return n_of_expected({"n": n, "n_expected": common, "coverage": n / common if common else None})
+
+    @property
+    def scope_sentence(self) -> str:
+        """Which tasks only one of the runs asked, and in which parameters the runs differ; empty if in neither."""
+        only = ((self.comparison.n_only_a, self.name_a), (self.comparison.n_only_b, self.name_b))
+        tasks = " and ".join(f"{plural(n, 'task')} only in {name}" for n, name in only if n)
+        sentences = [f"Not compared: {tasks}."] if tasks else []
+        if differing := differing_settings(self.a, self.b):
+            sentences.append(f"The runs differ in {', '.join(differing)}.")
+        return " ".join(sentences)
+
+
+def differing_settings(a: Run, b: Run) -> list[str]:
+    """The labels of what makes the scores of two runs unlike: how the tasks were asked and who judged the answers."""
+    differing = ["dataset version"] if a.dataset_version_id != b.dataset_version_id else []
+    for parameter in RUN_PARAMETERS.values():
+        if parameter.name in _ASKED_WITH and parameter.value_of(a) != parameter.value_of(b):
+            label = parameter.setting or parameter.label
+            differing.append(label[0].lower() + label[1:])
+    return differing
 
 
 def labels(chosen: Sequence[Run]) -> dict[int, str]:

@@ -276,8 +276,20 @@ def _end(
         return {}
     # The file does not say whether the model could call tools.
     item = replace(with_stored_answer(task, row), tools_offered=False)
-    own = {metric.name: score_of(metric, item) for metric in ours if metric.applies_to(item)}
-    scores = {**result.scores, **own}
+    theirs = {name: _strict(name, score, item, result.finish_reason) for name, score in result.scores.items()}
+    own = {
+        metric.name: metric.fault(item, result.finish_reason) or score_of(metric, item)
+        for metric in ours
+        if metric.applies_to(item)
+    }
+    scores = {**theirs, **own}
     for name, value in ending_of(metrics, scores, result.finish_reason).items():
         setattr(row, name, value)
     return scores
+
+
+def _strict(name: str, score: Score, item: Item, finish_reason: str) -> Score:
+    """The tool's score; of an answer that was refused or cut off the lowest one, with the tool's in the reason."""
+    metric = metric_named(name)
+    fault = metric.fault(item, finish_reason) if metric and score.value is not None else None
+    return replace(fault, reason=f"{fault.reason} The file has the score {score.value:g}.") if fault else score

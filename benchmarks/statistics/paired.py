@@ -18,7 +18,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from benchmarks.statistics.intervals import FEW
+from benchmarks.statistics.intervals import FEW, Interval, mean_interval
 from benchmarks.statistics.permutation import sign_flip_test
 from benchmarks.statistics.spread import (
     Spread,
@@ -56,8 +56,9 @@ class Comparison:
     n_clusters: int | None = None
     n_changed: int = 0
     n_better: int = 0
-    mean_a: float | None = None
-    mean_b: float | None = None
+    interval_a: Interval | None = None
+    interval_b: Interval | None = None
+    """The mean of each run on the shared tasks, with its own interval."""
     difference: float | None = None
     low: float | None = None
     high: float | None = None
@@ -153,6 +154,10 @@ def _compared(
     differences = [second - first for first, second in scores]
     spread = spread_of(differences, names)
     clustered = names is not None and spread.n_clusters < spread.n
+    intervals = [
+        mean_interval(of_run, names if clustered else None, confidence=counted.confidence)
+        for of_run in zip(*scores, strict=True)
+    ]
     sums = [total for _, total in cluster_sums(differences, names)] if clustered and names else differences
     test = sign_flip_test(sums, seed=seed)
     binary = all(score in (0, 1) for pair in scores for score in pair)
@@ -167,8 +172,8 @@ def _compared(
         n_clusters=None if names is None else spread.n_clusters,
         n_changed=changed,
         n_better=better,
-        mean_a=math.fsum(first for first, _ in scores) / len(scores),
-        mean_b=math.fsum(second for _, second in scores) / len(scores),
+        interval_a=intervals[0],
+        interval_b=intervals[1],
         difference=spread.mean,
         low=low,
         high=high,

@@ -29,10 +29,16 @@ CELLS = [
     for group in ("count", "existence")
     for n in (3, 4, 5)
 ]
+
+
+def level(mean: float, low: float, high: float, n: int) -> dict[str, float]:
+    return {"mean": mean, "low": low, "high": high, "n": n, "n_expected": n, "coverage": 1.0}
+
+
 CONTENDERS = [
-    Contender("a/large", 0.9, 0.85, 0.93, 100, cost=12.0, latency=900.0),
-    Contender("a/small", 0.7, 0.62, 0.77, 100, cost=0.3, latency=200.0),
-    Contender("b/dear", 0.65, 0.58, 0.72, 100, cost=5.0, latency=None),
+    Contender("a/large", level(0.9, 0.85, 0.93, 100), cost=12.0, latency=900.0),
+    Contender("a/small", level(0.7, 0.62, 0.77, 100), cost=0.3, latency=200.0),
+    Contender("b/dear", level(0.65, 0.58, 0.72, 100), cost=5.0, latency=None),
 ]
 CURVE = {"measure": "n_shapes", "group": "count", "status": "fitted", "threshold": 4.0, "slope": 1.0, "lapse": 0.0}
 LEVELS = [{"difficulty": n, "mean": 0.5, "n": 3} for n in (3, 4, 5)]
@@ -91,7 +97,7 @@ def test_the_frontier_is_what_no_other_point_beats(points: list[tuple[int, int]]
 
 
 def test_a_model_of_unknown_price_is_left_out_of_the_cost_chart() -> None:
-    unknown = Contender("c/unpriced", 0.99, 0.9, 1.0, 100, cost=None, latency=100.0)
+    unknown = Contender("c/unpriced", level(0.99, 0.9, 1.0, 100), cost=None, latency=100.0)
     chart = charts.quality_against("cost", [*CONTENDERS, unknown], SCORE)
     assert chart is not None
     assert "c/unpriced" not in {row[0] for row in chart.rows}
@@ -124,7 +130,7 @@ def test_hostile_labels_stay_text_and_never_end_the_process() -> None:
     script = "</text><script>alert(1)</script>"
     codes = (0x00, 0x08, 0x0B, 0x1B, 0x85, 0x202E, 0x2028, 0xFFFE, 0xFFFF, 0x1FFFF)
     for label in (script, *(f"a{chr(code)}b" for code in codes)):
-        chart = charts.ranking([Contender(label, 0.5, 0.4, 0.6, 3, None, None)], SCORE)
+        chart = charts.ranking([Contender(label, level(0.5, 0.4, 0.6, 3), None, None)], SCORE)
         assert chart is not None
         svg = drawing.svg(chart)
         assert "<script" not in svg

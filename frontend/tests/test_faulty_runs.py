@@ -55,7 +55,7 @@ def test_every_error_is_named_and_the_mean_is_over_what_was_scored(
     page = text(client.get(f"/runs/{run.pk}/").content.decode())
     numbers = run.summary["metrics"]["exact_match"]
     assert (numbers["n"], numbers["mean"]) == (90, pytest.approx(87 / 90)), "only the unreadable answers are wrong"
-    assert "n = 90 (including 2 cut off, 1 refused); not scored: 10 not answered" in page
+    assert "90 of 100 (90.0%), including 2 cut off, 1 refused; not scored: 10 provider errors" in page
     assert "100 of 100 10 errors" in page
     kinds = {kind: list(LASTING.values()).count(kind) for kind in LASTING.values()}
     errors = re.search(r"Errors: (.*?)\. Errors are not part of any mean\.", page)

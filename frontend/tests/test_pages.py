@@ -156,7 +156,7 @@ def test_a_run_shows_mean_interval_n_cost_and_every_parameter(client: Client) ->
         "0.500",
         f"{summary['low']:.3f}",
         f"{summary['high']:.3f}",
-        "n = 2",
+        "2 of 3 (66.7%)",
         "$0.25",
         "Temperature",
         "Be brief.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
+from benchmarks.presentation.numbers import percent
 from benchmarks.queries import leaderboard as reads
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
-from frontend.run_charts import variant_of
 from frontend.view_models import MetricRow, corrected_mean, metric_row
 from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
@@ -30,11 +30,13 @@ Item = TypeVar("Item")
 class Row:
     """One row of the table. Cost is US dollars per 1,000 results, latency the median of ``n_timed`` in milliseconds.
 
-    ``setting`` is the prompt variant, empty for YAML datasets; ``threshold`` is empty if the run has none.
+    A run without ``rank`` has a ``reason``; ``threshold`` is empty if the run has none.
     """
 
     run: Run
-    setting: str
+    rank: int | None
+    reason: str
+    numbers: Mapping[str, Any]
     score: MetricRow
     n_runs: int
     cost: float | None
@@ -61,7 +63,11 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     dataset = _first(datasets, lambda dataset: dataset.slug == slug)
     versions = reads.ranked_versions(dataset) if dataset else []
     version = _first(versions, lambda version: version.number == number)
-    runs = reads.whole_runs(version) if version else []
+    whole, n_partial = reads.whole_runs(version) if version else ([], 0)
+    settings = reads.by_setting(whole)
+    names = {setting: setting.words(settings) for setting in settings}
+    setting = _first([*settings], lambda setting: names[setting] == params.text(request.GET, "setting"))
+    runs, setting_words = (settings[setting], names[setting]) if setting else ([], "")
     metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
     metric = _first(metrics, lambda name: name == params.text(request.GET, "metric")) or ""
     choose = reads.BEST if request.GET.get("choose") == reads.BEST else reads.LATEST
@@ -70,7 +76,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     query = ""
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": version.number, "metric": metric}
-        query = urlencode({**chosen, "choose": choose, "rank": rank})
+        query = urlencode({**chosen, "setting": setting_words, "choose": choose, "rank": rank})
     return {
         "datasets": datasets,
         "dataset": dataset,
@@ -79,6 +85,10 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric_row(metric) if metric else None,
         "title": f"{dataset.slug}: leaderboard" if dataset else "Leaderboard",
+        "settings": [*names.values()],
+        "setting": setting_words,
+        "n_partial": n_partial,
+        "min_coverage": percent(reads.MIN_COVERAGE),
         "choose": choose,
         "choices": [(reads.LATEST, "Latest run"), (reads.BEST, "Best run")],
         "rank": rank,
@@ -103,7 +113,9 @@ def _row(place: reads.Place, metric: str) -> Row:
     latency = run.summary.get("latency_ms") or {}
     return Row(
         run=run,
-        setting=variant_of(run) if run.representation else "",
+        rank=place.rank,
+        reason=place.reason,
+        numbers=place.summary,
         score=metric_row(metric, place.summary, corrected_mean(run, metric)),
         n_runs=place.n_runs,
         cost=None if model is None or judge is None else model + judge,
@@ -115,12 +127,13 @@ def _row(place: reads.Place, metric: str) -> Row:
 
 
 def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
-    if not rows:
+    ranked = [row for row in rows if row.rank]
+    if not ranked:
         return []
-    # Names in charts must be unique, or two prompt variants of a model would be drawn as one row.
-    n_places = Counter(row.run.model_label for row in rows)
-    contenders = [_contender(row, alone=n_places[row.run.model_label] == 1) for row in rows]
-    measure = rows[0].score
+    # Names in charts must be unique, or a model that two judges scored would be drawn as one row.
+    n_places = Counter(row.run.model_label for row in ranked)
+    contenders = [_contender(row, alone=n_places[row.run.model_label] == 1) for row in ranked]
+    measure = ranked[0].score
     return [
         charts.quality_against("cost", contenders, measure),
         charts.quality_against("latency", contenders, measure),
@@ -129,8 +142,8 @@ def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
 
 
 def _contender(row: Row, alone: bool) -> Contender:
-    """A model that is ranked once goes by its name, another one by its prompt variant too."""
-    label = row.run.model_label if alone or not row.setting else f"{row.run.model_label}, {row.setting}"
-    mean = row.score.mean or 0.0
-    low, high = (mean if bound is None else bound for bound in (row.score.low, row.score.high))
-    return Contender(label, mean, low, high, row.score.n, row.cost, row.latency)
+    """A model that is ranked once goes by its name, another one by its judge too."""
+    label = row.run.model_label if alone else f"{row.run.model_label}, judged by {row.run.judge_model or 'nobody'}"
+    mean = row.numbers["mean"]
+    bounds = {name: mean if row.numbers[name] is None else row.numbers[name] for name in ("low", "high")}
+    return Contender(label, {**row.numbers, **bounds}, row.cost, row.latency)

@@ -15,10 +15,11 @@ from benchmarks.presentation.numbers import percent
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
+from benchmarks.queries.leaderboard import MIN_COVERAGE, standings
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
 from benchmarks.services.access import may_launch
 from benchmarks.services.schedules import dismiss_score_drop
-from frontend.view_models import run_rows, standings
+from frontend.view_models import run_rows, standing_rows
 from frontend.views.shared import require_launch
 
 LATEST, LIVE, TROUBLED, RANKED = 10, 6, 5, 200
@@ -34,8 +35,9 @@ def overview(request: HttpRequest) -> HttpResponse:
     context = {
         "live": live,
         "latest": latest,
-        "standings": standings(run_reads.latest_runs(RANKED, models.COMPLETED)),
+        "standings": standing_rows(standings(RANKED)),
         "ranked_over": RANKED,
+        "min_coverage": percent(MIN_COVERAGE),
         "troubled": run_rows(run_reads.latest_runs(TROUBLED, run_reads.TROUBLED)),
         "score_drops": open_score_drops()[:MOST_SHOWN],
         "score_drop_level": percent(LEVEL),

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import Result, Score
+from benchmarks.presentation.sentences import score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from frontend import params
@@ -94,8 +95,7 @@ def _shown(score: Score) -> dict[str, object]:
     judge = score.judge or {}
     return {
         "metric": metric_row(score.metric),
-        "status": score.status,
-        "value": score.value,
+        "text": score_with_status(score.value, score.status),
         "reason": excerpt(score.reason, REASON_LENGTH),
         "extracted": None if score.extracted is None else excerpt(score.extracted, REASON_LENGTH),
         "judge_prompt": excerpt(str(judge.get("prompt", "")), REASON_LENGTH),

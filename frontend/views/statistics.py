@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
+from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest
@@ -17,7 +18,7 @@ from benchmarks.services.runs.sizing import SizeQuestion, size_run
 from benchmarks.statistics.sentences import threshold_sentence
 from frontend.charts import DIFFICULTY, threshold_charts
 from frontend.forms import LaunchForm
-from frontend.view_models import metric_row
+from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed, require_launch, run_or_404
 
 
@@ -25,7 +26,7 @@ def report_of(run: Run) -> dict[str, Any]:
     """What the page of a run shows beyond its means; each part is empty if the run has none of it."""
     summary, thresholds = run.summary, run.summary.get("thresholds", [])
     return {
-        "chance": [(metric_row(name), numbers) for name, numbers in summary.get("chance", {}).items()],
+        "chance": [_above_guessing(run, name, numbers) for name, numbers in summary.get("chance", {}).items()],
         "thresholds": [
             {**row, "measure": DIFFICULTY[row["measure"]][1], "words": threshold_words(row)} for row in thresholds
         ],
@@ -60,6 +61,11 @@ def sized(form: LaunchForm, sent: QueryDict) -> dict[str, Any]:
         return {"size_given": given, "size": size_run({**form.request_data(), **given})}
     except InvalidRequest as error:
         return {"size_given": given, "size_errors": form.problems(error)}
+
+
+def _above_guessing(run: Run, name: str, numbers: Mapping[str, Any]) -> tuple[MetricRow, Mapping[str, Any]]:
+    groups = [{**group, "n_of": n_of_expected(group["raw"])} for group in numbers["groups"]]
+    return metric_row(name, run.summary["metrics"].get(name)), {**numbers, "groups": groups}
 
 
 def _reliability(name: str, numbers: Mapping[str, Any]) -> dict[str, Any]:

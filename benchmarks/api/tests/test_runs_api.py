@@ -11,6 +11,7 @@ from django.test import Client
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run
+from benchmarks.presentation.sentences import HEADLINE
 from tests.loopback.faults import FAULTS
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
@@ -43,7 +44,7 @@ def test_a_run_is_created_with_its_location(client: Client, configured: Loopback
     assert run["dataset_version"] == 1
     assert run["status"] == "queued"
     assert run["progress"] == {"total": 0, "done": 0, "errors": 0}
-    assert run["summary"] == {"exact_match": {"mean": None, "n": 0, "low": None, "high": None}}
+    assert run["summary"] == {"exact_match": dict.fromkeys(HEADLINE) | {"n": 0}}
     assert client.get(response["Location"]).json()["id"] == run["id"]
 
 

@@ -80,8 +80,11 @@ def test_the_api_and_the_page_tell_what_the_answers_amount_to(two_runs: tuple[Ru
     for one, found, p_adjusted in zip(answer["comparisons"], expected, adjusted, strict=True):
         for name in ("n_shared", "n_missing", "n_changed", "n_better", "worst_case", "best_case", "p_value"):
             assert one[name] == getattr(found, name), name
-        for name in ("difference", "low", "high", "mean_a", "mean_b", "detectable_difference", "effect_size"):
+        for name in ("difference", "low", "high", "detectable_difference", "effect_size"):
             assert one[name] == pytest.approx(getattr(found, name), abs=1e-9), name
+        for name in ("interval_a", "interval_b"):
+            assert one[name]["mean"] == pytest.approx(getattr(found, name).mean, abs=1e-9), name
+            assert one[name]["low"] < one[name]["mean"] < one[name]["high"], name
         assert (one["p_adjusted"], one["family_size"]) == (p_adjusted, 2)
         assert one["is_clear"] is (found.is_clear and p_adjusted <= 0.05) is True
         assert one["sentence"] == comparison_sentence(

@@ -18,7 +18,16 @@ from django.conf import settings
 from benchmarks.engine.execution.budget import WorstCase
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.work_items import Answer, Scored, ToJudge
-from benchmarks.metrics.base import DeterministicMetric, Item, JudgedMetric, Metric, Score, ScoreStatus
+from benchmarks.metrics.base import (
+    FAULTS,
+    DeterministicMetric,
+    Item,
+    JudgedMetric,
+    Metric,
+    Score,
+    ScoreStatus,
+    finish_fault,
+)
 from benchmarks.metrics.registered_metrics import metrics_with
 from benchmarks.models import Outcome, Result, ResultState, Run
 from benchmarks.models import Score as StoredScore
@@ -31,7 +40,6 @@ logger = logging.getLogger(__name__)
 FAILED = {ScoreStatus.JUDGE_ERROR: "judge", ScoreStatus.METRIC_ERROR: "metric"}
 """Statuses of scores that failed through no fault of the answer → the kind of error that the result gets."""
 UNGRADED = (ScoreStatus.NOT_APPLICABLE, ScoreStatus.DOUBTFUL)
-REFUSALS = frozenset({"refusal", "content_filter"})
 MAX_ERROR_TEXT = 1_000
 MAX_ERROR = 2_000
 
@@ -91,10 +99,8 @@ def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_re
     """
     if failed_score(scores):
         return Outcome.JUDGE_ERROR
-    if finish_reason in REFUSALS:
-        return Outcome.REFUSED
-    if finish_reason == "length":
-        return Outcome.TRUNCATED
+    if fault := finish_fault(finish_reason):
+        return Outcome(fault.value)
     for metric in metrics:
         score = scores.get(metric.name)
         if score is None or not metric.decides_outcome or score.status in UNGRADED:
@@ -104,7 +110,7 @@ def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_re
 
 
 def _verdict(metric: Metric, score: Score) -> Outcome:
-    if score.value is None:
+    if score.value is None or score.status in FAULTS:
         return Outcome.UNPARSABLE
     if score.value >= metric.passes_at:
         return Outcome.CORRECT
@@ -148,14 +154,20 @@ class Scorer:
         if answer.error is not None:
             return Scored(answer, {}, to_judge=False)
         item = _answered(answer)
-        scores = {metric.name: score for metric in self.metrics if (score := self._score_now(metric, item))}
+        scores = self._scores_now(self.metrics, item, answer.finish_reason)
         left = [metric for metric in self.metrics if metric.name not in scores]
         reserve = self.worst_case.judging(item, sum(metric.judged for metric in left))
         return Scored(answer, scores, to_judge=bool(left), judge_reserve_usd=reserve)
 
-    def _score_now(self, metric: Metric, item: Item) -> Score | None:
+    def _scores_now(self, metrics: Sequence[Metric], item: Item, finish_reason: str) -> dict[str, Score]:
+        return {metric.name: score for metric in metrics if (score := self._score_now(metric, item, finish_reason))}
+
+    def _score_now(self, metric: Metric, item: Item, finish_reason: str) -> Score | None:
+        """The score that needs neither a judge nor a sandbox; ``None`` if the metric is deferred."""
         if not metric.applies_to(item):
             return _not_applicable(metric, item)
+        if fault := metric.fault(item, finish_reason):
+            return fault
         if isinstance(metric, DeterministicMetric) and not is_deferred(metric):
             return score_of(metric, item)
         if isinstance(metric, JudgedMetric) and self.run.skip_judge_when_identical:
@@ -188,12 +200,8 @@ class Scorer:
     def _stored_to_judge(self, result: Result, known: Mapping[str, Score]) -> ToJudge:
         item = with_stored_answer(self.prompts.item(result.task), result)
         missing = [metric for metric in self.metrics if metric.name not in known]
-        left = [metric for metric in missing if is_deferred(metric)]
-        rescored = {
-            metric.name: score_of(metric, item)
-            for metric in missing
-            if isinstance(metric, DeterministicMetric) and not is_deferred(metric)
-        }
+        rescored = self._scores_now(missing, item, result.finish_reason)
+        left = [metric for metric in missing if metric.name not in rescored]
         reserve = self.worst_case.judging(item, sum(metric.judged for metric in left))
         names = tuple(metric.name for metric in left)
         return ToJudge(result.pk, item, names, result.finish_reason, known, rescored, reserve)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from benchmarks.engine.summary.means import (
     FETCHED,
     WHOLE,
     Cell,
+    Mean,
     Means,
     Sums,
     added,
@@ -26,8 +27,9 @@ from benchmarks.engine.summary.means import (
     stored,
 )
 from benchmarks.models import Run, Task
+from benchmarks.presentation.labels import words
 from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
-from benchmarks.statistics.intervals import Interval
+from benchmarks.statistics.intervals import Interval, no_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
@@ -90,25 +92,32 @@ def chance_numbers(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: 
         numbers[CANVAS_METRIC] = _by_task_class(run, cells, means, guesses)
     if CHOICE_METRIC in run.metrics and (rate := _choice_guess_rate(run)) is not None and rate < 1:
         raw = means[CHOICE_METRIC, WHOLE, ()]
-        corrected = corrected_interval(raw, rate)
+        corrected = corrected_interval(raw.interval, rate)
         numbers[CHOICE_METRIC] = _chance_entry({"": (rate, raw, corrected)}, corrected, [])
     return numbers
 
 
 def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]) -> dict[str, Any]:
     groups = {
-        name: (rate, raw, corrected_interval(raw, rate))
+        name: (rate, raw, corrected_interval(raw.interval, rate))
         for name, rate in guesses.items()
-        if (raw := means.get((CANVAS_METRIC, ("group",), (name,)))) is not None and raw.mean is not None
+        if (raw := means.get((CANVAS_METRIC, ("group",), (name,)))) is not None and raw.interval.mean is not None
     }
     left_out = [name for name in run.task_classes if name not in groups]
-    if len(groups) == 1:
+    if lacking := _asked_classes(cells) - groups.keys():
+        average = no_interval(f"needs a score above guessing for {', '.join(map(words, sorted(lacking)))}")
+    elif len(groups) == 1:
         average = next(iter(groups.values()))[2]
     else:
         sums = added(cells, lambda cell: cell.group if cell.metric == CANVAS_METRIC else None)
         group_means = {name: GroupMean(sums[name].n, sums[name].mean, rate) for name, (rate, *_) in groups.items()}
         average = corrected_average(group_means, _parts(run, group_means))
     return _chance_entry(groups, average, left_out)
+
+
+def _asked_classes(cells: Mapping[Cell, Sums]) -> set[str]:
+    """The task classes of which the run has questions: an average needs a score of each."""
+    return {cell.group for cell, sums in cells.items() if cell.metric == CANVAS_METRIC and sums.expected}
 
 
 def _parts(run: Run, groups: Mapping[str, GroupMean]) -> Iterator[list[Part]]:
@@ -119,11 +128,11 @@ def _parts(run: Run, groups: Mapping[str, GroupMean]) -> Iterator[list[Part]]:
 
 
 def _chance_entry(
-    groups: Mapping[str, tuple[float, Interval, Interval]], average: Interval, left_out: list[str]
+    groups: Mapping[str, tuple[float, Mean, Interval]], average: Interval, left_out: list[str]
 ) -> dict[str, Any]:
     return {
         "groups": [
-            {"group": name, "guess": rate, "raw": stored(raw), "corrected": stored(corrected)}
+            {"group": name, "guess": rate, "raw": raw.stored(), "corrected": stored(corrected)}
             for name, (rate, raw, corrected) in groups.items()
         ],
         "average": stored(average),
@@ -155,20 +164,21 @@ def threshold_numbers(run: Run, cells: Mapping[Cell, Sums], guesses: Mapping[str
         return []
     effects = _design_effects(run, scored)
     all_series = [
-        *_over_all_classes(scored, guesses, effects[ALL_CLASSES]),
+        *_over_all_classes(_asked_classes(cells), scored, guesses, effects[ALL_CLASSES]),
         *_over_shapes(scored, guesses, effects),
         *_over_steps(run, guesses, effects),
     ]
     return [_fitted(series) for series in all_series if len(series.levels) > 1]
 
 
-def _over_all_classes(scored: ByShapes, guesses: Mapping[str, float], effect: float) -> Iterator[Series]:
-    """The plain average over the task classes, at each number of shapes where all of them have scores.
+def _over_all_classes(
+    classes: Set[str], scored: ByShapes, guesses: Mapping[str, float], effect: float
+) -> Iterator[Series]:
+    """The plain average over all task classes of the run, at each number of shapes where all of them have scores.
 
     Leaving out a class where it does not apply would change the mix of questions along the curve.
     """
-    classes = sorted({group for group, _ in scored})
-    if len(classes) < 2:
+    if len(classes) < 2 or not classes <= guesses.keys():
         return
     levels = []
     for n_shapes in sorted({n_shapes for _, n_shapes in scored}):

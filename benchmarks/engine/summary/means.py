@@ -17,14 +17,14 @@ from django.db import connection
 from django.db.models import Count, F, Max, Q, Sum
 
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Outcome, Run
+from benchmarks.models import Run, Score
 from benchmarks.statistics.intervals import Clusters, Interval, Moments, interval_from_moments, measurement_interval
 from benchmarks.statistics.spread import ClusteredSpread
 
 FETCHED = 5_000
 """Rows that are fetched from the database at a time."""
 STORED = ("mean", "n", "low", "high", "n_clusters", "method", "note")
-ADDED = ("n", "total", "squares", "cubes", "fourths", "graded", "truncated", "refused")
+ADDED = ("n", "total", "squares", "cubes", "fourths", "graded", "readable_total", "results")
 
 
 class Cell(NamedTuple):
@@ -38,23 +38,29 @@ class Cell(NamedTuple):
 
 @dataclass(slots=True)
 class Sums(Moments):
-    """What intervals need from scored values, and how many results have no score, by status."""
+    """What intervals need from the values, how many results there are, and which status their scores have."""
 
     highest: float | None = None
-    truncated: int = 0
-    """Scored answers that were cut off at the token limit, so their values may be too low."""
-    refused: int = 0
-    unscored: Counter[str] = field(default_factory=Counter)
+    readable_total: float = 0.0
+    """The sum over answers without a fault."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    results: int = 0
+    """All results, also those that have no score yet or never get one."""
+
+    @property
+    def expected(self) -> int:
+        """The N of every mean: the results that the metric applies to and whose reference is not in doubt."""
+        return self.results - self.statuses[Score.Status.NOT_APPLICABLE] - self.statuses[Score.Status.DOUBTFUL]
 
     def add(self, other: Sums) -> None:
         for name in ADDED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.highest = max((value for value in (self.highest, other.highest) if value is not None), default=None)
-        self.unscored.update(other.unscored)
+        self.statuses.update(other.statuses)
 
 
 def summed_cells(run: Run) -> dict[Cell, Sums]:
-    """The sums of every cell of a run, in one query."""
+    """The sums of every cell of a run, in two queries."""
     value, scored = F("value"), Q(value__isnull=False)
     rows = (
         run.scores.order_by()
@@ -67,17 +73,20 @@ def summed_cells(run: Run) -> dict[Cell, Sums]:
             fourths=Sum(value * value * value * value),
             graded=Count("pk", filter=scored & ~Q(value__in=(0.0, 1.0))),
             highest=Max("value"),
-            truncated=Count("pk", filter=scored & Q(result__outcome=Outcome.TRUNCATED)),
-            refused=Count("pk", filter=scored & Q(result__outcome=Outcome.REFUSED)),
         )
     )
     cells: dict[Cell, Sums] = {}
     for metric, difficulty, group, n_shapes, status, n, total, *others in rows:
         sums = cells.setdefault(Cell(metric, difficulty, group, n_shapes), Sums())
-        if total is None:
-            sums.unscored[status] += n
-        else:
-            sums.add(Sums(n, total, *others))
+        sums.statuses[status] += n
+        if total is not None:
+            of_status = Sums(n, total, *others)
+            of_status.readable_total = total if status == Score.Status.SCORED else 0.0
+            sums.add(of_status)
+    results = run.results.order_by().values_list("difficulty", "group", "n_shapes").annotate(n=Count("pk"))
+    for *facets, n in results:
+        for metric in run.metrics:
+            cells.setdefault(Cell(metric, *facets), Sums()).results = n
     return cells
 
 
@@ -92,7 +101,23 @@ def added(cells: Mapping[Cell, Sums], key: Callable[[Cell], Any]) -> dict[Any, S
 
 Facets = tuple[str, ...]
 Level = tuple[Any, ...]
-Means = dict[tuple[str, Facets, Level], Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The strict mean with its interval: faults of answers count as the lowest value. ``sums`` say what is in it."""
+
+    interval: Interval
+    sums: Sums
+
+    def stored(self) -> dict[str, Any]:
+        """As in ``Run.summary``: the interval, the N of its n, and the share n / N; ``None`` if N is 0."""
+        expected = self.sums.expected
+        coverage = self.interval.n / expected if expected else None
+        return {**stored(self.interval), "n_expected": expected, "coverage": coverage}
+
+
+Means = dict[tuple[str, Facets, Level], Mean]
 """Metric, facets and the level of each of them → the mean there. For the whole run both are empty."""
 
 WHOLE: Facets = ()
@@ -117,11 +142,11 @@ def means_of(run: Run, cells: Mapping[Cell, Sums]) -> Means:
         if metric in run.metrics
     }
     if not has_clusters(run):
-        return {key: interval_of(key[0], group) for key, group in sums.items()}
+        return {key: Mean(interval_of(key[0], group), group) for key, group in sums.items()}
     spreads = {key: ClusteredSpread(group.n, group.mean) for key, group in sums.items() if group.n}
     for metric in run.metrics:
         _add_clusters(run, metric, spreads)
-    return {key: interval_of(key[0], group, spreads.get(key, ())) for key, group in sums.items()}
+    return {key: Mean(interval_of(key[0], group, spreads.get(key, ())), group) for key, group in sums.items()}
 
 
 def has_clusters(run: Run) -> bool:

@@ -1,14 +1,14 @@
 """A run's numbers, computed from its rows: per metric, by difficulty, task class and number of shapes.
 
-The summary is written from time to time while a run is in progress and when it ends. Means come from scored results
-only; the others are counted beside them, by reason. Expensive parts (scores above guessing, thresholds, reliability)
-are computed at the end only.
+The summary is written from time to time while a run is in progress and when it ends. Means are strict: an answer that
+is unparsable, cut off or refused has the lowest score. Results without a score are counted beside them, by reason.
+Expensive parts (scores above guessing, thresholds, reliability) are computed at the end only.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
@@ -27,10 +27,10 @@ from benchmarks.engine.summary.means import (
     WHOLE,
     Facets,
     Level,
+    Mean,
     Means,
     Sums,
     added,
-    has_clusters,
     interval_of,
     means_of,
     range_of,
@@ -40,7 +40,6 @@ from benchmarks.engine.summary.means import (
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
-from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.reliability import Tally, judge_spread_of_sums, reliability_of_tallies
 
 FACETS = ("difficulty", "group", "n_shapes")
@@ -52,9 +51,10 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
     cells = summed_cells(run)
     means = means_of(run, cells)
     sums = added(cells, lambda cell: cell.metric)
+    outcomes = _outcomes(run)
     summary: dict[str, Any] = {
-        "metrics": {metric: _metric_numbers(run, metric, sums.get(metric, Sums()), means) for metric in run.metrics},
-        "outcomes": _outcomes(run),
+        "metrics": {metric: _metric_numbers(run, metric, means, outcomes) for metric in run.metrics},
+        "outcomes": outcomes,
         "error_kinds": _error_kinds(run) if run.errors else {},
         "latency_ms": _latency(run),
         "histograms": {
@@ -90,19 +90,34 @@ def _rounded(numbers: Any) -> Any:
     return float(f"{numbers:.12g}") if isinstance(numbers, float) else numbers
 
 
-def _metric_numbers(run: Run, metric: str, sums: Sums, means: Means) -> dict[str, Any]:
-    """The metric's mean, how many results have none, by reason, and how many in the mean were cut off or refused."""
-    mean = means.get((metric, WHOLE, ())) or interval_of(metric, sums, () if has_clusters(run) else None)
+def _metric_numbers(run: Run, metric: str, means: Means, outcomes: Mapping[str, int]) -> dict[str, Any]:
+    """The strict mean and the mean over readable answers, with the number of results by fault, and of results without
+    a score by reason.
+    """
+    mean = means.get((metric, WHOLE, ())) or Mean(interval_of(metric, Sums()), Sums())
+    sums, statuses = mean.sums, mean.sums.statuses
+    readable = statuses[Score.Status.SCORED]
+    # Results without a row of the metric. Some have an outcome although the metric scored them (canceled while another
+    # metric was judged), so that each reason takes at most what the ones before it leave.
+    missing = sums.results - statuses.total()
+    counts = {}
+    for name, number in (
+        ("n_provider_error", outcomes.get(Outcome.PROVIDER_ERROR, 0)),
+        ("n_pending", sums.results - sum(outcomes.values())),
+        ("n_cancelled", outcomes.get(Outcome.CANCELLED, 0)),
+        ("n_missing", missing),
+    ):
+        counts[name] = min(number, missing)
+        missing -= counts[name]
     return {
-        **stored(mean),
-        "n_not_applicable": sums.unscored[Score.Status.NOT_APPLICABLE],
-        "n_unparsable": sums.unscored[Score.Status.UNPARSABLE],
-        "n_judge_error": sums.unscored[Score.Status.JUDGE_ERROR],
-        "n_metric_error": sums.unscored[Score.Status.METRIC_ERROR],
-        "n_doubtful": sums.unscored[Score.Status.DOUBTFUL],
-        "n_missing": max(run.total - sums.n - sums.unscored.total(), 0),
-        "n_truncated": sums.truncated,
-        "n_refused": sums.refused,
+        **mean.stored(),
+        "readable": {
+            "mean": sums.readable_total / readable if readable else None,
+            "n": readable,
+            "share": readable / sums.n if sums.n else None,
+        },
+        **{f"n_{status.value}": statuses[status] for status in Score.Status if status != Score.Status.SCORED},
+        **counts,
     }
 
 
@@ -162,21 +177,21 @@ def _breakdown(run: Run, means: Means) -> dict[str, Any]:
     for facet in FACETS:
         levels: dict[str, dict[str, Any]] = {}
         for metric, (level,), mean in _ordered(run, means, (facet,)):
-            levels.setdefault(str(level), {})[metric] = stored(mean)
+            levels.setdefault(str(level), {})[metric] = mean.stored()
         if levels:
             breakdown[facet] = levels
     breakdown["surface"] = [
-        {"n_shapes": n_shapes, "group": group, "metric": metric, **stored(mean)}
+        {"n_shapes": n_shapes, "group": group, "metric": metric, **mean.stored()}
         for metric, (n_shapes, group), mean in _ordered(run, means, SURFACE)
     ]
     return breakdown
 
 
-def _ordered(run: Run, means: Means, facets: Facets) -> list[tuple[str, Level, Interval]]:
+def _ordered(run: Run, means: Means, facets: Facets) -> list[tuple[str, Level, Mean]]:
     """By level, easy before hard and few shapes before many, then by the run's metrics."""
     ranks = {name: place for place, name in enumerate(("easy", "medium", "hard", *run.metrics))}
 
-    def order(row: tuple[str, Level, Interval]) -> tuple[Any, ...]:
+    def order(row: tuple[str, Level, Mean]) -> tuple[Any, ...]:
         metric, level, _ = row
         return (*((ranks.get(name, 0), name) for name in level), ranks[metric])
 

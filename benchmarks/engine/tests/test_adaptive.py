@@ -192,7 +192,7 @@ def test_numbers_of_shapes_without_scores_get_no_more_canvases(dataset: Dataset)
     run.refresh_from_db()
     run.results.filter(state=ResultState.PENDING).delete()
     lost = Result.objects.filter(run=run, n_shapes=4)
-    Score.objects.filter(result__in=lost).update(value=None, status=Score.Status.UNPARSABLE)
+    Score.objects.filter(result__in=lost).update(value=None, status=Score.Status.JUDGE_ERROR)
     worked_to_the_end(run)
     numbers = run.summary["adaptive"]
     assert numbers["without_scores"] == ["4"]

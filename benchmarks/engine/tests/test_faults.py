@@ -50,7 +50,7 @@ ANSWERS = {
     "absurd_usage": "correct",
     "huge_answer": "wrong",
     "hostile_text": "wrong",
-    "null_content": "wrong",
+    "null_content": "unparsable",
     "length": "truncated",
     "refusal": "refused",
     "content_filter": "refused",
@@ -105,7 +105,7 @@ def test_a_fault_that_lasts_is_an_error_with_its_name_and_never_a_zero(endpoint:
         assert failed.value is None, fault
         assert not failed.scores.exists(), fault
     good = len(LASTING)
-    counts = {"mean": 1.0, "n": good, "n_not_applicable": 0, "n_unparsable": 0, "n_judge_error": 0, "n_missing": good}
+    counts = {"mean": 1.0, "n": good, "n_expected": 2 * good, "coverage": 0.5, "n_provider_error": good, "n_missing": 0}
     assert run.summary["metrics"]["exact_match"].items() >= counts.items()
 
 

@@ -44,7 +44,7 @@ def test_a_wrong_answer_is_wrong_and_an_error_is_no_zero(endpoint: Endpoint) -> 
     outcomes = list(run.results.order_by("position").values_list("outcome", flat=True))
     assert outcomes == [Outcome.WRONG, Outcome.CORRECT, Outcome.PROVIDER_ERROR]
     exact = run.summary["metrics"]["exact_match"]
-    assert (exact["mean"], exact["n"], exact["n_missing"]) == (0.5, 2, 1)
+    assert (exact["mean"], exact["n"], exact["n_expected"], exact["n_provider_error"]) == (0.5, 2, 3, 1)
     failed = run.results.get(outcome=Outcome.PROVIDER_ERROR)
     assert failed.error_kind == "bad_request"
     assert failed.error_message
@@ -106,7 +106,7 @@ def test_a_model_that_never_stops_calling_tools_is_stopped_at_the_limit(endpoint
     run = worked(make_run(make_dataset(tasks), metrics=["exact_match"], max_tool_steps=3))
     assert server.stats.requests == 3
     result = run.results.get()
-    assert (result.state, result.outcome, result.finish_reason) == ("done", "wrong", "tool_calls")
+    assert (result.state, result.outcome, result.finish_reason) == ("done", "unparsable", "tool_calls")
     assert len(result.transcript.tool_calls) == 3
     assert run.tokens_in == result.tokens_in
     assert (result.tokens_in or 0) > 0

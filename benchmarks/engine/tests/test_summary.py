@@ -71,7 +71,7 @@ def scored_run(
 
 
 def _score(result: Result, metric: str, rng: random.Random, shapes_are_hard: bool) -> Score:
-    score = Score(result=result, run=result.run, metric=metric, status=Score.Status.UNPARSABLE)
+    score = Score(result=result, run=result.run, metric=metric, status=Score.Status.JUDGE_ERROR)
     if rng.random() >= 1 / 9:
         right = rng.random() < (1 / (1 + 2.0 ** ((result.n_shapes or 0) - 8)) if shapes_are_hard else 0.6)
         score.status = Score.Status.SCORED
@@ -122,7 +122,7 @@ def test_means_of_a_yaml_run_are_clustered_by_task_only_if_it_repeats() -> None:
             values, tasks_of = values_of(run, metric)
             assert_same(summary["metrics"][metric], mean_interval(values, tasks_of if repeats > 1 else None))
             missing = Score.objects.filter(run=run, metric=metric, value=None).count()
-            assert summary["metrics"][metric]["n_unparsable"] == missing > 0
+            assert summary["metrics"][metric]["n_judge_error"] == missing > 0
         assert list(breakdown["difficulty"]) == ["easy", "medium", "hard"]
         assert "group" not in breakdown
         assert breakdown["surface"] == []

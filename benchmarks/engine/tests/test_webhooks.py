@@ -22,6 +22,7 @@ from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.webhooks import delivery
 from benchmarks.engine.webhooks.delivery import send_due, signature
 from benchmarks.models import AuditEntry, Run, RunStatus, WebhookDelivery
+from benchmarks.presentation.sentences import headline_numbers
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import cancel_run, delete_run, resume_run
 from benchmarks.services.webhooks import send_again
@@ -87,7 +88,8 @@ def test_a_completed_run_is_delivered_once_signed_and_with_its_numbers(endpoint:
     assert message.json["type"] == "run.completed"
     run_data = message.json["data"]["run"]
     exact = run.summary["metrics"]["exact_match"]
-    assert run_data["summary"]["exact_match"] == {"mean": 0.0, "n": 2, "low": exact["low"], "high": exact["high"]}
+    assert run_data["summary"] == headline_numbers(run.summary, run.metrics)
+    assert (exact["mean"], exact["n"], exact["n_expected"]) == (0.0, 2, 2)
     assert run_data | {"summary": None} == {
         "id": run.pk,
         "status": "completed",
@@ -240,7 +242,8 @@ def test_a_stopped_run_is_delivered_when_its_numbers_are_final(endpoint: Endpoin
     assert send_due() == 1
     run_data = receiver.messages[0].json["data"]["run"]
     assert run_data["status"] == "cancelled"
-    assert run_data["summary"]["exact_match"] == {"mean": None, "n": 0, "low": None, "high": None}
+    exact = run_data["summary"]["exact_match"]
+    assert (exact["mean"], exact["n"], exact["n_expected"], exact["coverage"]) == (None, 0, 2, 0.0)
 
 
 def test_a_run_that_was_resumed_before_its_delivery_is_reported_without_numbers(endpoint: Endpoint, hook: Hook) -> None:

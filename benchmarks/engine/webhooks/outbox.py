@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from benchmarks.models import Run, RunStatus, ScheduledRun, WebhookDelivery
 from benchmarks.page_urls import page_address
+from benchmarks.presentation.sentences import headline_numbers
 
 Event = WebhookDelivery.Event
 
@@ -28,7 +29,6 @@ EVENTS: dict[RunStatus, WebhookDelivery.Event] = {
 """Status → event of a run that gets it. Other statuses are not reported."""
 
 _STATUS_OF = {event: status for status, event in EVENTS.items()}
-_NUMBERS = ("mean", "n", "low", "high")
 _DROP = ("metric", "difference", "low", "high", "p_adjusted", "n_shared", "sentence", "compared_with")
 
 
@@ -62,9 +62,6 @@ def is_current(delivery: WebhookDelivery) -> bool:
 def body_of(delivery: WebhookDelivery) -> str:
     """The delivery as JSON. If the run has continued since, its numbers are ``null``, because they are not final."""
     run, current = delivery.run, is_current(delivery)
-    metrics = run.summary.get("metrics", {})
-    # Metric → mean of n scored results with its 95% interval; ``null`` without scored results.
-    summary = {name: {key: metrics[name].get(key) for key in _NUMBERS} for name in run.metrics if name in metrics}
     data: dict[str, Any] = {
         "run": {
             "id": run.pk,
@@ -77,7 +74,7 @@ def body_of(delivery: WebhookDelivery) -> str:
             "total": run.total if current else None,
             "done": run.done if current else None,
             "errors": run.errors if current else None,
-            "summary": summary if current else None,
+            "summary": headline_numbers(run.summary, run.metrics) if current else None,
         },
     }
     if scheduled := ScheduledRun.objects.select_related("schedule").filter(run=run).first():

@@ -81,17 +81,17 @@ def test_values_count_as_inspect_counts_them(tmp_path: Path) -> None:
         assert (score.status, score.value) == (ScoreStatus.SCORED, number), value
 
 
-def test_a_value_that_is_not_a_score_is_not_a_zero(tmp_path: Path) -> None:
-    for value, status in (
-        (math.nan, ScoreStatus.NOT_APPLICABLE),
-        (None, ScoreStatus.NOT_APPLICABLE),
-        (-1, ScoreStatus.NOT_APPLICABLE),
-        ("perhaps", ScoreStatus.UNPARSABLE),
-        ("c", ScoreStatus.UNPARSABLE),
-        (math.inf, ScoreStatus.NOT_APPLICABLE),
+def test_a_value_that_is_not_a_number_is_a_zero_as_in_inspect_and_no_value_is_none(tmp_path: Path) -> None:
+    for value, status, counted in (
+        (math.nan, ScoreStatus.NOT_APPLICABLE, None),
+        (None, ScoreStatus.NOT_APPLICABLE, None),
+        (-1, ScoreStatus.NOT_APPLICABLE, None),
+        ("perhaps", ScoreStatus.UNPARSABLE, 0.0),
+        ("c", ScoreStatus.UNPARSABLE, 0.0),
+        (math.inf, ScoreStatus.NOT_APPLICABLE, None),
     ):
         score = result(tmp_path, value).scores["inspect:match"]
-        assert (score.status, score.value) == (status, None), value
+        assert (score.status, score.value) == (status, counted), value
         assert score.reason, value
 
 

@@ -136,7 +136,7 @@ def test_json_match_names_the_fields_that_differ():
     assert score.reason == '1 of 4 fields are equal. Different: ["e.f"], b.c, d[0].'
 
 
-def test_an_answer_without_comparable_json_is_unparsable_and_not_wrong():
+def test_an_answer_without_comparable_json_is_unparsable_and_scores_zero():
     for actual in ("no", "", "[" * 1000, "[" + "1," * 30_000 + "1]", "[" * 200 + "]" * 200):
         assert JsonMatch().score(item(actual, '{"a": 1}')).status is ScoreStatus.UNPARSABLE, actual[:20]
 

@@ -30,7 +30,7 @@ def test_the_option_is_picked_by_letter_or_by_text():
             assert MultipleChoice().score(item(answer, "B", choices=CAPITALS)).value == value, answer
 
 
-def test_no_option_or_two_is_unparsable_and_not_wrong():
+def test_no_option_or_two_is_unparsable_and_scores_zero():
     for answer in UNREADABLE:
         score = MultipleChoice().score(item(answer, "B", choices=CAPITALS))
         assert score.status is ScoreStatus.UNPARSABLE, answer

@@ -105,7 +105,7 @@ def test_numeric():
         assert score.value == value, (actual, expected)
 
 
-def test_an_answer_without_a_number_is_unparsable_and_not_wrong():
+def test_an_answer_without_a_number_is_unparsable_and_scores_zero():
     for actual in ("", "I do not know.", "many"):
         assert Numeric().score(item(actual, "7")).status is ScoreStatus.UNPARSABLE, actual
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.metrics.base import DeterministicMetric, Item, JudgedMetric, ScoreStatus
+from benchmarks.metrics.base import WITH_VALUE, DeterministicMetric, Item, JudgedMetric
 from benchmarks.metrics.registered_metrics import (
     REGISTERED_METRICS,
     metric_table,
@@ -72,7 +72,7 @@ def test_no_answer_and_no_reference_makes_a_metric_raise():
             for case in (rich_item(text), rich_item("7", text), rich_item(text, text)):
                 metric.applies_to(case)
                 score = metric.score(case)
-                assert (score.value is None) == (score.status is not ScoreStatus.SCORED), (metric.name, text[:8])
+                assert (score.value is None) == (score.status not in WITH_VALUE), (metric.name, text[:8])
                 if score.value is not None:
                     assert score.value >= metric.range[0], (metric.name, text[:8])
                     assert metric.range[1] is None or score.value <= metric.range[1], (metric.name, text[:8])

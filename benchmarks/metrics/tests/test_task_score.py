@@ -51,10 +51,10 @@ def test_an_answer_is_scored_by_its_task_class():
         assert TaskScore().score(item(actual, expected, group=group)).value == value, group
 
 
-def test_an_unreadable_answer_is_unparsable_and_not_wrong():
+def test_an_unreadable_answer_is_unparsable_and_scores_zero():
     score = TaskScore().score(item("", "2", group="count"))
 
-    assert (score.status, score.value) == (ScoreStatus.UNPARSABLE, None)
+    assert (score.status, score.value) == (ScoreStatus.UNPARSABLE, 0.0)
 
 
 def test_a_plug_in_that_fails_is_not_a_wrong_answer():

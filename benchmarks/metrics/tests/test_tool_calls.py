@@ -32,7 +32,7 @@ def test_names_arguments_and_order_each_earn_their_part():
         ([A], [tool_call("a", {"x": "1"})], 1 / 2, 1 / 2),
         ([C], [tool_call("c", {"x": 1})], 3 / 4, 3 / 4),
         ([C], [tool_call("c", {"x": 1, "y": "two", "z": 0, "w": 0})], 3 / 4, 3 / 4),
-        ([A], [tool_call("a", raw="{broken")], 1 / 2, 1 / 2),
+        ([A], [tool_call("a", raw="{broken")], 0, 0),
         ([{"name": "b"}], [CALL_B], 1, 1),
         ([{"name": "a", "args": {"x": None}}], [tool_call("a", {})], 1 / 2, 1 / 2),
     ):
@@ -47,8 +47,8 @@ def test_the_reason_explains_partial_credit():
     reason = ToolCalls().score(case).reason
 
     assert reason == (
-        "0 of 2 expected calls are correct. 50% for a: the arguments are not a JSON object. "
-        "Missing or out of order: b. Unexpected: c."
+        "0 of 2 expected calls are correct. The arguments are not a JSON object: a. "
+        "Missing or out of order: a, b. Unexpected: c."
     )
 
 

@@ -130,11 +130,19 @@ def test_stored_values_have_one_label_each() -> None:
 
 
 def test_results_without_a_score_are_counted_by_reason() -> None:
-    metric = {"mean": 0.5, "n": 96, "n_truncated": 2, "n_judge_error": 1, "n_missing": 3, "n_unparsable": 0}
-    expected = "n = 96 (including 2 cut off); not scored: 1 judge error, 3 not answered"
+    metric = {"mean": 0.5, "n": 96, "n_expected": 100, "coverage": 0.96, "n_truncated": 2, "n_unparsable": 0}
+    metric |= {"n_judge_error": 1, "n_pending": 3, "readable": {"mean": 0.51, "n": 94, "share": 94 / 96}}
+    expected = "96 of 100 (96.0%), including 2 cut off; not scored: 1 judge error, 3 not sent yet"
     assert sentences.sample(metric, live=False) == expected
-    assert sentences.unscored(metric, live=True) == ["1 judge error", "3 not answered yet"]
-    assert sentences.sample({"n": 1_434}, live=False) == "n = 1,434"
+    assert sentences.unscored(metric, live=True) == ["1 judge error", "3 not finished yet"]
+    assert sentences.mean_of(metric) == "0.500 · 96 of 100 (96.0%)"
+    assert sentences.readable(metric) == "0.510 · 94 of 96 (97.9%)"
+    complete = {"mean": 0.7044, "n": 1_434, "n_expected": 1_434, "coverage": 1.0}
+    assert sentences.sample(complete, live=False) == "1,434 of 1,434"
+    assert sentences.mean_of(complete) == "0.704 · 1,434 of 1,434"
+    assert sentences.readable(complete) == ""
+    assert sentences.score_with_status(0.0, "truncated") == "0.000 (cut off)"
+    assert sentences.score_with_status(None, "judge_error") == "Judge error"
     assert sentences.outcome_counts({"wrong": 2, "correct": 21, "provider_error": 1}) == (
         "21 correct, 2 wrong, 1 provider error"
     )

@@ -11,8 +11,8 @@ from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell, batches
 from benchmarks.exports.text_files import csv_pieces, jsonl_pieces, scores_pieces
 from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import metric_title, run_status
-from benchmarks.presentation.numbers import UNKNOWN, interval, n_of, number, plural, score
-from benchmarks.presentation.sentences import total_cost
+from benchmarks.presentation.numbers import UNKNOWN, interval, n_of, plural, score
+from benchmarks.presentation.sentences import readable, sample, total_cost
 from benchmarks.services.errors import NotPossible
 
 PORTION = 500
@@ -119,7 +119,8 @@ def _mean(numbers: dict[str, Any]) -> str:
         return "No scored results"
     low, high = numbers["low"], numbers["high"]
     bounds = "no interval" if low is None or high is None else f"95% interval {interval(low, high)}"
-    return f"{score(numbers['mean'])}, {bounds}, n = {number(numbers.get('n'))}"
+    strict = f"{score(numbers['mean'])}, {bounds}, {sample(numbers, live=False)}"
+    return f"{strict}. Readable answers only: {words}" if (words := readable(numbers)) else strict
 
 
 def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:

@@ -1,0 +1,203 @@
+"""Every mean on every page stands beside its n of N, and a model that answers only what it knows is not first."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+
+from benchmarks.engine.summary.summarize import summarize
+from benchmarks.models import Outcome, Result, Run, RunStatus
+from benchmarks.presentation.numbers import score
+from tests.loopback.replies import Asked, Reply
+from tests.support.canvas_sets import make_canvas_set
+from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.page_factories import make_scored_run
+from tests.support.running import Endpoint, worked
+
+DECLINES = "I would rather not commit to this."
+PER_MODEL = {"shy": 160, "good": 872, "fair": 607}
+"""Model → how many of the 960 questions it answers correctly. The shy one declines the others."""
+ROUND = ("0.000", "0.250", "0.500", "1.000")
+"""These are also guess rates and bounds of intervals."""
+BLOCKS = frozenset({"tr", "dd", "li", "p", "summary", "caption"})
+
+
+class Blocks(HTMLParser):
+    """The texts of table rows, list items, paragraphs and figures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[list[str]] = []
+        self.texts: list[str] = []
+        self.silent = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in ("script", "style"):
+            self.silent += 1
+        if tag in BLOCKS:
+            self.open.append([])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("script", "style"):
+            self.silent -= 1
+        if tag in BLOCKS and self.open:
+            self.texts.append(" ".join(" ".join(self.open.pop()).split()))
+
+    def handle_data(self, data: str) -> None:
+        if not self.silent:
+            for block in self.open:
+                block.append(data)
+
+
+def blocks(client: Client, url: str) -> list[str]:
+    response = client.get(url)
+    assert response.status_code == 200, url
+    parser = Blocks()
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    parser.feed(content.decode())
+    return parser.texts
+
+
+def bare_means(texts: list[str], means: dict[str, str]) -> list[str]:
+    """Blocks that show a mean without its n of N."""
+    return [
+        text
+        for text in texts
+        for mean, n_of in means.items()
+        if re.search(rf"(?<![\d.]){re.escape(mean)}(?!\d)", text) and n_of not in text
+    ]
+
+
+def partly_covered_run(**fields: object) -> Run:
+    """A run on canvases in which calls failed, so that every mean covers a part of its results."""
+    dataset = fields.pop("dataset", None) or make_canvas_set("3-8", 20).dataset
+    n = dataset.current_version.task_count
+    values = [None if place % 7 == 3 else float(place % 5 != 0) for place in range(n)]
+    return make_scored_run(dataset, values, metrics=["task_score"], **fields)
+
+
+def means_with_n(run: Run) -> dict[str, str]:
+    """Every mean of a run as pages write it → its n of N."""
+    numbers = [*run.summary["metrics"].values(), *run.breakdown["surface"]]
+    for facet in ("difficulty", "group", "n_shapes"):
+        numbers += [mean for level in run.breakdown.get(facet, {}).values() for mean in level.values()]
+    counted: dict[str, set[str]] = {}
+    for each in numbers:
+        counted.setdefault(score(each["mean"]), set()).add(f"{each['n']} of {each['n_expected']}")
+    assert sum(n.split(" of ")[0] != n.split(" of ")[1] for several in counted.values() for n in several) > 5
+    # A mean that occurs with several n cannot be attributed.
+    return {mean: n.pop() for mean, n in counted.items() if len(n) == 1 and mean not in ROUND}
+
+
+@pytest.mark.django_db
+def test_no_page_shows_a_mean_without_its_n_of_n(admin_client: Client) -> None:
+    run = partly_covered_run(model="a/partial")
+    other = partly_covered_run(dataset=run.dataset, model="b/partial")
+    slug, result = run.dataset.slug, run.results.first()
+    means = means_with_n(run)
+    headline = score(run.summary["metrics"]["task_score"]["mean"])
+    assert headline in means
+    assert len(means) > 5
+    showing = set()
+    for url in (
+        "/",
+        "/runs/",
+        f"/runs/{run.pk}/",
+        f"/runs/{run.pk}/status/",
+        f"/runs/{run.pk}/surface/",
+        f"/runs/{run.pk}/results/{result.pk}/",
+        f"/runs/{run.pk}/export.html",
+        f"/datasets/{slug}/",
+        f"/datasets/{slug}/tasks/{result.task_id}/",
+        f"/leaderboard/?dataset={slug}",
+        f"/compare/?runs={run.pk},{other.pk}",
+        "/judges/",
+        "/canvases/",
+        f"/canvases/{slug}/",
+        f"/canvases/{slug}/audit/",
+    ):
+        texts = blocks(admin_client, url)
+        assert not bare_means(texts, means), url
+        showing |= {url} if any(headline in text for text in texts) else set()
+    expected = {"/", "/runs/", f"/runs/{run.pk}/", f"/datasets/{slug}/", f"/leaderboard/?dataset={slug}"}
+    assert expected <= showing
+
+
+def test_a_bare_mean_is_noticed() -> None:
+    parser = Blocks()
+    parser.feed("<table><tr><td>0.861</td><td>720 of 960</td></tr><tr><td>0.861</td></tr></table>")
+    assert bare_means(parser.texts, {"0.861": "720 of 960"}) == ["0.861"]
+
+
+@pytest.mark.django_db
+def test_a_paused_run_shows_its_progress_and_a_provisional_mark_instead_of_a_mean(client: Client) -> None:
+    dataset = make_dataset(720)
+    run = make_scored_run(dataset, [1.0] * 34, status=RunStatus.PAUSED, completed_at=None)
+    pending = [
+        Result(run=run, task=task, position=task.position, difficulty=task.difficulty, cluster=str(task.pk))
+        for task in dataset.current_version.tasks.order_by("position")[34:]
+    ]
+    Result.objects.bulk_create(pending)
+    run.total = 720
+    run.summary, run.breakdown = summarize(run)
+    run.save()
+    for url in ("/", "/runs/", f"/datasets/{dataset.slug}/"):
+        (row,) = (text for text in blocks(client, url) if text.startswith(f"Run {run.pk} ") and "34 / 720" in text)
+        assert "Provisional" in row, url
+        assert "34 of 720 (4.7%)" in row, url
+        assert "1.000" not in row, url
+    status = " ".join(blocks(client, f"/runs/{run.pk}/status/"))
+    assert "Provisional" in status
+    assert "not scored: 686 not sent yet" in status
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_model_that_declines_what_it_does_not_know_is_last(endpoint: Endpoint, client: Client) -> None:
+    """The three scripted models of the issue: 872, 607 and 160 of 960 are correct, and ranked in this order."""
+    numbers = {f"Question {n}": n for n in range(960)}
+
+    def reply(asked: Asked) -> Reply | str:
+        model, number = asked.body["model"], numbers[asked.prompt]
+        if number < PER_MODEL[model]:
+            return str(number)
+        return DECLINES if model == "shy" else str(number + 1)
+
+    endpoint(reply)
+    tasks = [make_task(n, id=f"q-{n}", input=text, expected_output=str(n)) for text, n in numbers.items()]
+    dataset = make_dataset(tasks, slug="numbers")
+    for model, n_correct in PER_MODEL.items():
+        run = worked(make_run(dataset, model=f"loop/{model}", metrics=["numeric"], concurrency=64))
+        metric = run.summary["metrics"]["numeric"]
+        assert (metric["n"], metric["n_expected"], metric["coverage"]) == (960, 960, 1.0)
+        assert metric["mean"] == pytest.approx(n_correct / 960)
+        if model == "shy":
+            assert metric["readable"] == {"mean": 1.0, "n": 160, "share": pytest.approx(160 / 960)}
+            assert run.summary["outcomes"] == {Outcome.CORRECT: 160, Outcome.UNPARSABLE: 800}
+    for url in ("/leaderboard/?dataset=numbers", "/"):
+        rows = [text for text in blocks(client, url) if re.search(r"loop/(shy|good|fair) \d\.\d{3} ", text)]
+        ranks = [re.search(r"(\d) loop/(\w+) (\d\.\d{3}) .*?(\d+ of \d+)", text).groups() for text in rows]
+        assert [rank for rank in ranks if rank[3] == "960 of 960"][:3] == [
+            ("1", "good", "0.908", "960 of 960"),
+            ("2", "fair", "0.632", "960 of 960"),
+            ("3", "shy", "0.167", "960 of 960"),
+        ], url
+
+
+@pytest.mark.django_db
+def test_a_run_with_too_few_scores_is_listed_without_a_rank_and_an_earlier_one_takes_its_place(client: Client) -> None:
+    dataset = make_dataset(40)
+    broken = [1.0] * 37 + [None] * 3
+    make_scored_run(dataset, [1.0] * 20 + [0.0] * 20, model="a/steady")
+    make_scored_run(dataset, broken, model="a/steady", status=RunStatus.COMPLETED_WITH_ERRORS)
+    make_scored_run(dataset, broken, model="b/broken", status=RunStatus.COMPLETED_WITH_ERRORS)
+    for url in (f"/leaderboard/?dataset={dataset.slug}", "/"):
+        texts = blocks(client, url)
+        (first,) = (text for text in texts if re.search(r"(?<!Run )\b1 a/steady", text))
+        assert "0.500" in first, url
+        (unranked,) = (text for text in texts if "Not ranked." in text)
+        assert "– b/broken" in unranked, url
+        reason = "Only 37 of 40 results have a score, and a rank requires 95.0%: 3 provider errors."
+        assert reason in unranked, url
