@@ -178,7 +178,7 @@ def test_the_whole_text_is_plain_text_to_every_browser(client: Client) -> None:
 
 
 def test_a_hostile_name_stays_text_in_a_drawn_chart(client: Client) -> None:
-    run = make_hostile_run("<script>alert(1)</script>")
+    run = make_scored_run(model="<script>alert(1)</script>")
     response = client.get(f"/leaderboard/ranking.svg?dataset={run.dataset.slug}")
     assert response.status_code == 200
     assert b"<script" not in response.content
