@@ -136,6 +136,7 @@ def settings_of(run: Run) -> list[tuple[str, object]]:
         ("Dataset version", run.dataset_version.number),
         ("Content hash", run.dataset_version.content_hash),
         *settings_shown(run),
+        *([("Canvases", sentences.canvases(run.summary.get("canvases", ())))] if run.representation else ()),
         ("Prompt hash", run.prompt_hash or "–"),
         ("Code version", run.code_version or "–"),
         *((name.replace("_", " ").capitalize(), value) for name, value in sorted(run.environment.items())),

@@ -134,6 +134,15 @@ class AdaptiveSerializer(serializers.Serializer[Any]):
     without_scores = serializers.ListField(child=serializers.CharField())
 
 
+class CanvasesSerializer(serializers.Serializer[Any]):
+    """The canvases of one number of shapes that the run asked about."""
+
+    n_shapes = serializers.IntegerField()
+    n = serializers.IntegerField(help_text="Number of canvases")
+    first = serializers.IntegerField(help_text="Lowest number of a canvas within its number of shapes, from 0")
+    last = serializers.IntegerField(help_text="Highest number")
+
+
 class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
     """Published minus fresh, in scores from 0 to 1; numbers are ``null`` until both runs have ended."""
 
@@ -166,13 +175,14 @@ class StatisticsSerializer(serializers.ModelSerializer[Run]):
     reliability = serializers.DictField(child=ReliabilitySerializer(), source="summary.reliability", default=dict)
 
     adaptive = AdaptiveSerializer(source="summary.adaptive", default=None, allow_null=True)
+    canvases = CanvasesSerializer(many=True, source="summary.canvases", default=list)
     contamination = serializers.SerializerMethodField()
 
     class Meta:
         model = Run
         fields = (
             *("id", "status", "summarized_at", "metrics", "breakdown", "chance", "thresholds", "reliability"),
-            *("adaptive", "contamination"),
+            *("adaptive", "canvases", "contamination"),
         )
 
     @extend_schema_field(ContaminationSerializer(allow_null=True))

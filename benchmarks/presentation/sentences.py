@@ -80,6 +80,21 @@ def score_with_status(value: float | None, status: str) -> str:
     return score(value) if status == "scored" else f"{score(value)} ({label.lower()})"
 
 
+def canvases(strata: Sequence[Mapping[str, int]]) -> str:
+    """The canvases that a run asked about: ``120 canvases: 0 to 19 of 3 to 8 shapes``; empty for other runs."""
+    if not strata:
+        return ""
+    ranges: dict[tuple[int, int], list[int]] = {}
+    for stratum in strata:
+        ranges.setdefault((stratum["first"], stratum["last"]), []).append(stratum["n_shapes"])
+    parts = []
+    for (first, last), shapes in ranges.items():
+        # Numbers of shapes that follow each other are written as a range.
+        listed = f"{shapes[0]} to {shapes[-1]}" if shapes[-1] - shapes[0] == len(shapes) - 1 > 0 else None
+        parts.append(f"{first} to {last} of {listed or ', '.join(map(str, shapes))} shapes")
+    return f"{plural(sum(stratum['n'] for stratum in strata), 'canvas')}: {'; '.join(parts)}"
+
+
 def outcome_counts(outcomes: Mapping[str, int]) -> str:
     """``21 correct, 2 wrong, 1 provider error``, the most frequent first."""
     ordered = sorted(outcomes.items(), key=lambda pair: -pair[1])

@@ -14,9 +14,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Run, RunStatus, Task
+from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE
-from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.results import SEARCH_WINDOW, result_page
@@ -79,6 +79,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "charts": placed(run_charts(run, drawn_metric), "run-chart", pk),
         "has_surface": bool(run.breakdown.get("surface")),
         "settings": settings_of(run),
+        "canvases": sentences.canvases(run.summary.get("canvases", ())),
         "system_prompt": run.parameters.get("system_prompt", ""),
         "filters": filters,
         "kept": params.kept(request.GET),
@@ -198,6 +199,8 @@ def _status(run: Run) -> dict[str, Any]:
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
         "latency": run.summary.get("latency_ms") or {},
         # Before it is prepared, a run has no cost to explain.
-        "cost_note": unknown_cost(run.model, run.cost_usd, run.tokens_in) if run.total else "",
-        "judge_cost_note": unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in) if run.total else "",
+        "cost_note": sentences.unknown_cost(run.model, run.cost_usd, run.tokens_in) if run.total else "",
+        "judge_cost_note": sentences.unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in)
+        if run.total
+        else "",
     }

@@ -70,6 +70,8 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
             "thresholds": threshold_numbers(run, cells, guesses),
             "reliability": _reliability(run),
         }
+        if run.representation:
+            summary["canvases"] = _canvases(run)
         if run.fresh_of is not None:
             summary["contamination"] = contamination_numbers(run.fresh_of, run)
         if run.is_calibration and run.status == RunStatus.RUNNING:  # not of a run that was canceled or has failed
@@ -119,6 +121,16 @@ def _metric_numbers(run: Run, metric: str, means: Means, outcomes: Mapping[str, 
         **{f"n_{status.value}": statuses[status] for status in Score.Status if status != Score.Status.SCORED},
         **counts,
     }
+
+
+def _canvases(run: Run) -> list[Any]:
+    """By number of shapes, how many canvases the run asked about, with the lowest and highest of their numbers.
+
+    A set may grow, and an adaptive run chooses its canvases, so the version alone does not say this.
+    """
+    number = "task__question__canvas__number"
+    rows = run.results.filter(n_shapes__isnull=False).order_by("n_shapes").values("n_shapes")
+    return list(rows.annotate(n=Count("cluster", distinct=True), first=Min(number), last=Max(number)))
 
 
 def _outcomes(run: Run) -> dict[str, int]:

@@ -244,3 +244,11 @@ def test_a_refusal_says_why_and_what_to_do_instead() -> None:
         assert refusal(name, facts) == expected
     assert done_sentence("cancel", 12) == "Run 12 canceled."
     assert delete_question(12, 576) == "Delete run 12 and its 576 results?"
+
+
+def test_the_canvases_of_a_run_are_named_by_their_numbers() -> None:
+    even = [{"n_shapes": n, "n": 20, "first": 0, "last": 19} for n in range(3, 9)]
+    assert sentences.canvases(even) == "120 canvases: 0 to 19 of 3 to 8 shapes"
+    adaptive = [*even[:2], {"n_shapes": 5, "n": 44, "first": 0, "last": 43}]
+    assert sentences.canvases(adaptive) == "84 canvases: 0 to 19 of 3 to 4 shapes; 0 to 43 of 5 shapes"
+    assert sentences.canvases([]) == ""
