@@ -303,7 +303,7 @@ def test_the_judge_spread_is_that_over_identical_answers() -> None:
 def test_a_live_summary_leaves_out_expensive_parts(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
     live, final = summarize(run, live=True)[0], summarize(run)[0]
-    assert set(final) - set(live) == {"chance", "thresholds", "reliability"}
+    assert set(final) - set(live) == {"canvases", "chance", "thresholds", "reliability"}
     assert all(final[name] == live[name] for name in live)
 
 

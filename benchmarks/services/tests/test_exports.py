@@ -86,7 +86,7 @@ def test_the_report_has_the_charts_of_the_page_inside_it(client: Client) -> None
     run = make_scored_run(make_dataset(8), values=(1.0, 0.0, 0.5, 0.25, 0.75, 0.1, 0.9, 0.3))
     text = client.get(f"/runs/{run.pk}/export.html").getvalue().decode()
     assert 'src="data:image/svg+xml;base64,' in text
-    assert "n = 8" in text
+    assert "8 of 8" in text
 
 
 def test_parquet_has_every_result_with_its_types(client: Client, run: Run) -> None:
