@@ -259,7 +259,7 @@ def probe(questions: Sequence[Asked], score: Score) -> Probe | None:
     }
     chosen = {
         fold: max(
-            RULES, key=lambda name: sum(v for v, it in zip(values[name], questions, strict=True) if it.fold != fold)
+            rules, key=lambda name: sum(v for v, it in zip(values[name], questions, strict=True) if it.fold != fold)
         )
         for fold in learning
     }
