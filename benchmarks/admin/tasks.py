@@ -224,13 +224,7 @@ def prompt_shown(task: Task, settings: Mapping[str, Any] | None = None) -> dict[
         text = "\n".join(part["text"] for part in parts if part["type"] == "text")
         messages.append((message["role"], folded(text, WHOLE_PROMPT)))
     tools = folded(json.dumps(prompt.tools, indent=2, ensure_ascii=False)) if prompt.tools else ""
-    return {
-        "messages": messages,
-        "images": images,
-        "tools": tools,
-        "n_tools": len(prompt.tools),
-        "hash": prompt.hash(),
-    }
+    return {"messages": messages, "images": images, "tools": tools, "n_tools": len(prompt.tools), "hash": prompt.hash()}
 
 
 def _read_only_context(task: Task) -> dict[str, Any]:

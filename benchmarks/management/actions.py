@@ -1,6 +1,6 @@
 """What commands share: refusals with an exit code, actions with their arguments, JSON, tables, files.
 
-An action of a command is a method with ``@action``; it is called with its options and returns an exit code.
+An action of a command is a method with ``@action``; it is called with its options and may return an exit code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ POSITIONAL = "dataset"
 _METAVARS = {Kind.INTEGER: "N", Kind.NUMBER: "X", Kind.CHOICE: "NAME"}
 
 Argument = tuple[list[str], dict[str, Any]]
-Act = TypeVar("Act", bound=Callable[..., int])
+Act = TypeVar("Act", bound=Callable[..., int | None])
 
 
 def argument(names: str, metavar: str | None, text: str, **options: Any) -> Argument:
@@ -98,7 +98,9 @@ class ActionCommand(ServiceCommand):
                 if added.option_strings:
                     option_names[added.dest] = added.option_strings[0]
 
-    def handle(self, *args: Any, act: Callable[..., int], option_names: Mapping[str, str], **options: Any) -> None:
+    def handle(
+        self, *args: Any, act: Callable[..., int | None], option_names: Mapping[str, str], **options: Any
+    ) -> None:
         self.option_names = option_names
         if code := act(self, **options):
             sys.exit(code)
@@ -106,15 +108,18 @@ class ActionCommand(ServiceCommand):
     def print_json(self, value: Any) -> None:
         self.stdout.write(json.dumps(value, indent=2, ensure_ascii=False))
 
+    def print_either(self, as_json: bool, value: Any, text: str) -> None:
+        if as_json:
+            self.print_json(value)
+        else:
+            self.stdout.write(text)
+
     def print_rows(
         self, rows: Sequence[Mapping[str, Any]], empty: str, *, as_json: bool = False, right: Sequence[int] = ()
-    ) -> int:
+    ) -> None:
         """Print rows below their keys, or ``empty`` if there are none."""
-        if as_json:
-            self.print_json(rows)
-        else:
-            self.stdout.write(table(list(rows[0]), [list(row.values()) for row in rows], right) if rows else empty)
-        return OK
+        text = table(list(rows[0]), [list(row.values()) for row in rows], right) if rows else empty
+        self.print_either(as_json, rows, text)
 
     def print_outcome(self, text: str, errors: object = None) -> None:
         self.stdout.write(self.style.ERROR(text) if errors else self.style.SUCCESS(text))

@@ -95,23 +95,18 @@ class Command(ActionCommand):
         name="run",
         request=True,
     )
-    def start(self, *, detach: bool, **options: Any) -> int:
+    def start(self, *, detach: bool, **options: Any) -> int | None:
         data = request_data(options)
         # Before anything is spent: a requirement that cannot be checked refuses the run.
         _check_requirements(validated(data)["metrics"], options)
         run = start_run(data)
         if detach:
-            return self._print_queued(run, options["as_json"])
+            self._print_queued(run, options["as_json"])
+            return None
         self.stderr.write(f"Run {run.pk} queued: {page_address(run)}", self.style.NOTICE)
         return self._follow_and_judge(run, **options)
 
-    @action(
-        "Print a run.",
-        RUN,
-        switch("--follow", "wait until it has ended"),
-        *REQUIREMENTS,
-        *REPORTS,
-    )
+    @action("Print a run.", RUN, switch("--follow", "wait until it has ended"), *REQUIREMENTS, *REPORTS)
     def show(self, run: int, *, follow: bool, **options: Any) -> int:
         shown = _run(run)
         _check_requirements(shown.metrics, options)
@@ -184,16 +179,12 @@ class Command(ActionCommand):
             if compared.change_sentence not in in_requirements:
                 self.stdout.write(f"{compared.metric}: {compared.change_sentence}")
         for gate in requirements:
-            style = self.style.SUCCESS if gate.met else self.style.ERROR
-            self.stdout.write(style(f"{'passed' if gate.met else 'failed'}: {gate.name} ({gate.words})"))
+            text = f"{'passed' if gate.met else 'failed'}: {gate.name} ({gate.words})"
+            self.print_outcome(text, errors=not gate.met)
 
-    def _print_queued(self, run: Run, as_json: bool) -> int:
-        if as_json:
-            self.print_json(reports.run_json(run))
-        else:
-            self.stdout.write(f"Run {run.pk} queued: {page_address(run)}")
-            self.stdout.write(f"To follow it: manage.py benchmark show {run.pk} --follow")
-        return OK
+    def _print_queued(self, run: Run, as_json: bool) -> None:
+        text = f"Run {run.pk} queued: {page_address(run)}\nTo follow it: manage.py benchmark show {run.pk} --follow"
+        self.print_either(as_json, reports.run_json(run), text)
 
     @action(
         "List the latest runs.",
@@ -204,32 +195,25 @@ class Command(ActionCommand):
         ),
         name="list",
     )
-    def list_runs(self, *, number: int, dataset: str, model: str, status: str, **options: Any) -> int:
+    def list_runs(self, *, number: int, dataset: str, model: str, status: str, **options: Any) -> None:
         if status and status not in RunStatus.values:
             raise NotPossible(f"Status {status} does not exist. Choose from: {', '.join(RunStatus.values)}.")
         rows = [_row(run) for run in run_list(RunFilters(dataset, model, status))[: max(number, 1)]]
-        return self.print_rows(rows, "No runs yet.", right=(0, 4, 5))
+        self.print_rows(rows, "No runs yet.", right=(0, 4, 5))
 
     @action("Estimate a run without starting it.", *SIZE, JSON, request=True)
-    def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> int:
+    def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> None:
         data = request_data(options)
         if to_see is None:
-            return self._print_plan(plan_run(data), as_json)
-        question = {name: options[name] for name in SIZING if options[name] is not None}
-        sizing = size_run({**data, "to_see": to_see, **question})
-        if not as_json:
-            self.stdout.write(f"{sizing.needed}\n{sizing.assuming}\n{sizing.available}\n")
-            self.stdout.write("Estimate for a run of that size:")
-        sizes = {name: getattr(sizing.size, name) for name in SampleSize.__slots__}
-        assumptions = {"discordance": sizing.design.discordance, "assuming": sizing.assuming}
-        return self._print_plan(sizing.plan, as_json, **sizes, **assumptions)
-
-    def _print_plan(self, plan: RunPlan, as_json: bool, **more: Any) -> int:
-        if as_json:
-            self.print_json({**more, **{name: getattr(plan, name) for name in RunPlan.__slots__}})
+            plan, size, lines = plan_run(data), {}, []
         else:
-            self.stdout.write(printing.plan_text(plan))
-        return OK
+            chosen = {name: options[name] for name in SIZING if options[name] is not None}
+            sizing = size_run({**data, "to_see": to_see, **chosen})
+            plan, size = sizing.plan, {name: getattr(sizing.size, name) for name in SampleSize.__slots__}
+            size |= {"discordance": sizing.design.discordance, "assuming": sizing.assuming}
+            lines = [sizing.needed, sizing.assuming, sizing.available, "", "Estimate for a run of that size:"]
+        estimate = {name: getattr(plan, name) for name in RunPlan.__slots__}
+        self.print_either(as_json, {**size, **estimate}, "\n".join([*lines, printing.plan_text(plan)]))
 
     @action("Rebuild a run's prompts and compare their hashes.", RUN, JSON)
     def verify(self, run: int, *, as_json: bool, **options: Any) -> int:
@@ -239,7 +223,7 @@ class Command(ActionCommand):
             self.print_json(reports.verification_json(verified, verification, code_version()))
         else:
             text = printing.verification_text(verified, verification, code_version())
-            self.stdout.write(self.style.SUCCESS(text) if verification.holds else self.style.ERROR(text))
+            self.print_outcome(text, errors=not verification.holds)
         return OK if verification.holds else MISSED
 
     @action(
@@ -248,7 +232,7 @@ class Command(ActionCommand):
         argument("--metric", "NAME", "only this metric; p-values stay adjusted for all metrics", default=""),
         JSON,
     )
-    def compare(self, runs: Sequence[int], metric: str, *, as_json: bool, **options: Any) -> int:
+    def compare(self, runs: Sequence[int], metric: str, *, as_json: bool, **options: Any) -> None:
         if not 2 <= len(set(runs)) <= MOST_RUNS:
             raise NotPossible(f"Specify 2 to {MOST_RUNS} different runs.")
         chosen = runs_to_compare([_run(run).pk for run in runs])
@@ -257,38 +241,32 @@ class Command(ActionCommand):
             shared = f"They share: {', '.join(metrics)}." if metrics else "They share no score from 0 to 1."
             raise NotPossible(f"These runs cannot be compared. {shared}")
         comparisons = [each for each in compared_runs(chosen) if metric in ("", each.metric)]
-        if as_json:
-            self.print_json([reports.comparison_json(each) for each in comparisons])
-        else:
-            self.stdout.write(printing.comparisons_text(comparisons))
-        return OK
+        rows = [reports.comparison_json(each) for each in comparisons]
+        self.print_either(as_json, rows, printing.comparisons_text(comparisons))
 
     @action("Stop sending requests. Stored answers are kept.", RUN)
-    def cancel(self, run: int, **options: Any) -> int:
+    def cancel(self, run: int, **options: Any) -> None:
         control.cancel_run(_run(run))
         self.stdout.write(f"{done_sentence('cancel', run)} Stored answers are kept.")
-        return OK
 
     @action("Continue a canceled, failed or paused run.", RUN)
-    def resume(self, run: int, **options: Any) -> int:
-        return self._print_continued("resume", run, control.resume_run(_run(run)))
+    def resume(self, run: int, **options: Any) -> None:
+        self._print_continued("resume", run, control.resume_run(_run(run)))
 
     @action("Repeat only the results that ended in an error.", RUN)
-    def retry_failed(self, run: int, **options: Any) -> int:
-        return self._print_continued("retry", run, control.retry_failed(_run(run)))
+    def retry_failed(self, run: int, **options: Any) -> None:
+        self._print_continued("retry", run, control.retry_failed(_run(run)))
 
-    def _print_continued(self, action: str, run: int, count: int) -> int:
+    def _print_continued(self, action: str, run: int, count: int) -> None:
         self.stdout.write(
             f"{done_sentence(action, run)} {plural(count, 'result')} to do. "
             f"To follow it: manage.py benchmark show {run} --follow"
         )
-        return OK
 
     @action("Run the same questions on canvases generated with a new secret seed.", RUN)
-    def check_contamination(self, run: int, **options: Any) -> int:
+    def check_contamination(self, run: int, **options: Any) -> None:
         self._print_queued(check_contamination(_run(run)), as_json=False)
         self.stdout.write(f"After it ends, manage.py benchmark show {run} prints the difference.")
-        return OK
 
     @action(
         "Import Inspect or promptfoo runs from files.",
@@ -313,7 +291,7 @@ class Command(ActionCommand):
         dataset: str | None,
         metric: Sequence[str] | None,
         **options: Any,
-    ) -> int:
+    ) -> None:
         if slug and dataset:
             raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
         for path in files:
@@ -321,7 +299,6 @@ class Command(ActionCommand):
                 run, how = result.run, "imported" if result.is_new else "already imported from this file"
                 on = f"{run.model} on {run.dataset.slug}, {plural(run.total, 'result')}"
                 self.stdout.write(f"Run {run.pk} {how}: {on}: {page_address(run)}")
-        return OK
 
 
 def _check_requirements(metrics: Sequence[str], options: Mapping[str, Any]) -> None:

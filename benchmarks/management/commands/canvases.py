@@ -14,7 +14,7 @@ from django.core.management import CommandError
 
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_audited
-from benchmarks.management.actions import JSON, OK, REFUSED, ActionCommand, action, argument, table
+from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, table
 from benchmarks.management.following import bar
 from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.services.canvas_sets.control import canvas_set_of, generate_canvas_set
@@ -57,27 +57,25 @@ class Command(ActionCommand):
         argument("--name", None, "name of the set (default: that of the directory)", default=""),
         name="import",
     )
-    def import_files(self, paths: Sequence[Path], *, name: str, **options: Any) -> int:
+    def import_files(self, paths: Sequence[Path], *, name: str, **options: Any) -> None:
         canvas_set = import_canvases(paths, name)
         self.print_outcome(f"{_summary(canvas_set)}, imported.")
         self._audit(canvas_set)
-        return OK
 
     @action(
         "Write the canvas files of a set to a directory.",
         SLUG,
         argument("folder", "DIR", "target directory; existing files are never replaced", type=Path),
     )
-    def export(self, slug: str, *, folder: Path, **options: Any) -> int:
+    def export(self, slug: str, *, folder: Path, **options: Any) -> None:
         written = export_canvases(canvas_set_of(slug), folder, bar("Writing"))
         self.print_outcome(f"Wrote {written} files to {folder}.")
-        return OK
 
     @action("List the sets.", JSON, name="list")
-    def list_sets(self, *, as_json: bool, **options: Any) -> int:
+    def list_sets(self, *, as_json: bool, **options: Any) -> None:
         rows = [_row(canvas_set) for canvas_set in canvas_sets().defer("audit")]
         empty = "No canvas sets yet. To generate one, run: canvases generate --shapes 7 --count 1000 --seed 11"
-        return self.print_rows(rows, empty, as_json=as_json)
+        self.print_rows(rows, empty, as_json=as_json)
 
     @action("Audit a set again: balance, guessing, duplicates, solver.", SLUG, JSON)
     def audit(self, slug: str, *, as_json: bool, **options: Any) -> int:

@@ -110,10 +110,10 @@ class Command(ActionCommand):
         return int(bool(problems))
 
     @action("List the datasets in the database.", JSON, name="list")
-    def list_datasets(self, *, as_json: bool, **options: Any) -> int:
+    def list_datasets(self, *, as_json: bool, **options: Any) -> None:
         rows = [_row(dataset) for dataset in dataset_list()]
         empty = "No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync"
-        return self.print_rows(rows, empty, as_json=as_json)
+        self.print_rows(rows, empty, as_json=as_json)
 
     @action(
         "Write a dataset as YAML that loads to the same content.",
@@ -121,15 +121,14 @@ class Command(ActionCommand):
         argument("--number", "N", "version N instead of the current one", type=int),
         argument("-o --output", "FILE", "write to FILE instead of printing", type=Path),
     )
-    def export(self, slug: str, *, number: int | None, output: Path | None, **options: Any) -> int:
+    def export(self, slug: str, *, number: int | None, output: Path | None, **options: Any) -> None:
         text = dump_dataset(spec_of(_version(slug, number)))
         if output is None:
             self.stdout.write(text, ending="")
-            return OK
+            return
         with writing(output):
             output.write_text(text, encoding="utf-8")
         self.print_outcome(f"Wrote {output}")
-        return OK
 
     @action(
         f"Write {SCHEMA_FILE}, with which editors complete and check.",

@@ -9,16 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarks.management.actions import (
-    INTERRUPTED,
-    JSON,
-    OK,
-    RUN_FAILED,
-    ActionCommand,
-    action,
-    argument,
-    table,
-)
+from benchmarks.management.actions import INTERRUPTED, JSON, OK, RUN_FAILED, ActionCommand, action, argument, table
 from benchmarks.management.following import Progress, follow
 from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS
 from benchmarks.models import Run
@@ -63,17 +54,14 @@ class Command(ActionCommand):
         argument("--number", "N", "number of calibrations (default 20)", type=int, default=20),
         name="list",
     )
-    def list_calibrations(self, *, number: int, **options: Any) -> int:
+    def list_calibrations(self, *, number: int, **options: Any) -> None:
         rows = [_row(run) for run in calibrations()[: max(number, 1)]]
-        return self.print_rows(rows, "No calibrations yet.", right=(0, 5))
+        self.print_rows(rows, "No calibrations yet.", right=(0, 5))
 
     @action("Print a calibration.", CALIBRATION, JSON)
     def show(self, *, calibration: int, as_json: bool, **options: Any) -> int:
         run = _calibration(calibration)
-        if as_json:
-            self.print_json(_as_json(run))
-        else:
-            self.stdout.write("\n".join(_lines(run)))
+        self.print_either(as_json, _as_json(run), "\n".join(_lines(run)))
         return RUN_FAILED if run.status in ("failed", "cancelled") else OK
 
     @action("Resume a canceled or failed calibration with its existing verdicts.", CALIBRATION, JSON)
@@ -84,16 +72,14 @@ class Command(ActionCommand):
         return self._follow(run, as_json)
 
     @action("Send nothing more to the judge. Its verdicts are kept.", CALIBRATION)
-    def cancel(self, *, calibration: int, **options: Any) -> int:
+    def cancel(self, *, calibration: int, **options: Any) -> None:
         cancel_run(_calibration(calibration))
         self.stdout.write(f"Calibration {calibration} canceled. To resume it: judge resume {calibration}")
-        return OK
 
     @action("Delete a calibration with its verdicts.", CALIBRATION)
-    def delete(self, *, calibration: int, **options: Any) -> int:
+    def delete(self, *, calibration: int, **options: Any) -> None:
         delete_run(_calibration(calibration))
         self.stdout.write(f"Calibration {calibration} deleted.")
-        return OK
 
     def _note(self, text: str) -> None:
         self.stderr.write(text, self.style.NOTICE)
@@ -141,15 +127,11 @@ def _row(run: Run) -> dict[str, str]:
 def _as_json(run: Run) -> dict[str, Any]:
     return {
         "id": run.pk,
-        "judge_model": run.judge_model,
+        **{name: getattr(run, name) for name in ("judge_model", "repeats", "status", "error_message", "done")},
         "metric": run.metrics[0],
         "canvas_set": _canvas_set(run),
         **(run.calibration or {}),
-        "repeats": run.repeats,
-        "status": run.status,
-        "error_message": run.error_message,
         "total": answers_to_judge(run),
-        "done": run.done,
         "tokens_in": run.judge_tokens_in,
         "tokens_out": run.judge_tokens_out,
         "cost_usd": run.judge_cost_usd,

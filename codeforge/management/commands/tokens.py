@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.management.actions import OK, ActionCommand, action, argument
+from benchmarks.management.actions import ActionCommand, action, argument
 from benchmarks.models import ApiToken
 from benchmarks.services.access import account_named, create_token, revoke_token
 from benchmarks.services.errors import NotPossible
@@ -23,27 +23,24 @@ class Command(ActionCommand):
         argument("--scope", None, "may be repeated", action="append", choices=ApiToken.Scope.values),
         argument("--days", None, "days until it expires (default: never)", type=int),
     )
-    def create(self, *, account: str, name: str, scope: list[str] | None, days: int | None, **options: Any) -> int:
+    def create(self, *, account: str, name: str, scope: list[str] | None, days: int | None, **options: Any) -> None:
         expires_at = None if days is None else timezone.now() + timedelta(days=days)
         _, text = create_token(account_named(account), name, scope or [ApiToken.Scope.READ], expires_at)
         self.stderr.write("Store this token. It is not shown again:")
         self.stdout.write(text)
-        return OK
 
     @action("List all tokens, without their values.", name="list")
-    def list_tokens(self, **options: Any) -> int:
+    def list_tokens(self, **options: Any) -> None:
         for token in ApiToken.objects.select_related("account").order_by("account__username", "name"):
             self.stdout.write("  ".join((token.account.get_username(), str(token), *token.scopes, _state(token))))
-        return OK
 
     @action("Revoke a token.", argument("account", None, "its account"), argument("name", None, "its name"))
-    def revoke(self, *, account: str, name: str, **options: Any) -> int:
+    def revoke(self, *, account: str, name: str, **options: Any) -> None:
         token = ApiToken.objects.filter(account=account_named(account), name=name).first()
         if token is None:
             raise NotPossible(f"{account} has no token {name}. List the tokens with `manage.py tokens list`.")
         revoke_token(token)
         self.stdout.write(f"{token} revoked.")
-        return OK
 
 
 def _state(token: ApiToken) -> str:
