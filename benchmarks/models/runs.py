@@ -151,6 +151,11 @@ class Run(models.Model):
         return max((metric.get("n_doubtful", 0) for metric in metrics), default=0)
 
     @property
+    def unasked(self) -> int:
+        """How many results of a stopped run wait for it to be resumed: not asked yet, or answered and not judged."""
+        return self.results.filter(outcome="cancelled").count()
+
+    @property
     def is_baseline(self) -> bool:
         return self.model.startswith("baseline/") and not self.is_imported
 

@@ -174,9 +174,12 @@ def imported_refusal(run: RunFacts, participle: str) -> str:
     )
 
 
-def done_sentence(name: str, run_id: int) -> str:
-    """What now holds after an action: ``Run 12 canceled.``"""
-    return ACTIONS[name].done.format(run=run_id)
+def done_sentence(name: str, run_id: int, unasked: int = 0) -> str:
+    """What now holds after an action: ``Run 12 canceled.`` ``unasked`` results stay as they are in a retry."""
+    sentence = ACTIONS[name].done.format(run=run_id)
+    if name == "retry" and unasked:
+        sentence += f" {plural(unasked, 'result')} not asked yet: resume the run after that to ask the rest."
+    return sentence
 
 
 def delete_question(run_id: int, n_results: int) -> str:

@@ -130,7 +130,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     except InvalidRequest as error:
         messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
     else:
-        messages.success(request, done_sentence(action, pk))
+        messages.success(request, done_sentence(action, pk, run.unasked))
         if action == "delete":
             return HttpResponseRedirect(reverse("frontend:runs"))
     return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))

@@ -13,6 +13,7 @@ from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
 from benchmarks.models import COMPLETED, LIVE, TERMINAL, Lease, Outcome, Result, ResultState, Run, RunStatus
+from benchmarks.presentation.numbers import plural
 
 STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
 WAITING = (ResultState.PENDING, ResultState.ANSWERED)
@@ -28,6 +29,7 @@ def close_if_over(run_id: int) -> bool:
     """Complete a run with nothing left to do, or settle one that was stopped. False while it is worked on.
 
     A paused run keeps what is left, with the numbers so far. An adaptive run that needs more results gets them instead.
+    A stopped run whose errors were retried is stopped again: it is complete only when every task was asked.
     """
     with transaction.atomic():
         # The lock keeps new leases out while the results that are left are settled.
@@ -41,14 +43,19 @@ def close_if_over(run_id: int) -> bool:
             _mark_unsent(run)
     if run.status in COMPLETED:
         return True
-    if adaptive.extend(run_id):
+    unasked = run.results.filter(outcome=Outcome.CANCELLED).count()
+    if not unasked and adaptive.extend(run_id):
         return False
     # The summary comes before the status: whoever sees a completed run sees its final numbers. A worker that dies in
     # between leaves a run that a sweep finds again: running with nothing to do, or stopped without ``summarized_at``.
     refresh_summaries(run)
     if run.status == RunStatus.RUNNING:
         write_prompt_hash(run_id)
-        if reason := why_no_agreement(run):
+        if unasked:
+            lifecycle.cancel(
+                run_id, f"{plural(unasked, 'result')} not asked or judged yet. Resume the run to finish it."
+            )
+        elif reason := why_no_agreement(run):
             lifecycle.fail(run_id, reason)
         else:
             lifecycle.complete(run_id, with_errors=run.errors > 0)

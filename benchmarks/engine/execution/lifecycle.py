@@ -64,8 +64,8 @@ def fail(run_id: int, reason: str) -> bool:
     return move(run_id, RunStatus.FAILED, error_message=reason, completed_at=timezone.now())
 
 
-def cancel(run_id: int) -> bool:
-    return move(run_id, RunStatus.CANCELLED, completed_at=timezone.now())
+def cancel(run_id: int, reason: str = "") -> bool:
+    return move(run_id, RunStatus.CANCELLED, error_message=reason, completed_at=timezone.now())
 
 
 def pause(run_id: int, reason: str) -> bool:

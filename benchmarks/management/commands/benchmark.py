@@ -251,16 +251,18 @@ class Command(ActionCommand):
 
     @action("Continue a canceled, failed or paused run.", RUN)
     def resume(self, run: int, **options: Any) -> None:
-        self._print_continued("resume", run, control.resume_run(_run(run)))
+        stored = _run(run)
+        self._print_continued("resume", stored, control.resume_run(stored))
 
     @action("Repeat only the results that ended in an error.", RUN)
     def retry_failed(self, run: int, **options: Any) -> None:
-        self._print_continued("retry", run, control.retry_failed(_run(run)))
+        stored = _run(run)
+        self._print_continued("retry", stored, control.retry_failed(stored))
 
-    def _print_continued(self, action: str, run: int, count: int) -> None:
+    def _print_continued(self, action: str, run: Run, count: int) -> None:
         self.stdout.write(
-            f"{done_sentence(action, run)} {plural(count, 'result')} to do. "
-            f"To follow it: manage.py benchmark show {run} --follow"
+            f"{done_sentence(action, run.pk, run.unasked)} {plural(count, 'result')} to do. "
+            f"To follow it: manage.py benchmark show {run.pk} --follow"
         )
 
     @action("Run the same questions on canvases generated with a new secret seed.", RUN)
