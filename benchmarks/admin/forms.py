@@ -155,9 +155,8 @@ class TaskForm(EditForm):
     def store(self, user: Any) -> DatasetVersion:
         assert self.task is not None, "a valid form has a task"
         dataset, base, place = self.version.dataset, self.cleaned_data["base"], self.cleaned_data["place"]
-        if self.stored is None:
-            return editing.add_task(dataset, base, self.task, place=place, user=user)
-        return editing.change_task(dataset, base, self.stored.task_id, self.task, place=place, user=user)
+        replaces = self.stored.task_id if self.stored else None
+        return editing.save_task(dataset, base, self.task, replaces=replaces, place=place, user=user)
 
 
 class DatasetForm(EditForm):

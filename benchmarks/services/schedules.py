@@ -57,12 +57,13 @@ def read_timetable(text: str) -> Any:
     return cron
 
 
-def next_time(cron: Any, moment: datetime, zone: tzinfo) -> datetime:
-    """The first time of a ``crontab`` after ``moment``, in UTC. Raises ``ValueError`` if there is none.
+def next_time(cron: Any, moment: datetime, zone: tzinfo | None = None) -> datetime:
+    """The first time of a ``crontab`` of local times after ``moment``, in UTC. Raises ``ValueError`` if there is none.
 
     A time that does not exist in spring is as much later as the clock is put forward; of a time that exists twice in
     autumn the first counts. Celery's own calculation does neither.
     """
+    zone = zone or timezone.get_default_timezone()
     today = moment.astimezone(zone).date()
     for ahead in range(_LONGEST_WAIT_DAYS):
         day = today + timedelta(days=ahead)
@@ -106,7 +107,7 @@ def save_schedule(
     saved = schedule or Schedule()
     saved.name, saved.when, saved.request, saved.enabled = name, when, given, enabled
     saved.account = account_of(user)
-    saved.next_run_at = _next_after(when, timezone.now()) if enabled else None
+    saved.next_run_at = next_time(read_timetable(when), timezone.now()) if enabled else None
     saved.last_problem, saved.last_problem_at = "", None
     with transaction.atomic():
         saved.save()
@@ -186,10 +187,6 @@ def _errors(name: str, when: str, schedule: Schedule | None) -> dict[str, list[s
     return errors
 
 
-def _next_after(when: str, moment: datetime) -> datetime:
-    return next_time(read_timetable(when), moment, timezone.get_default_timezone())
-
-
 def _start_if_due(schedule: Schedule, now: datetime) -> Run | None:
     """Start the run that is due; ``None`` if another worker does, or if it cannot be started."""
     due_at = schedule.next_run_at
@@ -218,7 +215,7 @@ def _start_if_due(schedule: Schedule, now: datetime) -> Run | None:
 def _move_on(schedule: Schedule, now: datetime) -> bool:
     """Set the schedule's next time. False if another worker has done so since the schedule was read."""
     due = Schedule.objects.filter(pk=schedule.pk, enabled=True, next_run_at=schedule.next_run_at)
-    return bool(due.update(next_run_at=_next_after(schedule.when, now)))
+    return bool(due.update(next_run_at=next_time(read_timetable(schedule.when), now)))
 
 
 def _store_problem(schedule: Schedule, now: datetime, problem: str) -> None:

@@ -7,7 +7,7 @@ a YAML file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -75,24 +75,29 @@ def change_head(dataset: Dataset, base: int | None, values: Mapping[str, Any], u
     return _save(dataset, base, lambda spec: {**values, "tasks": as_mapping(spec)["tasks"]}, user)
 
 
-def add_task(
-    dataset: Dataset, base: int | None, task: TaskSpec, *, place: int | None = None, user: Caller = None
+def save_task(
+    dataset: Dataset,
+    base: int | None,
+    task: TaskSpec,
+    *,
+    replaces: str | None = None,
+    place: int | None = None,
+    user: Caller = None,
 ) -> DatasetVersion:
-    """Add a task at a place counted from 1, by default at the end. Errors are by the task's own keys."""
-    return _save(dataset, base, lambda spec: _with_task(spec, spec.tasks, task, place), user, task.id)
+    """Add a task, or replace the one whose id is ``replaces``. Errors are by the task's own keys.
 
-
-def change_task(
-    dataset: Dataset, base: int | None, task_id: str, task: TaskSpec, *, place: int | None = None, user: Caller = None
-) -> DatasetVersion:
-    """Replace the task of that id, and move it if ``place`` is given. Errors are by the task's own keys."""
+    ``place`` is counted from 1. By default a new task is the last, and a replaced one stays where it is.
+    """
 
     def changed(spec: DatasetSpec) -> dict[str, Any]:
         ids = [each.id for each in spec.tasks]
-        if task_id not in ids:
-            raise NotPossible(f"The current version has no task {task_id}. To keep your task, add it as a new one.")
-        others = [each for each in spec.tasks if each.id != task_id]
-        return _with_task(spec, others, task, place or ids.index(task_id) + 1)
+        if replaces is not None and replaces not in ids:
+            raise NotPossible(f"The current version has no task {replaces}. To keep your task, add it as a new one.")
+        others = [each for each in spec.tasks if each.id != replaces]
+        index = len(others) if replaces is None else ids.index(replaces)
+        if place is not None:
+            index = max(place, 1) - 1
+        return as_mapping(replace(spec, tasks=(*others[:index], task, *others[index:])))
 
     return _save(dataset, base, changed, user, task.id)
 
@@ -182,8 +187,3 @@ def _locked_current(dataset: Dataset, base: int | None) -> DatasetVersion:
     if current.pk != base:
         raise EditedMeanwhile(locked.versions.filter(pk=base).first() if base else None, current)
     return current
-
-
-def _with_task(spec: DatasetSpec, others: Sequence[TaskSpec], task: TaskSpec, place: int | None) -> dict[str, Any]:
-    index = len(others) if place is None else max(place, 1) - 1
-    return as_mapping(replace(spec, tasks=(*others[:index], task, *others[index:])))

@@ -49,7 +49,7 @@ def test_a_task_is_added_at_its_place() -> None:
     ):
         dataset = make_dataset(2, slug=f"place-{place}")
         task = make_task(3, id="new")
-        version = editing.add_task(dataset, dataset.current_version_id, task, place=place, user=user)
+        version = editing.save_task(dataset, dataset.current_version_id, task, place=place, user=user)
         assert (version.number, version.origin, version.created_by) == (2, "admin", user)
         assert ids(dataset) == expected, place
 
@@ -61,7 +61,7 @@ def test_a_task_is_changed_at_its_place_or_moved() -> None:
         (3, ["task-1", "task-3", "x"]),
     ):
         dataset = make_dataset(3, slug=f"place-{place}")
-        editing.change_task(dataset, dataset.current_version_id, "task-2", make_task(2, id="x"), place=place)
+        editing.save_task(dataset, dataset.current_version_id, make_task(2, id="x"), replaces="task-2", place=place)
         assert ids(dataset) == expected, place
 
 
@@ -83,12 +83,12 @@ def test_a_task_that_was_removed_meanwhile_cannot_be_changed() -> None:
     dataset = make_dataset(2)
     version = editing.remove_tasks(dataset, dataset.current_version_id, ["task-1"])
     with pytest.raises(NotPossible, match="has no task task-1"):
-        editing.change_task(dataset, version.pk, "task-1", make_task(1))
+        editing.save_task(dataset, version.pk, make_task(1), replaces="task-1")
 
 
 EDITS: list[Callable[[Dataset, int | None], Any]] = [
-    lambda dataset, base: editing.add_task(dataset, base, make_task(9)),
-    lambda dataset, base: editing.change_task(dataset, base, "task-1", make_task(1, name="Mine")),
+    lambda dataset, base: editing.save_task(dataset, base, make_task(9)),
+    lambda dataset, base: editing.save_task(dataset, base, make_task(1, name="Mine"), replaces="task-1"),
     lambda dataset, base: editing.remove_tasks(dataset, base, ["task-1"]),
     lambda dataset, base: editing.change_head(dataset, base, {"name": "Mine", "description": "Mine"}),
     lambda dataset, base: editing.upload_version(dataset, base, replace(content(dataset), name="Mine")),
@@ -100,7 +100,7 @@ def test_an_edit_of_an_older_version_is_refused_and_names_the_newer() -> None:
     dataset = make_dataset(3)
     base = dataset.current_version_id
     ada = User.objects.create_user("ada")
-    newer = editing.change_task(dataset, base, "task-2", make_task(2, name="Hers"), user=ada)
+    newer = editing.save_task(dataset, base, make_task(2, name="Hers"), replaces="task-2", user=ada)
     for edit in EDITS:
         with pytest.raises(editing.EditedMeanwhile, match=r"ada created version 2 .* version 1") as refusal:
             edit(dataset, base)
@@ -136,7 +136,7 @@ def test_an_upload_of_the_same_content_is_not_an_edit() -> None:
 def test_problems_of_the_edited_task_are_by_its_own_keys() -> None:
     dataset = make_dataset(3)
     with pytest.raises(InvalidRequest) as refusal:
-        editing.add_task(dataset, dataset.current_version_id, make_task(1))
+        editing.save_task(dataset, dataset.current_version_id, make_task(1))
     assert refusal.value.errors == {"id": ['"task-1" occurs twice, first at tasks[0].id']}
 
 
