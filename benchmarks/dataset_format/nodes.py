@@ -70,7 +70,7 @@ class Node(NamedTuple):
     """One value: text, a number, a boolean, ``None``, a list or a dict, with ``REPORTED`` for invalid scalars.
 
     ``text`` is a scalar as written; ``plain`` means unquoted, so that ``<<`` is a merge, and ``literal`` a ``|`` block,
-    line by line as written. ``nodes`` and ``chars`` are the size with everything inside, aliases counted each time.
+    line by line as written.
     """
 
     line: int
@@ -80,9 +80,10 @@ class Node(NamedTuple):
     literal: bool = False
     children: Mapping[str | int, tuple[int, Node]] = {}
     """Key or position → the line of the key or the item, and the node."""
+    depth: int = 0
     nodes: int = 1
     chars: int = 0
-    depth: int = 0
+    """The size of an anchored value with everything inside, aliases counted each time."""
 
 
 class _Stopped(Exception):
@@ -140,8 +141,8 @@ class _Reader:
             node = self._scalar(event, path, is_key)
         else:
             node = self._collection(event, path)
-        node = node._replace(nodes=self.nodes - nodes, chars=self.chars - chars)
         if event.anchor is not None:
+            node = node._replace(nodes=self.nodes - nodes, chars=self.chars - chars)
             self.anchors[event.anchor] = node
         return node
 
