@@ -39,6 +39,7 @@ class Setting:
     representation: str
     few_shot: bool
     system_prompt: str
+    include_doubtful: bool
     tasks: int
 
     def words(self, settings: Iterable[Setting]) -> str:
@@ -47,6 +48,8 @@ class Setting:
         if len({other.system_prompt for other in settings}) > 1:
             shown = self.system_prompt[:_PROMPT_SHOWN]
             parts.append(f"system prompt “{shown}”" if shown else "no system prompt")
+        if len({other.include_doubtful for other in settings}) > 1:
+            parts.append(f"doubtful references {'included' if self.include_doubtful else 'left out'}")
         if len({other.tasks for other in settings}) > 1:
             parts.append(plural(self.tasks, "task") if self.tasks else "adaptive number of tasks")
         return ", ".join(parts)
@@ -132,7 +135,8 @@ def standings(latest: int, models: int = 3) -> list[Standing]:
 
 def setting_of(run: Run) -> Setting:
     tasks = 0 if run.target_half_width is not None else run.total // run.repeats
-    return Setting(run.representation, run.few_shot, run.system_prompt or "", tasks)  # type: ignore[attr-defined]
+    prompt = run.system_prompt or ""  # type: ignore[attr-defined]  # annotated by _completed
+    return Setting(run.representation, run.few_shot, prompt, run.include_doubtful, tasks)
 
 
 def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:

@@ -32,6 +32,8 @@ def test_runs_results_leaderboards_and_comparisons_are_marked(client: Client) ->
     assert "The run leaves out its score." in html
     assert "Include doubtful references" in client.get(f"/runs/{runs[0].pk}/").content.decode()
     client.post(f"/runs/{runs[0].pk}/do/include_doubtful/")
+    assert "doubtful references included" in client.get("/leaderboard/").content.decode()
+    client.post(f"/runs/{runs[1].pk}/do/include_doubtful/")
     for url in pages:
         assert all_in in client.get(url).content.decode(), url
     html = client.get(f"/runs/{runs[0].pk}/results/{result.pk}/").content.decode()
