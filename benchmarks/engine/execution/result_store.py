@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import connection, transaction
@@ -131,9 +131,10 @@ class ResultStore:
         with transaction.atomic():
             held = self._held([judged.result_id for judged in batch], ResultState.JUDGING)
             errors = _stored_errors([id for id, claimed in held.items() if claimed.outcome])
-            batch = [_keeping_errors(j, errors.get(j.result_id, {})) for j in batch if j.result_id in held]
-            upsert_scores(self.run_id, ((judged.result_id, judged.to_store) for judged in batch))
-            rows = [self._judged_row(judged, held[judged.result_id]) for judged in batch]
+            batch = [judged for judged in batch if judged.result_id in held]
+            scores = {judged.result_id: _keeping_errors(judged, errors.get(judged.result_id, {})) for judged in batch}
+            upsert_scores(self.run_id, scores.items())
+            rows = [self._judged_row(judged, scores[judged.result_id], held[judged.result_id]) for judged in batch]
             ended = [row for row in rows if "state" in row]
             _update_results(ended)
             _update_results([row for row in rows if "state" not in row])
@@ -183,13 +184,13 @@ class ResultStore:
             return row | waiting | {"judge_cost_usd": 0.0}
         return row | ending_of(self.metrics, scored.scores, answer.finish_reason)
 
-    def _judged_row(self, judged: Judged, claimed: _Claimed) -> dict[str, Any]:
+    def _judged_row(self, judged: Judged, new: Mapping[str, Score], claimed: _Claimed) -> dict[str, Any]:
         """The judge cost of a result grows with each judging, so those of a run's results add up to the run's."""
         cost = _sum((claimed.judge_cost_usd, self._cost_of_judging([judged])))
         row = {"id": judged.result_id, "judge_cost_usd": cost}
         if judged.aborted:
             return row
-        scores = {**judged.request.scores, **judged.to_store}
+        scores = {**judged.request.scores, **new}
         ended = {"claimed_by": None, "finished_at": timezone.now()}
         return row | ended | ending_of(self.metrics, scores, judged.request.finish_reason)
 
@@ -309,20 +310,13 @@ def _stored_errors(ids: Sequence[int]) -> dict[int, dict[str, StoredScore]]:
     return errors
 
 
-def _keeping_errors(judged: Judged, errors: Mapping[str, StoredScore]) -> Judged:
-    """A metric that failed before and fails again keeps its first error, with the new one recorded in it."""
-    new = {**judged.request.rescored, **judged.scores}
-    again = {name: score for name, score in new.items() if name in errors and score.status in FAILED}
-    if not again:
-        return judged
-    rescored = {name: score for name, score in judged.request.rescored.items() if name not in again}
-    return replace(
-        judged,
-        request=replace(judged.request, rescored=rescored),
-        scores={name: score for name, score in judged.scores.items() if name not in again},
-        kept={name: _failed_again(errors[name], score) for name, score in again.items()},
-        unscored=(*judged.unscored, *(score.usage for score in again.values() if score.usage)),
-    )
+def _keeping_errors(judged: Judged, errors: Mapping[str, StoredScore]) -> dict[str, Score]:
+    """The scores to store. A metric that failed before and fails again keeps its first error, the new one in it."""
+    scores = {**judged.request.rescored, **judged.scores}
+    for name in errors.keys() & scores.keys():
+        if scores[name].status in FAILED:
+            scores[name] = _failed_again(errors[name], scores[name])
+    return scores
 
 
 def _failed_again(stored: StoredScore, score: Score) -> Score:

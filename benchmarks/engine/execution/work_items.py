@@ -126,24 +126,18 @@ class ToJudge:
 class Judged:
     """The scores of deferred metrics, one for each that was requested.
 
-    ``aborted``: some are missing, because the lease ended before they came. ``kept``: errors of an earlier judging that
-    a new failure does not replace. ``unscored``: usage of the judge that led to no new score.
+    ``aborted``: some are missing, because the lease ended before they came. ``unscored``: usage of the judge that led
+    to no score.
     """
 
     request: ToJudge
     scores: Mapping[str, Score]
     aborted: bool = False
-    kept: Mapping[str, Score] = field(default_factory=dict)
     unscored: tuple[JudgeUsage, ...] = ()
 
     @property
     def result_id(self) -> int:
         return self.request.result_id
-
-    @property
-    def to_store(self) -> Mapping[str, Score]:
-        """Every score to be stored after this judging."""
-        return {**self.request.rescored, **self.scores, **self.kept}
 
     @property
     def usages(self) -> list[JudgeUsage]:
