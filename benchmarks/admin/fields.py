@@ -7,8 +7,8 @@ optional field becomes ``None``, which the forms leave out.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -51,11 +51,22 @@ class TextField(forms.CharField):
         return None if self.optional and not text else text
 
 
-def file_field(label: str, extensions: Sequence[str], help_text: str) -> forms.FileField:
-    """A required file with one of these extensions."""
-    messages = {"required": "Choose a file.", "empty": "The file is empty.", "missing": "Choose a file."}
-    widget = forms.FileInput({"accept": ",".join(extensions)})
-    return forms.FileField(label=label, help_text=help_text, widget=widget, error_messages=messages)
+class UploadField(forms.FileField):
+    """A required file with one of these extensions, of at most ``limit`` bytes; ``too_large`` is said of others."""
+
+    def __init__(
+        self, label: str, extensions: Sequence[str], help_text: str, *, limit: int | None = None, too_large: str = ""
+    ) -> None:
+        messages = {"required": "Choose a file.", "empty": "The file is empty.", "missing": "Choose a file."}
+        widget = forms.FileInput({"accept": ",".join(extensions)})
+        super().__init__(label=label, help_text=help_text, widget=widget, error_messages=messages)
+        self.limit, self.too_large = limit, too_large
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        upload = super().clean(data, initial)
+        if self.limit is not None and upload.size > self.limit:
+            raise ValidationError(self.too_large)
+        return upload
 
 
 class NumberText(forms.CharField):
@@ -120,18 +131,19 @@ def _no_constant(name: str) -> Any:
 
 
 class Rows(forms.Widget):
-    """A list with one row per item and an empty row for the next one. A script adds and removes rows."""
+    """A list with one row per item and an empty row for the next one. A script adds and removes rows.
+
+    ``parts`` are suffix and label of each input of a row.
+    """
 
     template_name = "admin/benchmarks/widgets/rows.html"
-    parts: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Suffix and label of each input of a row."""
 
     class Media:
         js = ("benchmarks/admin.js",)
 
-    def __init__(self, item: str, rows: int = 3) -> None:
+    def __init__(self, item: str, parts: Sequence[tuple[str, str]]) -> None:
         super().__init__()
-        self.item, self.rows = item, rows
+        self.item, self.parts = item, parts
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[tuple[str, ...]]:
         """Every row that is not empty."""
@@ -157,41 +169,33 @@ class Rows(forms.Widget):
             return [{"name": name + suffix, "label": label, "value": text} for (suffix, label), text in cells]
 
         empty = inputs(("",) * len(self.parts))
-        rows = [*map(inputs, value or ()), empty]
         context = super().get_context(name, value, attrs)
-        context["widget"] |= {"item": self.item, "lines": self.rows, "rows": rows, "blank": empty}
+        context["widget"] |= {"item": self.item, "rows": [*map(inputs, value or ()), empty], "blank": empty}
         return context
 
 
-class TextRows(Rows):
-    parts = (("", ""),)
+class TextListField(forms.Field):
+    """A list of texts; ``None`` if empty."""
 
+    parts: tuple[tuple[str, str], ...] = (("", ""),)
 
-class CallRows(Rows):
-    parts = (("-name", "name"), ("-args", "arguments, as a JSON mapping"))
+    def __init__(self, item: str, **options: Any) -> None:
+        super().__init__(required=False, widget=Rows(item, self.parts), **options)
 
+    def row_of(self, item: Any) -> tuple[str, ...]:
+        return (item,)
 
-class RowsField(forms.Field):
-    """A list whose items a ``Rows`` widget edits; ``None`` if empty."""
-
-    def __init__(
-        self,
-        widget: Rows,
-        to_row: Callable[[Any], tuple[str, ...]],
-        from_row: Callable[[tuple[str, ...]], Any],
-        **options: Any,
-    ) -> None:
-        super().__init__(required=False, widget=widget, **options)
-        self.to_row, self.from_row = to_row, from_row
+    def item_of(self, row: tuple[str, ...]) -> Any:
+        return row[0]
 
     def prepare_value(self, value: Any) -> list[tuple[str, ...]]:
-        return [row if isinstance(row, tuple) else self.to_row(row) for row in value or ()]
+        return [row if isinstance(row, tuple) else self.row_of(row) for row in value or ()]
 
     def clean(self, value: Any) -> Any:
         items, problems = [], []
         for index, row in enumerate(value or ()):
             try:
-                items.append(self.from_row(row))
+                items.append(self.item_of(row))
             except ValidationError as error:
                 problems += [f"[{index}]: {message}" for message in error.messages]
         if problems:
@@ -199,16 +203,14 @@ class RowsField(forms.Field):
         return items or None
 
 
-def text_list(item: str, **options: Any) -> RowsField:
-    """A field for a list of texts."""
-    return RowsField(TextRows(item), lambda text: (text,), lambda row: row[0], **options)
+class CallListField(TextListField):
+    """A list of ``{name, args}``, with the arguments as JSON; ``None`` if empty."""
 
+    parts = (("-name", "name"), ("-args", "arguments, as a JSON mapping"))
 
-def call_list(**options: Any) -> RowsField:
-    """A field for a list of ``{name, args}``, with the arguments as JSON."""
+    def row_of(self, item: Any) -> tuple[str, ...]:
+        return item["name"], pretty(item.get("args"))
 
-    def from_row(row: tuple[str, ...]) -> dict[str, Any]:
+    def item_of(self, row: tuple[str, ...]) -> dict[str, Any]:
         name, args = row
         return {"name": name} | ({"args": read_json(args)} if args.strip() else {})
-
-    return RowsField(CallRows("call"), lambda call: (call["name"], pretty(call.get("args"))), from_row, **options)

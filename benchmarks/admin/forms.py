@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.admin.fields import JsonField, NumberText, TextField, call_list, file_field, text_list
+from benchmarks.admin.fields import CallListField, JsonField, NumberText, TextField, TextListField, UploadField
 from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.parsing import parse_dataset, too_large
@@ -112,11 +112,11 @@ class TaskForm(EditForm):
     )
     input = TextField(rows=8, help_text=_help(TaskSpec, "input"))
     expected_output = TextField(rows=4, help_text="Reference answer. Leave empty if only tool calls are scored")
-    context = text_list("passage", help_text=_help(TaskSpec, "context"))
-    expected_tools = call_list(help_text=_help(TaskSpec, "expected_tools"))
+    context = TextListField("passage", help_text=_help(TaskSpec, "context"))
+    expected_tools = CallListField("call", help_text=_help(TaskSpec, "expected_tools"))
     tools = JsonField(rows=8, help_text=_help(TaskSpec, "tools"))
     tool_results = JsonField(rows=4, help_text=_help(TaskSpec, "tool_results"))
-    choices = text_list("choice", help_text=_help(TaskSpec, "choices"))
+    choices = TextListField("choice", help_text=_help(TaskSpec, "choices"))
     pattern = TextField(optional=True, code=True, help_text=_help(TaskSpec, "pattern"))
     tolerance = NumberText(help_text=_help(TaskSpec, "tolerance"))
     schema = JsonField(rows=8, help_text=_help(TaskSpec, "schema"))
@@ -243,7 +243,7 @@ class DatasetFileForm(ProblemForm):
 class UploadForm(DatasetFileForm):
     """A YAML file as a new dataset."""
 
-    file = file_field(
+    file = UploadField(
         "YAML file",
         (".yaml", ".yml"),
         f"UTF-8, less than {MAX_BYTES // 1_000_000} MB. A file with errors is not saved",

@@ -13,7 +13,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
 
-from benchmarks.admin.fields import TextField, file_field
+from benchmarks.admin.fields import TextField, UploadField
 from benchmarks.admin.forms import DatasetFileForm, ProblemForm
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.problems import printable
@@ -38,11 +38,13 @@ _TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 class RunImportForm(ProblemForm):
     """A file of Inspect or promptfoo."""
 
-    file = file_field(
+    file = UploadField(
         "File",
         (".eval", ".json"),
         f"Inspect log (.eval or .json) or promptfoo results (.json), up to {MOST_BYTES // 2**20} MB. "
         "Import larger files with: manage.py benchmark import",
+        limit=MOST_BYTES,
+        too_large=f"The file is larger than {MOST_BYTES // 2**20} MB. Import it with: manage.py benchmark import",
     )
     format = forms.ChoiceField(
         required=False,
@@ -72,14 +74,6 @@ class RunImportForm(ProblemForm):
         self.fields["dataset"].choices = [("", "New dataset"), *((slug, slug) for slug in slugs)]  # type: ignore[attr-defined]
         self.fields["metrics"].choices = [(name, metric_title(name)) for name in own_metrics()]  # type: ignore[attr-defined]
 
-    def clean_file(self) -> UploadedFile[Any]:
-        upload: UploadedFile[Any] = self.cleaned_data["file"]
-        if upload.size is None or upload.size > MOST_BYTES:
-            raise forms.ValidationError(
-                f"The file is larger than {MOST_BYTES // 2**20} MB. Import it with: manage.py benchmark import"
-            )
-        return upload
-
     def store(self, user: Any) -> list[Imported]:
         data = self.cleaned_data
         with _on_disk(data["file"]) as path:
@@ -98,11 +92,13 @@ class RunImportForm(ProblemForm):
 class TableForm(DatasetFileForm):
     """A table of questions and answers."""
 
-    file = file_field(
+    file = UploadField(
         "Table",
         _TABLES,
         f"JSON Lines, JSON or CSV with one row per task, up to {MAX_BYTES // 1_000_000} MB. "
         "Import Parquet with: manage.py datasets import",
+        limit=MAX_BYTES,
+        too_large=f"The file is larger than {MAX_BYTES // 1_000_000} MB, the limit of a dataset.",
     )
     slug = TextField(label="Identifier", help_text="Empty: the file name without its extension")
     name = TextField(help_text="Title of the dataset. Empty: the identifier")
@@ -133,8 +129,6 @@ class TableForm(DatasetFileForm):
         upload: UploadedFile[Any] = self.cleaned_data["file"]
         if not str(upload.name).lower().endswith(_TABLES):
             raise forms.ValidationError(f"The file name must end in one of: {', '.join(_TABLES)}.")
-        if upload.size is None or upload.size > MAX_BYTES:
-            raise forms.ValidationError(f"The file is larger than {MAX_BYTES // 1_000_000} MB, the limit of a dataset.")
         return upload
 
     def clean(self) -> dict[str, Any]:
