@@ -8,7 +8,6 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from benchmarks.dataset_format.spec import ToolUse
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.finishing import close_if_over
 from benchmarks.engine.execution.result_store import MAX_KEPT, ResultStore
@@ -180,22 +179,25 @@ def test_of_two_failed_verdicts_the_one_that_succeeds_is_kept(endpoint: Endpoint
     def judge(asked: Asked) -> str:
         if asked.body["model"] == "model":
             return "2"
-        return VERDICT if understands in asked.prompt else "nonsense"
+        if understands != "relevancy":
+            return VERDICT if understands else "nonsense"
+        # What answers the two calls of answer_relevancy is nonsense to correctness.
+        is_first_call = '"statements"' in asked.prompt and '"verdicts"' not in asked.prompt
+        return '{"statements": ["2"]}' if is_first_call else '{"verdicts": [{"verdict": "yes", "reason": ""}]}'
 
-    understands = "a prompt that is never sent"
+    understands = ""
     server = endpoint(judge)
-    task = make_task(1, expected_tools=(ToolUse(name="look_up", args={}),))
-    run = worked(make_run(make_dataset([task]), metrics=["correctness", "tool_correctness"]))
+    run = worked(make_run(make_dataset(1), metrics=["correctness", "answer_relevancy"]))
     statuses = dict(run.results.get().scores.values_list("metric", "status"))
-    assert statuses == {"correctness": "judge_error", "tool_correctness": "judge_error"}
-    understands = "look_up"
+    assert statuses == {"correctness": "judge_error", "answer_relevancy": "judge_error"}
+    understands = "relevancy"
     retry_failed(run)
     assert counters(worked(run)) == (RunStatus.COMPLETED_WITH_ERRORS, 1, 1)
     scores = {score.metric: score for score in run.results.get().scores.all()}
-    assert (scores["correctness"].status, scores["tool_correctness"].value) == ("judge_error", 1.0)
+    assert (scores["correctness"].status, scores["answer_relevancy"].value) == ("judge_error", 1.0)
     assert len(scores["correctness"].detail["retries"]) == 1
     requests = server.stats.requests
-    understands = ""
+    understands = "correctness"
     retry_failed(run)
     assert counters(worked(run)) == (RunStatus.COMPLETED, 1, 0)
     assert server.stats.requests == requests + 1, "the verdict that is there is not requested again"
