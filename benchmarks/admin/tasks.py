@@ -58,7 +58,7 @@ class DatasetOfTaskFilter(DatasetFilter):
 
 @admin.register(Task)
 class TaskAdmin(ServiceDeletion):
-    list_display = ("task_id", "name", "difficulty", "beginning", "dataset")
+    list_display = ("visible_id", "title", "difficulty", "beginning", "dataset")
     list_select_related = ("version__dataset",)
     list_filter = (("version__dataset", DatasetOfTaskFilter), "difficulty")
     search_fields = ("task_id",)
@@ -71,6 +71,8 @@ class TaskAdmin(ServiceDeletion):
     change_form_template = "admin/benchmarks/task/change_form.html"
     deletion_template = "task/delete.html"
 
+    visible_id = column("id", lambda task: visible(task.task_id))
+    title = column("name", lambda task: visible(task.name))
     beginning = column("input", lambda task: visible(task.input_preview) + "…" * (len(task.input_preview) == PREVIEW))
     dataset = column("dataset", lambda task: link(task.version.dataset))
 

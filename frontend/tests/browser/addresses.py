@@ -111,7 +111,7 @@ ADMIN_OBJECTS: dict[str, Address] = {
     "benchmarks_dataset_change": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/change/",
     "benchmarks_dataset_delete": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/delete/",
     "benchmarks_dataset_upload": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/upload/",
-    "benchmarks_task_changelist": lambda site: f"benchmarks/task/?dataset={site.datasets['reasoning']}",
+    "benchmarks_task_changelist": lambda site: "benchmarks/task/",
     "benchmarks_task_add": lambda site: f"benchmarks/task/add/?dataset={site.datasets['capitals']}",
     "benchmarks_task_change": lambda site: f"benchmarks/task/{site.tasks['tool-use-basic']}/change/",
     "benchmarks_task_delete": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/delete/",
