@@ -45,7 +45,7 @@ _CIRCUMSTANCE = re.compile(
 _RESULT = re.compile(r"[=≈]|\bequals\b|\bis equal to\b")
 _NO_NUMBER = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])|\b\d{4}-\d\d-\d\d\b|±\s?[\d.,]+")
 _MAX_WORDS = 6
-"""Number words count in a text of so many words: in a longer one, "one" is a pronoun."""
+"""Number words are read in texts of at most this many words: in a longer text, "one" is a pronoun."""
 _LATEX_NOISE = re.compile(r"\\(?:[,;! ]|%|\$|text\{|mathrm\{)|\{,\}")
 
 _DIGITS = r"(?:\d{1,3}(?:[ ]\d{3})+(?!\d)(?:[.,]\d+)?|\d[\d.,'’_]*|\.\d+)"
