@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 
 from tasks_app.canvas.descriptions import shape_count
@@ -48,18 +48,19 @@ class TransitivityTask(Task):
         axis = pick(self.rng, axes)
         line, other_axis = lines[axis], Y if axis == X else X
         answer = pick(self.rng, _WORDS[axis]) if selected_answer is None else str(selected_answer)
-        steps = 2 + int(self.rng.random() * (len(line) - 4))
-        start = 1 + int(self.rng.random() * (len(line) - 2 - steps))
-        asked = (line[start], line[start + steps])
-        other_links, added = self._disconnected(lines[other_axis], asked)
-        # A question may only be about shapes of which the text says how they lie on one axis alone.
-        if len(examples := _unordered(line, asked, other_links + added)) > 1:
-            other_links += added
+        for start, end in self._places(len(line)):
+            asked = (line[start], line[end])
+            other_links, added = self._disconnected(lines[other_axis], asked)
+            # A question may only be about shapes of which the text says how they lie on one axis alone.
+            examples = _unordered(line, asked, other_links + added)
+            if len(examples) > 1 and all(sum(name in link for link in other_links + added) == 2 for name in asked):
+                other_links += added
+                break
         else:
             examples = _unordered(line, asked, other_links)
         links = [(axis, link) for link in pairwise(line)] + [(other_axis, link) for link in other_links]
         self.description = self._describe(links, len(shapes))
-        self.difficulty = {"inference_steps": steps, "line_length": len(line)}
+        self.difficulty = {"inference_steps": end - start, "line_length": len(line)}
         neighbors = set(pairwise(line))
         distant = [pair for pair in examples if pair not in neighbors]
         drawn = draw(self.rng, distant if len(distant) > 1 else examples, 2)
@@ -70,6 +71,12 @@ class TransitivityTask(Task):
 
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_directions(expected, actual)
+
+    def _places(self, length: int) -> Iterator[tuple[int, int]]:
+        """Yield all pairs of places at least two steps apart and not at an end; each number of steps may come first."""
+        for steps in shuffled(self.rng, range(2, length - 2)):
+            for start in shuffled(self.rng, range(1, length - 1 - steps)):
+                yield start, start + steps
 
     def _disconnected(self, line: list[str], asked: Link) -> tuple[list[Link], list[Link]]:
         """Return the links of a line without one between the asked shapes, and more that do not connect the two.
