@@ -97,7 +97,7 @@ def forgetful_table(names: Sequence[str], unit: str, columns: dict[int, list[Can
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; return 1 if a score without the canvas is too high."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--canvases", type=int, default=1000, help="canvases of each number of shapes (default 1000)")
+    parser.add_argument("--canvases", type=int, default=4000, help="canvases of each number of shapes (default 4000)")
     parser.add_argument("--seed", type=int, default=11, help="seed of the canvases (default 11)")
     options = parser.parse_args(arguments)
     count, seed = options.canvases, options.seed
