@@ -48,7 +48,7 @@ class CountedSerializer(IntervalSerializer):
     coverage = serializers.FloatField(allow_null=True, help_text="n / n_expected")
 
 
-class MetricSerializer(CountedSerializer):
+class MetricStatisticsSerializer(CountedSerializer):
     readable = ReadableSerializer()
 
 
@@ -166,7 +166,7 @@ class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
 class StatisticsSerializer(serializers.ModelSerializer[Run]):
     """The statistics of a run's scores, computed when the run ended."""
 
-    metrics = serializers.DictField(child=MetricSerializer(), source="summary.metrics", default=dict)
+    metrics = serializers.DictField(child=MetricStatisticsSerializer(), source="summary.metrics", default=dict)
     breakdown = serializers.DictField(
         help_text="Facet → level → metric → mean, and the surface over shapes and classes"
     )

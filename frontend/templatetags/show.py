@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 
 from django import template
 from django.urls import reverse
@@ -101,10 +101,10 @@ def status_label(status: str) -> str:
 
 
 @register.simple_tag
-def interval(mean: float | None, low: float | None, high: float | None) -> SafeString:
-    """A mean, followed by its 95% interval."""
-    if mean is None or low is None or high is None:
-        return format_html("{}", numbers.score(mean))
+def interval(mean: float | Literal[""] | None, low: float | None, high: float | None) -> SafeString:
+    """A mean, followed by its 95% interval. An empty text, as Django gives for attributes of ``None``, is no mean."""
+    if mean is None or mean == "" or low is None or high is None:
+        return format_html("{}", numbers.score(None if mean == "" else mean))
     return format_html(
         '{} <span class="interval" title="95% interval">{}</span>', numbers.score(mean), numbers.interval(low, high)
     )

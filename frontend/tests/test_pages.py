@@ -16,7 +16,7 @@ from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, RunStat
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
-from tests.support.factories import make_dataset, make_run
+from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.page_factories import make_canvas_set, make_scored_run, random_values
 
 pytestmark = pytest.mark.django_db
@@ -296,6 +296,13 @@ def test_the_gallery_filters_by_the_outcome_of_a_run(client: Client) -> None:
     html = page(client, f"/canvases/canvases-7/?run={run.pk}&outcome=wrong")
     assert "/canvases/canvases-7/0.svg" in html
     assert "/canvases/canvases-7/1.svg" not in html
+
+
+def test_runs_that_share_no_task_are_compared_without_numbers(client: Client) -> None:
+    tasks = [replace(make_task(), input="Another?")]
+    first, other = make_scored_run(make_dataset(1), (1.0,)), make_scored_run(make_dataset(tasks, slug="other"), (1.0,))
+    html = page(client, f"/compare/?runs={first.pk},{other.pk}")
+    assert "cannot be compared: no task has a score in both runs." in html
 
 
 def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:

@@ -105,7 +105,7 @@ def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Tab) -> None:
     tab.page.set_viewport_size({"width": 2560, "height": 1200})
     box = tab.open("/").locator("main").bounding_box()
     assert box is not None
-    assert box["width"] <= 1200
+    assert box["width"] <= 1440
 
 
 def test_an_answer_of_five_megabytes_is_cut_with_a_link_to_the_full_text(tab: Tab, site: Site) -> None:

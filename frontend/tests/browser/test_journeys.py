@@ -126,6 +126,7 @@ def test_a_chosen_theme_applies_to_every_page_and_to_charts(tab: Tab, site: Site
     assert sum(_channels(dark[0])) < 200
     assert sum(_channels(light[1])) < sum(_channels(dark[1]))
     page.get_by_role("link", name="Leaderboard").first.click()
+    page.wait_for_url("**/leaderboard/**")
     assert page.evaluate(background) == dark[0]
 
 
