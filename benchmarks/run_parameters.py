@@ -276,11 +276,11 @@ _ROWS = (
     ),
     RunParameter(
         "few_shot",
-        "Include two examples",
+        "Include worked examples",
         SWITCH,
         CANVAS,
         hint="Few-shot instead of zero-shot",
-        meaning="Include two answered example questions",
+        meaning="Include the worked examples of the canvas, with their answers",
     ),
     RunParameter(
         "include_doubtful",

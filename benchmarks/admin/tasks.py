@@ -49,7 +49,7 @@ class SettingsForm(forms.Form):
 
     system_prompt = forms.CharField(required=False, widget=forms.Textarea({"rows": 2, "class": "vLargeTextField"}))
     representation = forms.ChoiceField(required=False, choices=[(name, name) for name in REPRESENTATIONS])
-    few_shot = forms.BooleanField(required=False, label="Include two examples")
+    few_shot = forms.BooleanField(required=False, label="Include worked examples")
 
 
 class DatasetOfTaskFilter(DatasetFilter):
