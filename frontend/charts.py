@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.statistics.psychometric import share_right
 from frontend.chart_parts import (
     FIGURES,
@@ -293,13 +294,14 @@ def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
     for group, row in zip(groups, rows, strict=True):
         for level in row["levels"]:
             difficulty, mean = level["difficulty"], level["mean"]
-            dots.append({"group": group, "x": difficulty, "share": mean, "n": level["n"]})
-            table.append((group, difficulty, mean, _fitted(row, difficulty), level["n"]))
+            n_of = n_of_expected(level)
+            dots.append({"group": group, "x": difficulty, "share": mean, "n": n_of})
+            table.append((group, difficulty, mean, _fitted(row, difficulty), n_of))
         lowest, highest = (bound(level["difficulty"] for level in row["levels"]) for bound in (min, max))
         for index in range(_CURVE_POINTS + 1):
             place = lowest + (highest - lowest) * index / _CURVE_POINTS
             curves.append({"group": group, "x": round(place, 3), "share": round(_fitted(row, place), 4)})
-    shown = [{"field": "group"}, {"field": "x"}, {"field": "share", "format": ".3f"}]
+    shown = [{"field": "group"}, {"field": "x"}, {"field": "share", "format": ".3f"}, {"field": "n", "type": "nominal"}]
     return Chart(
         f"threshold-{name}",
         f"Score by {words}",

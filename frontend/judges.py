@@ -11,7 +11,7 @@ from benchmarks.models import Run
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.labels import metric_title, run_status
 from benchmarks.presentation.numbers import MISSING, percent, plural
-from benchmarks.presentation.sentences import unknown_cost
+from benchmarks.presentation.sentences import n_of_expected, unknown_cost
 from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_calibrations
 from benchmarks.services.judges import calibratable_metrics
 from frontend.chart_parts import Chart, Measure, Spec, spec_of
@@ -35,7 +35,7 @@ class Share:
     mean: float | None
     low: float | None
     high: float | None
-    n: int
+    n_of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,18 @@ class CalibrationRow:
         return [(truth, counts, sum(answers for _, answers in counts)) for truth, counts in rows]
 
     @property
-    def length_bias(self) -> list[tuple[str, Numbers]]:
-        return [(truth, self.numbers["length_bias"][truth]) for truth in TRUTHS]
+    def n_of(self) -> str:
+        """How many answers have a verdict, of how many."""
+        return n_of_expected(self.numbers["accuracy"])
+
+    @property
+    def length_bias(self) -> list[tuple[str, Numbers, str]]:
+        """For correct and for wrong answers: the difference, and the n of N of the questions behind it."""
+        rows = [(truth, self.numbers["length_bias"][truth]) for truth in TRUTHS]
+        return [
+            (truth, bias, n_of_expected({"n": (n := bias["n_shared"]), "n_expected": n + bias["n_missing"]}))
+            for truth, bias in rows
+        ]
 
     @property
     def sentence(self) -> str:
@@ -187,10 +197,7 @@ def calibration_charts(row: CalibrationRow) -> list[Chart | None]:
     """Verdicts by truth, and accuracy by phrasing. Empty until the calibration has completed."""
     if not row.numbers:
         return []
-    phrasings = {
-        share.title: {"mean": share.mean, "low": share.low, "high": share.high, "n": share.n}
-        for share in row.by_phrasing
-    }
+    phrasings = {share.title: row.numbers["by_phrasing"][share.title] for share in row.by_phrasing}
     return [
         verdicts_by_truth(row.verdicts),
         by_level("phrasings", "Accuracy by phrasing", "Phrasing", phrasings, ACCURACY),
@@ -238,7 +245,7 @@ def verdicts_by_truth(rows: Sequence[tuple[str, Sequence[tuple[str, int]], int]]
 
 
 def _share(title: str, numbers: Numbers) -> Share:
-    return Share(title, numbers["mean"], numbers["low"], numbers["high"], numbers["n"])
+    return Share(title, numbers["mean"], numbers["low"], numbers["high"], n_of_expected(numbers))
 
 
 def _parts(truth: str, counts: Sequence[tuple[str, int]], total: int) -> Iterator[Spec]:

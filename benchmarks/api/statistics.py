@@ -73,6 +73,7 @@ class LevelSerializer(serializers.Serializer[Any]):
     difficulty = serializers.FloatField()
     mean = serializers.FloatField()
     n = serializers.IntegerField()
+    n_expected = serializers.IntegerField(help_text="Results that the metric applies to")
 
 
 class ThresholdSerializer(serializers.Serializer[Any]):
@@ -88,6 +89,7 @@ class ThresholdSerializer(serializers.Serializer[Any]):
     slope = serializers.FloatField(allow_null=True)
     lapse = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
+    n_expected = serializers.IntegerField(help_text="Results that the metric applies to")
     note = serializers.CharField(allow_blank=True)
     levels = LevelSerializer(many=True)
 

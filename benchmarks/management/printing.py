@@ -130,7 +130,7 @@ def statistics_text(run: Run) -> str:
                 each["measure"],
                 each["group"] or "all",
                 threshold_sentence(each["threshold"], each["low"], each["high"], each["note"]),
-                number(each["n"]),
+                n_of_expected(each),
             )
             for each in thresholds
         ]

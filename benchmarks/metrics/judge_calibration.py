@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from benchmarks.metrics.base import Metric
 from benchmarks.statistics.agreement import Kappa, cohen_kappa
@@ -79,6 +79,13 @@ class JudgedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Share(Interval):
+    """A share of the answers with a verdict; ``n_expected`` also counts the answers without one."""
+
+    n_expected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """How well a judge agrees with the truth.
 
@@ -91,12 +98,12 @@ class Agreement:
     """Number of answers by truth and verdict, with keys such as ``wrong_as_correct``."""
     kappa: Kappa
     """Agreement on correct or not correct, beyond chance."""
-    accuracy: Interval
-    false_accepts: Interval
+    accuracy: Share
+    false_accepts: Share
     """Share of the wrong answers that are judged correct."""
-    false_rejects: Interval
+    false_rejects: Share
     """Share of the correct answers that are not judged correct."""
-    by_phrasing: Mapping[str, Interval]
+    by_phrasing: Mapping[str, Share]
     """Accuracy by phrasing, in the order of ``PHRASINGS``."""
     length_bias: Mapping[str, Comparison]
     """Score of the long minus score of the short phrasing, for correct and for wrong answers."""
@@ -129,14 +136,15 @@ def known_answers(questions: Sequence[CanvasQuestion], *, seed: int = 0) -> list
 def agreement(judged: Sequence[JudgedAnswer], metric: Metric) -> Agreement:
     """Compare verdicts with the truth; ``metric`` defines which values count as correct, partial and wrong."""
     scores: dict[Hashable, list[float]] = defaultdict(list)
-    first: dict[Hashable, tuple[JudgedAnswer, float]] = {}
+    first: dict[Hashable, JudgedAnswer] = {}
     for answer in sorted(judged, key=lambda answer: answer.repeat):
+        key = (answer.question, answer.phrasing, answer.correct)
+        if key not in first or first[key].value is None:
+            first[key] = answer
         if answer.value is not None:
-            key = (answer.question, answer.phrasing, answer.correct)
             scores[key].append(answer.value)
-            first.setdefault(key, (answer, answer.value))
     verdicts = _Verdicts(list(first.values()), metric.passes_at)
-    phrasings = {answer.phrasing for answer, _ in verdicts.pairs}
+    phrasings = {answer.phrasing for answer in verdicts.answers}
     return Agreement(
         n_answers=len(verdicts.pairs),
         confusion=_confusion(verdicts, metric),
@@ -158,25 +166,32 @@ def agreement(judged: Sequence[JudgedAnswer], metric: Metric) -> Agreement:
 
 @dataclass(frozen=True, slots=True)
 class _Verdicts:
-    """Answers with the value that counts for each, and the lowest value that means "correct"."""
+    """Each answer once, with the verdict that counts, and the lowest value that means "correct"."""
 
-    pairs: Sequence[tuple[JudgedAnswer, float]]
+    answers: Sequence[JudgedAnswer]
     passes_at: float
+
+    @property
+    def pairs(self) -> list[tuple[JudgedAnswer, float]]:
+        """The answers with a verdict."""
+        return [(answer, answer.value) for answer in self.answers if answer.value is not None]
 
     @property
     def canvases(self) -> list[str]:
         return [answer.canvas for answer, _ in self.pairs]
 
     def where(self, field: str, value: object) -> _Verdicts:
-        return _Verdicts([pair for pair in self.pairs if getattr(pair[0], field) == value], self.passes_at)
+        return _Verdicts([answer for answer in self.answers if getattr(answer, field) == value], self.passes_at)
 
-    def accuracy(self) -> Interval:
-        hits = [float((value >= self.passes_at) == answer.correct) for answer, value in self.pairs]
-        return mean_interval(hits, self.canvases)
+    def accuracy(self) -> Share:
+        return self._share([float((value >= self.passes_at) == answer.correct) for answer, value in self.pairs])
 
-    def share_judged_correct(self, correct: bool) -> Interval:
+    def share_judged_correct(self, correct: bool) -> Share:
         """The share judged correct, or with ``correct`` false the share judged otherwise."""
-        return mean_interval([float((value >= self.passes_at) is correct) for _, value in self.pairs], self.canvases)
+        return self._share([float((value >= self.passes_at) is correct) for _, value in self.pairs])
+
+    def _share(self, hits: Sequence[float]) -> Share:
+        return Share(**asdict(mean_interval(hits, self.canvases)), n_expected=len(self.answers))
 
 
 def _confusion(verdicts: _Verdicts, metric: Metric) -> dict[str, int]:
@@ -188,11 +203,11 @@ def _confusion(verdicts: _Verdicts, metric: Metric) -> dict[str, int]:
 
 
 def _length_bias(verdicts: _Verdicts, correct: bool) -> Comparison:
-    values: dict[str, dict[str, float]] = {SHORT: {}, LONG: {}}
+    values: dict[str, dict[str, float | None]] = {SHORT: {}, LONG: {}}
     canvases: dict[str, Hashable] = {}
-    for answer, value in verdicts.pairs:
+    for answer in verdicts.answers:
         if answer.correct is correct and answer.phrasing in values:
-            values[answer.phrasing][answer.question] = value
+            values[answer.phrasing][answer.question] = answer.value
             canvases[answer.question] = answer.canvas
     return compare(values[SHORT], values[LONG], canvases)
 

@@ -26,11 +26,11 @@ def headline_numbers(summary: Mapping[str, Any], metrics: Sequence[str]) -> dict
 
 def n_of_expected(metric: Mapping[str, Any]) -> str:
     """How many results a mean contains, of how many it should: ``960 of 960``, ``720 of 960 (75.0%)``."""
-    n, expected, coverage = (metric.get(name) for name in ("n", "n_expected", "coverage"))
+    n, expected = metric.get("n"), metric.get("n_expected")
     if expected is None:
         return MISSING if n is None else number(n)
     words = n_of(n or 0, expected)
-    return words if coverage is None or coverage >= 1 else f"{words} ({percent(coverage)})"
+    return words if (n or 0) >= expected else f"{words} ({percent((n or 0) / expected)})"
 
 
 def mean_of(metric: Mapping[str, Any], written: Callable[[float], str] = score) -> str:
@@ -69,7 +69,7 @@ def readable(metric: Mapping[str, Any], written: Callable[[float], str] = score)
     part = metric.get("readable")
     if not part or not faults(metric):
         return ""
-    return mean_of({**part, "n_expected": metric["n"], "coverage": part["share"]}, written)
+    return mean_of({**part, "n_expected": metric["n"]}, written)
 
 
 def score_with_status(value: float | None, status: str) -> str:

@@ -75,7 +75,7 @@ def _drop(scheduled: ScheduledRun, earlier: Run, compared: Compared, level: floa
         high=numbers.high,
         p_adjusted=p_adjusted,
         n_shared=numbers.n_shared,
-        sentence=compared.change_sentence,
+        sentence=f"{compared.change_sentence} Tasks with scores in both runs: {compared.shared_of_common}.",
     )
 
 

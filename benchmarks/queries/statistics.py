@@ -95,8 +95,8 @@ class Compared:
     @property
     def shared_of_common(self) -> str:
         """How many tasks of both runs have a score in both: ``720 of 960 (75.0%)``."""
-        n, common = self.comparison.n_shared, self.comparison.n_shared + self.comparison.n_missing
-        return n_of_expected({"n": n, "n_expected": common, "coverage": n / common if common else None})
+        n = self.comparison.n_shared
+        return n_of_expected({"n": n, "n_expected": n + self.comparison.n_missing})
 
     @property
     def scope_sentence(self) -> str:

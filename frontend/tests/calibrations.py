@@ -16,8 +16,13 @@ from tasks_app.models import CanvasSet
 from tests.support.page_factories import make_canvas_set
 
 
-def make_calibration(canvas_set: CanvasSet | None = None, mistakes: float = 0.2, **fields: Any) -> Run:
-    """A completed calibration whose judge errs on a share of the answers, or one with the ``fields`` given."""
+def make_calibration(
+    canvas_set: CanvasSet | None = None, mistakes: float = 0.2, without_verdict: int = 0, **fields: Any
+) -> Run:
+    """A completed calibration whose judge errs on a share of the answers, or one with the ``fields`` given.
+
+    The judge returns no verdict on the first ``without_verdict`` answers.
+    """
     canvas_set = canvas_set or CanvasSet.objects.first() or make_canvas_set((3, 4, 5, 6))
     request = {name: fields.pop(name) for name in ("questions", "repeats", "seed") if name in fields}
     run = start_calibration(
@@ -27,7 +32,7 @@ def make_calibration(canvas_set: CanvasSet | None = None, mistakes: float = 0.2,
     if given["status"] in TERMINAL:
         given["completed_at"] = timezone.now()
     if given["status"] in COMPLETED:
-        judged = _judged(run, mistakes)
+        judged = _judged(run, mistakes, without_verdict)
         numbers = asdict(agreement(judged, REGISTERED_METRICS["correctness"]))
         counts = {"total": len(judged), "done": len(judged)}
         tokens = {"judge_tokens_in": 700 * len(judged), "judge_tokens_out": 40 * len(judged)}
@@ -37,15 +42,15 @@ def make_calibration(canvas_set: CanvasSet | None = None, mistakes: float = 0.2,
     return run
 
 
-def _judged(run: Run, mistakes: float) -> list[JudgedAnswer]:
+def _judged(run: Run, mistakes: float, without_verdict: int) -> list[JudgedAnswer]:
     rng = random.Random(5)
-    judged = []
+    judged: list[JudgedAnswer] = []
     for repeat in range(1, run.repeats + 1):
         for task in run.dataset_version.tasks.order_by("position"):
             known = task.known_answer or {}
             correct = known["correct"]
             verdict = correct if rng.random() >= mistakes else rng.choice((None, not correct))
-            value = 0.5 if verdict is None else float(verdict)
+            value = None if task.position <= without_verdict else 0.5 if verdict is None else float(verdict)
             judged.append(
                 JudgedAnswer(known["question"], task.cluster, known["phrasing"], correct, repeat, value, calls=1)
             )

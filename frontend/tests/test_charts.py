@@ -41,7 +41,7 @@ CONTENDERS = [
     Contender("b/dear", level(0.65, 0.58, 0.72, 100), cost=5.0, latency=None),
 ]
 CURVE = {"measure": "n_shapes", "group": "count", "status": "fitted", "threshold": 4.0, "slope": 1.0, "lapse": 0.0}
-LEVELS = [{"difficulty": n, "mean": 0.5, "n": 3} for n in (3, 4, 5)]
+LEVELS = [{"difficulty": n, "mean": 0.5, "n": 3, "n_expected": 4} for n in (3, 4, 5)]
 
 TEXT = ("--ink", "--ink-soft", "--accent", "--wrong")
 MARKS = (

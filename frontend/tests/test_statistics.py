@@ -98,12 +98,23 @@ def test_a_run_links_to_comparisons_with_the_latest_runs_of_the_same_dataset(cli
 
 def test_a_fitted_threshold_is_drawn_with_its_curve(client: Client) -> None:
     run = make_scored_run(make_dataset(3))
-    levels = [{"difficulty": n, "mean": 1 / (1 + 2.0 ** (n - 7)), "n": 50} for n in range(3, 12)]
-    fitted = {"measure": "n_shapes", "guess": 0.0, "slope": 0.693, "lapse": 0.0, "low": 6.4, "high": 7.6, "n": 450}
+    levels = [{"difficulty": n, "mean": 1 / (1 + 2.0 ** (n - 7)), "n": 50, "n_expected": 60} for n in range(3, 12)]
+    fitted = {
+        "measure": "n_shapes",
+        "guess": 0.0,
+        "slope": 0.693,
+        "lapse": 0.0,
+        "low": 6.4,
+        "high": 7.6,
+        "n": 450,
+        "n_expected": 540,
+    }
     fitted |= {"group": "count", "status": "fitted", "threshold": 7.0, "note": "", "levels": levels}
     run.summary["thresholds"] = [fitted]
     run.save()
-    assert "7.0 (6.4 to 7.6)" in words(client, f"/runs/{run.pk}/")
+    page = words(client, f"/runs/{run.pk}/")
+    assert "7.0 (6.4 to 7.6) 450 of 540 (83.3%)" in page
+    assert page.count(" 50 of 60 (83.3%)") == len(levels)
     drawn = client.get(f"/runs/{run.pk}/thresholds/threshold-shapes.svg")
     assert drawn.status_code == 200
     assert b"Count" in drawn.content
@@ -124,8 +135,11 @@ def test_an_adaptive_run_names_its_intervals_and_why_it_stopped(canvases: Datase
     assert "for every number of shapes: reached." in page
     assert "(confidence sequences)" in page
     for row in adaptive["strata"]:
-        assert f"{row['n_shapes']} {row['asked']} {shown(row)}" in page
-    assert f"Average of all numbers of shapes {adaptive['canvases']} {shown(adaptive['overall'])}" in page
+        n = run.results.filter(n_shapes=row["n_shapes"]).count()
+        assert f"{row['n_shapes']} {row['asked']} {shown(row)} {n} of {n} " in page
+    assert (
+        f"Average of all numbers of shapes {adaptive['canvases']} {shown(adaptive['overall'])} {run.total} of" in page
+    )
 
 
 def test_a_contamination_check_is_started_and_shown_on_the_page(canvases: Dataset, client: Client) -> None:

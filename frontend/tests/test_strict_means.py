@@ -7,11 +7,14 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from django.db.models import Count
 from django.test import Client
 
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import Outcome, Result, Run, RunStatus
 from benchmarks.presentation.numbers import score
+from frontend.tests.calibrations import make_calibration
+from tasks_app.models import Canvas
 from tests.loopback.replies import Asked, Reply
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset, make_run, make_task
@@ -74,15 +77,20 @@ def bare_means(texts: list[str], means: dict[str, str]) -> list[str]:
 def partly_covered_run(**fields: object) -> Run:
     """A run on canvases in which calls failed, so that every mean covers a part of its results."""
     dataset = fields.pop("dataset", None) or make_canvas_set("3-8", 20).dataset
-    n = dataset.current_version.task_count
+    shapes = dataset.current_version.tasks.order_by("position").values_list("n_shapes", flat=True)
     rng = random.Random(7)  # so many different scores that hardly any two means are alike
-    values = [None if place % 7 == 3 else round(rng.random(), 2) for place in range(n)]
+    # More shapes are harder, so that thresholds are fitted and drawn.
+    values = [
+        None if place % 7 == 3 else round(rng.uniform(0.7, 1) if n < 6 else rng.uniform(0, 0.3), 2)
+        for place, n in enumerate(shapes)
+    ]
     return make_scored_run(dataset, values, metrics=["task_score"], **fields)
 
 
 def means_with_n(run: Run) -> dict[str, str]:
     """Every mean of a run as pages write it → its n of N."""
     numbers = [*run.summary["metrics"].values(), *run.breakdown["surface"]]
+    numbers += [level for row in run.summary["thresholds"] if row["status"] == "fitted" for level in row["levels"]]
     for facet in ("difficulty", "group", "n_shapes"):
         numbers += [mean for level in run.breakdown.get(facet, {}).values() for mean in level.values()]
     counted: dict[str, set[str]] = {}
@@ -102,6 +110,7 @@ def test_no_page_shows_a_mean_without_its_n_of_n(admin_client: Client) -> None:
     headline = score(run.summary["metrics"]["task_score"]["mean"])
     assert headline in means
     assert len(means) > 5
+    assert any(row["status"] == "fitted" for row in run.summary["thresholds"])
     showing = set()
     for url in (
         "/",
@@ -125,6 +134,39 @@ def test_no_page_shows_a_mean_without_its_n_of_n(admin_client: Client) -> None:
         showing |= {url} if any(headline in text for text in texts) else set()
     expected = {"/", "/runs/", f"/runs/{run.pk}/", f"/datasets/{slug}/", f"/leaderboard/?dataset={slug}"}
     assert expected <= showing
+
+
+@pytest.mark.django_db
+def test_the_page_of_an_adaptive_run_shows_every_mean_with_its_n_of_n(client: Client) -> None:
+    dataset = make_canvas_set("3-8", 20).dataset
+    canvases = Canvas.objects.filter(canvas_set=dataset.canvas_set).order_by("n_shapes").values_list("n_shapes")
+    asked = {str(n_shapes): n for n_shapes, n in canvases.annotate(n=Count("pk"))}
+    rule = {"target_half_width": 0.2, "max_canvases": 20, "adaptive": {"asked": asked}}
+    run = partly_covered_run(dataset=dataset, **rule)
+    texts = blocks(client, f"/runs/{run.pk}/")
+    assert not bare_means(texts, means_with_n(run))
+    rows = {f"{row['n_shapes']} {row['asked']} {score(row['mean'])}" for row in run.summary["adaptive"]["strata"]}
+    assert len(rows) == 6
+    assert all(any(text.startswith(row) for text in texts) for row in rows)
+
+
+@pytest.mark.django_db
+def test_no_page_of_judges_shows_a_share_without_its_n_of_n(client: Client) -> None:
+    calibration = make_calibration(without_verdict=17)
+    numbers = calibration.summary["agreement"]
+    shares = [numbers[name] for name in ("accuracy", "false_accepts", "false_rejects")]
+    shares += numbers["by_phrasing"].values()
+    assert all(share["n"] < share["n_expected"] for share in shares)
+    assert numbers["accuracy"]["n"] + 17 == numbers["accuracy"]["n_expected"] == calibration.total / 2
+    counted: dict[str, set[str]] = {}
+    for share in shares:
+        counted.setdefault(score(share["mean"]), set()).add(f"{share['n']} of {share['n_expected']} (")
+    means = {mean: n.pop() for mean, n in counted.items() if len(n) == 1}
+    assert len(means) > 5
+    for url in ("/judges/", f"/judges/{calibration.pk}/", f"/judges/{calibration.pk}/progress/"):
+        texts = blocks(client, url)
+        assert not bare_means(texts, means), url
+        assert any(score(numbers["accuracy"]["mean"]) in text for text in texts), url
 
 
 def test_a_bare_mean_is_noticed() -> None:

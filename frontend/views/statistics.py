@@ -28,11 +28,17 @@ def report_of(run: Run) -> dict[str, Any]:
     return {
         "chance": [_above_guessing(run, name, numbers) for name, numbers in summary.get("chance", {}).items()],
         "thresholds": [
-            {**row, "measure": DIFFICULTY[row["measure"]][1], "words": threshold_words(row)} for row in thresholds
+            {
+                **row,
+                "measure": DIFFICULTY[row["measure"]][1],
+                "words": threshold_words(row),
+                "n_of": n_of_expected(row),
+            }
+            for row in thresholds
         ],
         "threshold_charts": placed(threshold_charts(thresholds), "threshold-chart", run.pk),
         "reliability": [_reliability(name, numbers) for name, numbers in summary.get("reliability", {}).items()],
-        "adaptive": summary.get("adaptive"),
+        "adaptive": _adaptive(run),
         "contamination": contamination_check(run) if run.representation else None,
     }
 
@@ -66,6 +72,19 @@ def sized(form: LaunchForm, sent: QueryDict) -> dict[str, Any]:
 def _above_guessing(run: Run, name: str, numbers: Mapping[str, Any]) -> tuple[MetricRow, Mapping[str, Any]]:
     groups = [{**group, "n_of": n_of_expected(group["raw"])} for group in numbers["groups"]]
     return metric_row(name, run.summary["metrics"].get(name)), {**numbers, "groups": groups}
+
+
+def _adaptive(run: Run) -> dict[str, Any] | None:
+    """How an adaptive run stopped; ``n_of`` counts the results behind each mean, because its own n counts canvases."""
+    numbers, first = run.summary.get("adaptive"), run.metrics[0]
+    if numbers is None:
+        return None
+    by_shapes = run.breakdown.get("n_shapes", {})
+    strata = [
+        {**row, "n_of": n_of_expected(by_shapes.get(str(row["n_shapes"]), {}).get(first, {}))}
+        for row in numbers["strata"]
+    ]
+    return {**numbers, "strata": strata, "n_of": n_of_expected(run.summary["metrics"][first])}
 
 
 def _reliability(name: str, numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,20 +113,22 @@ def use_sequential_intervals(
     """Replace the first metric's intervals by those that allow for stopping early, and mark all others as ordinary.
 
     The mean over the run becomes the plain average over the numbers of shapes: the rule adds most canvases where it is
-    least certain, and a mean over all results would be biased toward them.
+    least certain, and a mean over all results would be biased toward them. ``n`` still counts results, as its
+    ``n_expected`` does; ``n_clusters`` counts canvases.
     """
     first = run.metrics[0]
+    replaced = [name for name in numbers["overall"] if name != "n"]
     for interval in summary["metrics"].values():
         _mark(interval)
     for facet, levels in breakdown.items():
         cells = [levels] if facet == "surface" else [level.values() for level in levels.values()]
         for interval in chain.from_iterable(cells):
             _mark(interval)
-    summary["metrics"][first] |= numbers["overall"]
+    summary["metrics"][first] |= {name: numbers["overall"][name] for name in replaced}
     by_shapes = breakdown.get(STRATUM, {})
     for stratum in numbers["strata"]:
         if level := by_shapes.get(str(stratum[STRATUM]), {}).get(first):
-            level |= {name: stratum[name] for name in numbers["overall"]}
+            level |= {name: stratum[name] for name in replaced}
 
 
 def _mark(interval: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from benchmarks.engine.summary.means import (
     cluster_parts,
     stored,
 )
-from benchmarks.models import Run, Task
+from benchmarks.models import Run, Score, Task
 from benchmarks.presentation.labels import words
 from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
 from benchmarks.statistics.intervals import Interval, no_interval
@@ -148,6 +148,8 @@ class Series:
     group: str
     guess: float
     levels: Sequence[Level]
+    expected: Mapping[float, int]
+    """Difficulty → the results that should have a score, also where none has one."""
 
 
 ByShapes = Mapping[tuple[str, int], Sums]
@@ -164,15 +166,15 @@ def threshold_numbers(run: Run, cells: Mapping[Cell, Sums], guesses: Mapping[str
         return []
     effects = _design_effects(run, scored)
     all_series = [
-        *_over_all_classes(_asked_classes(cells), scored, guesses, effects[ALL_CLASSES]),
-        *_over_shapes(scored, guesses, effects),
+        *_over_all_classes(_asked_classes(cells), sums, scored, guesses, effects[ALL_CLASSES]),
+        *_over_shapes(sums, scored, guesses, effects),
         *_over_steps(run, guesses, effects),
     ]
     return [_fitted(series) for series in all_series if len(series.levels) > 1]
 
 
 def _over_all_classes(
-    classes: Set[str], scored: ByShapes, guesses: Mapping[str, float], effect: float
+    classes: Set[str], asked: ByShapes, scored: ByShapes, guesses: Mapping[str, float], effect: float
 ) -> Iterator[Series]:
     """The plain average over all task classes of the run, at each number of shapes where all of them have scores.
 
@@ -191,21 +193,32 @@ def _over_all_classes(
         unevenness = n * sum(1 / cell.n for cell in sums) / len(sums) ** 2
         levels.append(Level(n_shapes, min(mean * n, n), n, effect * unevenness))
     guess = sum(guesses[name] for name in classes) / len(classes)
-    yield Series(SHAPES, ALL_CLASSES, guess, levels)
+    yield Series(SHAPES, ALL_CLASSES, guess, levels, _expected_by_shapes(asked, classes))
 
 
-def _over_shapes(scored: ByShapes, guesses: Mapping[str, float], effects: Mapping[str, float]) -> Iterator[Series]:
+def _over_shapes(
+    asked: ByShapes, scored: ByShapes, guesses: Mapping[str, float], effects: Mapping[str, float]
+) -> Iterator[Series]:
     for name, guess in guesses.items():
         levels = [
             Level(n_shapes, scored[group, n_shapes].total, scored[group, n_shapes].n, effects.get(name, 1.0))
             for group, n_shapes in sorted(scored)
             if group == name
         ]
-        yield Series(SHAPES, name, guess, levels)
+        yield Series(SHAPES, name, guess, levels, _expected_by_shapes(asked, {name}))
+
+
+def _expected_by_shapes(asked: ByShapes, classes: Set[str]) -> dict[float, int]:
+    expected: dict[float, int] = defaultdict(int)
+    for (group, n_shapes), sums in asked.items():
+        if group in classes and n_shapes is not None:
+            expected[n_shapes] += sums.expected
+    return expected
 
 
 def _over_steps(run: Run, guesses: Mapping[str, float], effects: Mapping[str, float]) -> Iterator[Series]:
     for measure in STEPS:
+        expected = _expected_by_steps(run, measure, guesses)
         rows = (
             run.scores.filter(metric=CANVAS_METRIC, value__isnull=False, result__group__in=list(guesses))
             .order_by()
@@ -219,7 +232,25 @@ def _over_steps(run: Run, guesses: Mapping[str, float], effects: Mapping[str, fl
             if steps is not None:
                 levels[group].append(Level(float(steps), total, n, effects.get(group, 1.0)))
         for group, of_group in sorted(levels.items()):
-            yield Series(measure, group, guesses[group], sorted(of_group, key=lambda level: level.difficulty))
+            ordered = sorted(of_group, key=lambda level: level.difficulty)
+            yield Series(measure, group, guesses[group], ordered, expected[group])
+
+
+def _expected_by_steps(run: Run, measure: str, groups: Collection[str]) -> dict[str, dict[float, int]]:
+    """By task class and steps, the results that the metric applies to and whose reference is not in doubt."""
+    left_out = run.scores.filter(metric=CANVAS_METRIC, status__in=(Score.Status.NOT_APPLICABLE, Score.Status.DOUBTFUL))
+    rows = (
+        run.results.filter(group__in=list(groups))
+        .exclude(pk__in=left_out.values("result"))
+        .order_by()
+        .values_list("group")
+        .annotate(steps=KeyTransform(measure, "task__question__difficulty"), n=Count("pk"))
+    )
+    expected: dict[str, dict[float, int]] = defaultdict(dict)
+    for group, steps, n in rows:
+        if steps is not None:
+            expected[group][float(steps)] = n
+    return expected
 
 
 def _design_effects(run: Run, scored: ByShapes) -> dict[str, float]:
@@ -255,7 +286,14 @@ def _fitted(series: Series) -> dict[str, Any]:
         "guess": series.guess,
         "status": fit.status.value,
         **{name: getattr(fit, name) for name in ("threshold", "low", "high", "slope", "lapse", "n", "note")},
+        "n_expected": sum(series.expected.values()),
         "levels": [
-            {"difficulty": level.difficulty, "mean": level.right / level.n, "n": level.n} for level in series.levels
+            {
+                "difficulty": level.difficulty,
+                "mean": level.right / level.n,
+                "n": level.n,
+                "n_expected": series.expected[level.difficulty],
+            }
+            for level in series.levels
         ],
     }

@@ -174,8 +174,8 @@ def _agreement(numbers: Numbers) -> Iterator[str]:
 
 def _interval(share: Numbers) -> tuple[str, str, str]:
     if share["mean"] is None:
-        return MISSING, MISSING, "0"
-    return percent(share["mean"]), interval(share["low"], share["high"], points), str(share["n"])
+        return MISSING, MISSING, sentences.n_of_expected(share)
+    return percent(share["mean"]), interval(share["low"], share["high"], points), sentences.n_of_expected(share)
 
 
 def _kappa(kappa: Numbers) -> str:

@@ -17,8 +17,9 @@ from django.db import connection
 from benchmarks import worker
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.webhooks.delivery import send_due
-from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, ScheduledRun, ScoreDrop
-from benchmarks.queries.schedules import LEVEL, earlier_runs
+from benchmarks.models import AuditEntry, Dataset, Run, RunStatus, Schedule, ScheduledRun, ScoreDrop
+from benchmarks.presentation.numbers import percent
+from benchmarks.queries.schedules import LEVEL, earlier_runs, score_drops
 from benchmarks.services import schedules
 from benchmarks.services.access import assign_group
 from benchmarks.services.errors import InvalidRequest
@@ -27,6 +28,7 @@ from benchmarks.services.schedules import delete_schedule, dismiss_score_drop, s
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import MODEL, make_dataset
+from tests.support.page_factories import make_scored_run
 from tests.support.receiver import SECRET, SECRET_ENV, receiving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -221,6 +223,7 @@ def test_a_real_drop_gives_a_drop_for_each_metric_and_a_message(
         assert drop.difference < drop.high < 0
         assert drop.p_adjusted <= LEVEL
         assert drop.n_shared == TASKS
+        assert drop.sentence.endswith(f"Tasks with scores in both runs: {TASKS} of {TASKS}.")
     [message] = receiver.messages
     assert message.is_signed()
     assert message.json["type"] == "score.dropped"
@@ -230,6 +233,18 @@ def test_a_real_drop_gives_a_drop_for_each_metric_and_a_message(
     assert [drop["metric"] for drop in told["drops"]] == ["exact_match", "contains"]
     assert told["drops"][0]["compared_with"] == first.pk
     assert told["drops"][0]["difference"] == drops[0].difference
+    assert told["drops"][0]["sentence"] == drops[0].sentence
+
+
+def test_a_drop_says_how_many_of_the_shared_tasks_have_both_scores(endpoint: Endpoint) -> None:
+    schedule = nightly(endpoint)
+    dataset = Dataset.objects.get()
+    missing: list[float | None] = [None] * 5
+    earlier, run = (make_scored_run(dataset, missing + [value] * (TASKS - 5)) for value in (1.0, 0.0))
+    scheduled = ScheduledRun.objects.create(schedule=schedule, run=run, due_at=datetime.now(UTC))
+    [drop] = score_drops(scheduled, [earlier])
+    share = percent((TASKS - 5) / TASKS)
+    assert drop.sentence.endswith(f"Tasks with scores in both runs: {TASKS - 5} of {TASKS} ({share}).")
 
 
 def test_noise_gives_no_drop(endpoint: Endpoint) -> None:
