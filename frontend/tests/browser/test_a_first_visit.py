@@ -20,5 +20,5 @@ def test_a_first_visitor_starts_a_run_and_opens_a_result(new_tab: NewTab, instal
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     page.locator("#status .is-completed").wait_for(timeout=60_000)
     page.locator("#report table a").first.click()
-    assert page.locator("h2", has_text="Expected and answered").is_visible()
+    page.locator("h2", has_text="Expected and answered").wait_for()
     assert page.locator(".text").first.inner_text().strip()

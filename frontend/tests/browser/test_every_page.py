@@ -111,7 +111,7 @@ def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Tab) -> None:
 def test_an_answer_of_five_megabytes_is_cut_with_a_link_to_the_full_text(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['hostile']}/")
     page.locator("#results tbody a", has_text="long").click()
-    assert page.get_by_text("more characters.").first.is_visible()
+    page.get_by_text("more characters.").first.wait_for()
     assert tab.overflow() == []
     assert page.locator("main").evaluate("(main) => main.innerText.length") < HEAVIEST
     path = page.get_by_role("link", name="View full text").last.get_attribute("href") or ""

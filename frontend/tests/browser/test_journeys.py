@@ -96,8 +96,8 @@ def test_a_wrong_answer_is_found_from_the_gallery_of_canvases(tab: Tab, site: Si
     wrong = page.locator("section", has_text="Count").locator("tr", has_text="scripted/small").first
     assert wrong.locator(".is-wrong").is_visible()
     wrong.get_by_role("link").click()
-    assert page.locator(".figures .is-wrong").is_visible()
-    assert page.locator(".text del, .text ins").first.is_visible()
+    page.locator(".figures .is-wrong").wait_for()
+    page.locator(".text del, .text ins").first.wait_for()
 
 
 def test_a_task_edited_in_the_admin_makes_a_new_version(new_tab: NewTab, site: Site, admin_state: Any) -> None:
@@ -108,9 +108,9 @@ def test_a_task_edited_in_the_admin_makes_a_new_version(new_tab: NewTab, site: S
     page.locator(".messagelist .success").wait_for()
     page = tab.open("/datasets/capitals/")
     assert page.locator(".figures dd").first.inner_text() == "3"
-    assert page.get_by_text("Edited here since the file").is_visible()
+    page.get_by_text("Edited here since the file").wait_for()
     page.get_by_role("link", name="Changes since version 2").click()
-    assert page.locator("ins", has_text="Seine").is_visible()
+    page.locator("ins", has_text="Seine").wait_for()
 
 
 def test_a_chosen_theme_applies_to_every_page_and_to_charts(tab: Tab, site: Site) -> None:
