@@ -31,8 +31,11 @@ MAX_JOB = 5_000_000
 MODULES = ("boundary", "harness")
 """Modules of this package that run inside, in the order in which they import each other."""
 LOADER = """
-import json, sys, types
-for name, source in json.loads(sys.stdin.readline()):
+import json, os, sys, types
+modules = b""
+while len(modules) < int(sys.argv[1]):
+    modules += os.read(0, int(sys.argv[1]) - len(modules))
+for name, source in json.loads(modules):
     module = sys.modules[name] = types.ModuleType(name)
     exec(compile(source, name, "exec"), module.__dict__)
 module.main()
@@ -102,14 +105,16 @@ class Setup(NamedTuple):
 
 
 def _run(setup: Setup, code: str, tests: str, limits: Limits) -> Report:
-    # Two lines: the modules start the processes inside before they read the job.
-    job = json.dumps(_modules()) + "\n" + json.dumps({"code": code, "tests": tests, "limits": asdict(limits)})
+    # The modules start the processes inside before anything of the job is read, even into a buffer: the process of the
+    # answer would inherit it.
+    modules = json.dumps(_modules())
+    job = modules + json.dumps({"code": code, "tests": tests, "limits": asdict(limits)})
     account: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     descriptor = os.memfd_create("seccomp", 0)
     os.write(descriptor, setup.seccomp or b"")
     os.lseek(descriptor, 0, os.SEEK_SET)
     seccomp = ["--seccomp", str(descriptor)] if setup.seccomp else []
-    start = [setup.interpreter, "-I", "-S", "-B", "-c", LOADER]
+    start = [setup.interpreter, "-I", "-S", "-B", "-c", LOADER, str(len(modules))]
     try:
         process = subprocess.run(
             [*_bubblewrap(setup.interpreter, limits), *seccomp, "--", *start],
