@@ -1,32 +1,13 @@
-"""Any endpoint that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, a LiteLLM proxy.
-
-A thin client on aiohttp: one attempt for each call, one connection pool for each provider, and no limits of its own,
-because limits and retries belong to the engine. Responses are hostile input.
-"""
+"""Any endpoint that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, a LiteLLM proxy."""
 
 from __future__ import annotations
 
-import asyncio
-import io
 import re
-import socket
-import time
-import urllib.request
-from dataclasses import replace
 from typing import Any
 
-import aiohttp
-import orjson
-from yarl import URL
+from benchmarks.providers.base import ChatRequest, ProviderError
+from benchmarks.providers.http_provider import HTTPProvider
 
-from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
-from benchmarks.providers.clean_text import keys_sent, shortened, without_keys, without_secrets
-from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, error_object, filter_message
-from benchmarks.providers.reading import read_reply
-
-_KEEPALIVE_SECONDS = 4.0
-"""Less than the 5 s after which uvicorn, and so vLLM, closes an idle connection: a POST into a closing one is lost."""
-_LARGE_BODY_BYTES = 2**20
 _RESERVED = frozenset({"model", "messages", "stream", "n"})
 _MAX_COMPLETION_TOKENS_MODELS = re.compile(r"(?:o\d|gpt-[5-9])(?![a-z])")
 """OpenAI's reasoning models reject ``max_tokens`` and want ``max_completion_tokens``, which others do not know."""
@@ -58,167 +39,8 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
     return body
 
 
-class OpenAICompatibleProvider(Provider):
-    """See the module. Use and close it on one event loop; after ``close``, another loop can use it."""
+class OpenAICompatibleProvider(HTTPProvider):
+    path = "chat/completions"
 
-    max_body_bytes: int = 16 * 1024 * 1024
-
-    def __init__(self, spec: ProviderSpec) -> None:
-        """Raises ``ValueError`` if ``base_url`` is missing, is not an HTTP(S) URL, or contains a password."""
-        super().__init__(spec)
-        self._base = _checked_base_url(spec)
-        self._url = (self._base / "chat" / "completions").with_query(self._base.query)
-        self._secrets = tuple(secret for secret in (spec.api_key, *spec.headers.values()) if secret)
-        self._keys = keys_sent(spec.api_key, spec.headers)
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if spec.api_key:
-            self._headers["Authorization"] = f"Bearer {spec.api_key}"
-        self._headers.update(spec.headers)
-        self._timeouts = spec.timeouts
-        self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name} at {self.address}>"
-
-    @property
-    def address(self) -> str:
-        """The base URL without its query, which may hold a secret."""
-        return str(self._base.with_query(None))
-
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        try:
-            return await self._ask(self._encoded(request), self._session_here())
-        except ProviderError as error:
-            # The message may quote the endpoint, and that may quote what it was sent.
-            raise replace(error, message=f"{self.name}: {without_secrets(error.message, self._secrets)}") from None
-
-    async def _ask(self, body: bytes | io.BytesIO, session: aiohttp.ClientSession) -> ChatReply:
-        first_byte_ms: float | None = None
-        began = time.perf_counter()
-        try:
-            async with session.post(self._url, data=body, allow_redirects=False) as response:
-                first_byte_ms = (time.perf_counter() - began) * 1000
-                raw = await self._bounded_body(response)
-        except (aiohttp.ClientError, OSError) as error:  # timeouts are OSErrors too
-            raise self._transport_error(error, first_byte_ms) from None
-        return self._read(raw, response, (time.perf_counter() - began) * 1000, first_byte_ms)
-
-    async def close(self) -> None:
-        if self._session is not None:
-            session, self._session = self._session, None
-            await session.close()
-
-    def _session_here(self) -> aiohttp.ClientSession:
-        """The shared session, created by the first request because it belongs to the running loop."""
-        loop = asyncio.get_running_loop()
-        if self._session is None:
-            timeouts = self._timeouts
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_SECONDS),
-                headers=self._headers,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                proxy=_environment_proxy(self._base),
-                timeout=aiohttp.ClientTimeout(
-                    total=timeouts.whole, connect=timeouts.connect, sock_read=timeouts.first_byte
-                ),
-            )
-            self._loop = loop
-        elif self._loop is not loop:
-            raise RuntimeError(f"{self!r} belongs to another event loop. Close it there before you use it here.")
-        return self._session
-
-    def _encoded(self, request: ChatRequest) -> bytes | io.BytesIO:
-        try:
-            body = orjson.dumps(request_body(request))
-        except orjson.JSONEncodeError as error:
-            message = f"The request cannot be written as JSON: {error}. Remove what is not text."
-            raise ProviderError("bad_request", message) from None
-        return body if len(body) < _LARGE_BODY_BYTES else io.BytesIO(body)  # aiohttp sends a file in pieces
-
-    async def _bounded_body(self, response: aiohttp.ClientResponse) -> bytes:
-        length = response.content_length
-        if length is not None and length <= self.max_body_bytes and "Content-Encoding" not in response.headers:
-            return await response.read()
-        body = bytearray()
-        if length is None or length <= self.max_body_bytes:
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > self.max_body_bytes:
-                    break
-            else:
-                return bytes(body)
-        limit = f"{self.max_body_bytes / 2**20:g} MiB"
-        raise ProviderError("too_large", f"The response exceeds {limit}.", status=response.status)
-
-    def _read(
-        self, raw: bytes, response: aiohttp.ClientResponse, duration_ms: float, first_byte_ms: float
-    ) -> ChatReply:
-        if 200 <= response.status < 300:
-            try:
-                return without_keys(read_reply(raw, duration_ms=duration_ms, first_byte_ms=first_byte_ms), self._keys)
-            except ProviderError:
-                error = error_in_good_reply(response.headers, raw, self._secrets)
-                if error is None:
-                    raise
-                raise error from None
-        refusal = filter_message(error_object(raw), self._secrets) if response.status in (400, 403) else None
-        if refusal is None:
-            raise error_for_reply(response.status, response.headers, raw, self._secrets)
-        answer = ChatReply("", finish_reason="content_filter", refusal=refusal)
-        return replace(answer, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
-
-    def _transport_error(self, error: Exception, first_byte_ms: float | None) -> ProviderError:
-        """What went wrong below HTTP, by aiohttp's exceptions; subclasses come before their base classes."""
-        if isinstance(error, TimeoutError):
-            return ProviderError("timeout", self._timeout_message(error, first_byte_ms), retryable=True)
-        if isinstance(error, aiohttp.ClientConnectorDNSError):
-            temporary = error.os_error.errno == socket.EAI_AGAIN
-            message = f"Host {self._base.host} not found. Check the provider's `base_url`."
-            return ProviderError("connection", message, retryable=temporary, systemic=True)
-        if isinstance(error, aiohttp.ClientSSLError):
-            message = f"Cannot open a trusted TLS connection to {self.address}: {shortened(str(error), 120)}"
-            return ProviderError("connection", message, systemic=True)
-        if isinstance(error, aiohttp.ClientConnectorError):
-            reason = error.os_error.strerror or "no connection"
-            message = f"Cannot connect to {self.address}: {shortened(reason, 120)}. Check that the endpoint is running."
-            return ProviderError("connection", message, retryable=True, systemic=True)
-        if isinstance(error, aiohttp.ClientResponseError):
-            message = f"{self.address} did not respond with HTTP: {shortened(error.message, 120)}"
-            return ProviderError("bad_response", message, retryable=True)
-        when = "before a response arrived" if first_byte_ms is None else "during the response"
-        return ProviderError("connection", f"The connection closed {when}.", retryable=True)
-
-    def _timeout_message(self, error: TimeoutError, first_byte_ms: float | None) -> str:
-        limits = self._timeouts
-        if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return f"No connection within {limits.connect:g} s."
-        if isinstance(error, aiohttp.SocketTimeoutError):
-            if first_byte_ms is None:
-                return f"No response within {limits.first_byte:g} s."
-            return f"The response stalled for {limits.first_byte:g} s."
-        return f"No complete response within {limits.whole:g} s."
-
-
-def _checked_base_url(spec: ProviderSpec) -> URL:
-    try:
-        url = URL((spec.base_url or "").rstrip("/"))
-        valid = url.scheme in ("http", "https") and bool(url.host)
-    except ValueError:
-        valid = False
-    if not valid:
-        raise ValueError(
-            f"provider {spec.name}: base_url is missing or not an HTTP(S) URL. Use a URL such as https://api.openai.com/v1."
-        )
-    if url.user or url.password:
-        raise ValueError(
-            f"provider {spec.name}: base_url must not contain a user name or password. Set the key with api_key_env."
-        )
-    return url
-
-
-def _environment_proxy(base: URL) -> str | None:
-    """The proxy that ``HTTPS_PROXY`` and its likes name for this host; looked up once, because that is slow."""
-    if not base.host or urllib.request.proxy_bypass(base.host):
-        return None
-    return urllib.request.getproxies().get(base.scheme)
+    def body(self, request: ChatRequest) -> dict[str, Any]:
+        return request_body(request)

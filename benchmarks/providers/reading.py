@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -31,13 +31,18 @@ def parse_json(body: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def read_reply(body: bytes, *, duration_ms: float, first_byte_ms: float | None) -> ChatReply:
-    """The answer in a body with status 200. Raises ``ProviderError`` (``bad_response``) if there is none."""
+def read_reply(
+    body: bytes, chat_completion: Callable[[Any], Any], *, duration_ms: float, first_byte_ms: float | None
+) -> ChatReply:
+    """The answer in a body with status 200, which ``chat_completion`` brings into OpenAI's form.
+
+    Raises ``ProviderError`` (``bad_response``) if there is none.
+    """
     try:
         document = parse_json(body)
     except ValueError:
         raise _bad_response(f"is not valid JSON: {_sketch(body)}") from None
-    return reply_from(document, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
+    return reply_from(chat_completion(document), duration_ms=duration_ms, first_byte_ms=first_byte_ms)
 
 
 def reply_from(document: Any, *, duration_ms: float, first_byte_ms: float | None) -> ChatReply:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import __version__
 from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError, ProviderSpec, Timeouts, ToolCall
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider, request_body
 from tests.loopback import FAULTS, LoopbackServer, Reply, serve
@@ -199,6 +200,7 @@ async def test_what_is_asked_arrives_as_it_was_given() -> None:
         }
         assert server.stats.headers[0]["authorization"] == f"Bearer {KEY}"
         assert server.stats.headers[0]["x-team"] == "bench"
+        assert server.stats.headers[0]["user-agent"] == f"CodeForge-Benchmarks/{__version__}"
 
 
 async def test_a_provider_without_a_key_sends_none() -> None:

@@ -13,9 +13,13 @@ from benchmarks.providers.base import ChatReply, ProviderError
 from benchmarks.providers.reading import parse_json, read_reply
 
 
+def unchanged(document: Any) -> Any:
+    return document
+
+
 def read(message: Any, **fields: Any) -> ChatReply:
     body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], **fields})
-    return read_reply(body.encode(), duration_ms=1.0, first_byte_ms=None)
+    return read_reply(body.encode(), unchanged, duration_ms=1.0, first_byte_ms=None)
 
 
 def tool_calls(*calls: Any) -> list[tuple[str, Any, str]]:
@@ -31,7 +35,7 @@ JSON = st.recursive(
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_but_a_provider_error(body: bytes) -> None:
     with contextlib.suppress(ProviderError):
-        read_reply(body, duration_ms=0, first_byte_ms=None)
+        read_reply(body, unchanged, duration_ms=0, first_byte_ms=None)
 
 
 @given(JSON, JSON, JSON, JSON)
