@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from benchmarks.prompt_template import MAX_LENGTH
 from tasks_app.loader import REPRESENTATIONS
 
 
@@ -242,6 +243,15 @@ _ROWS = (
         PROMPT,
         meaning="System prompt, sent before each task",
         most=100_000,
+        column="",
+    ),
+    RunParameter(
+        "prompt_template",
+        "Prompt template",
+        LONG_TEXT,
+        PROMPT,
+        hint="{input} stands for the task, {context} for its numbered passages; empty: the task as it is",
+        most=MAX_LENGTH,
         column="",
     ),
     RunParameter(

@@ -2,6 +2,7 @@
 
 from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Task
+from benchmarks.models.experiments import Experiment
 from benchmarks.models.operations import Lease, Worker
 from benchmarks.models.results import CachedResponse, Outcome, Result, ResultState, Score, Transcript
 from benchmarks.models.runs import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
@@ -19,6 +20,7 @@ __all__ = [
     "Dataset",
     "DatasetFile",
     "DatasetVersion",
+    "Experiment",
     "IdempotencyKey",
     "Lease",
     "Outcome",

@@ -7,6 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from benchmarks.models.datasets import Dataset, DatasetVersion
+from benchmarks.models.experiments import Experiment
 from benchmarks.presentation import actions
 from benchmarks.presentation.labels import RUN_STATUS
 
@@ -40,6 +41,8 @@ class Run(models.Model):
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
     dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="runs")
     model = models.CharField(max_length=200)
+    experiment = models.ForeignKey(Experiment, null=True, blank=True, on_delete=models.SET_NULL, related_name="runs")
+    variant = models.CharField(max_length=100, blank=True, help_text="Its name within the experiment")
     metrics = models.JSONField()
     judge_model = models.CharField(max_length=200, blank=True)
     self_judged = models.BooleanField(default=False)
@@ -126,6 +129,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk}"
+
+    @property
+    def budget_in_force(self) -> float | None:
+        """The budget that its requests are reserved from: of its experiment, for all runs together, or its own."""
+        return self.experiment.budget_usd if self.experiment else self.budget_usd
 
     @property
     def is_live(self) -> bool:

@@ -25,6 +25,7 @@ MEAN, THRESHOLD = "mean", "threshold"
 MIN_COVERAGE = 0.95
 MOST_RUNS = 500
 _PROMPT_SHOWN = 40
+_PROMPTS = ("system_prompt", "prompt_template")
 _THRESHOLD_RANK = {"beyond": 3, "fitted": 2, "before": 1}
 """Above the midpoint at every level, a fitted threshold, below the midpoint at every level."""
 
@@ -39,15 +40,17 @@ class Setting:
     representation: str
     few_shot: bool
     system_prompt: str
+    prompt_template: str
     include_doubtful: bool
     tasks: int
 
     def words(self, settings: Iterable[Setting]) -> str:
         """This setting with what distinguishes it from ``settings``."""
         parts = [prompt_variant(self.representation, self.few_shot)] if self.representation else []
-        if len({other.system_prompt for other in settings}) > 1:
-            shown = self.system_prompt[:_PROMPT_SHOWN]
-            parts.append(f"system prompt “{shown}”" if shown else "no system prompt")
+        for name in _PROMPTS:
+            if len({getattr(other, name) for other in settings}) > 1:
+                shown, words = getattr(self, name)[:_PROMPT_SHOWN], name.replace("_", " ")
+                parts.append(f"{words} “{shown}”" if shown else f"no {words}")
         if len({other.include_doubtful for other in settings}) > 1:
             parts.append(f"doubtful references {'included' if self.include_doubtful else 'left out'}")
         if len({other.tasks for other in settings}) > 1:
@@ -135,8 +138,8 @@ def standings(latest: int, models: int = 3) -> list[Standing]:
 
 def setting_of(run: Run) -> Setting:
     tasks = 0 if run.target_half_width is not None else run.total // run.repeats
-    prompt = run.system_prompt or ""  # type: ignore[attr-defined]  # annotated by _completed
-    return Setting(run.representation, run.few_shot, prompt, run.include_doubtful, tasks)
+    prompts = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by _completed
+    return Setting(run.representation, run.few_shot, *prompts, run.include_doubtful, tasks)
 
 
 def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:
@@ -193,8 +196,8 @@ def unranked_reason(run: Run, metric: str) -> str:
 
 
 def _completed() -> QuerySet[Run]:
-    prompt = KeyTextTransform("system_prompt", "parameters")
-    return runs().filter(status__in=COMPLETED, fresh_of=None).annotate(system_prompt=prompt)
+    prompts = {name: KeyTextTransform(name, "parameters") for name in _PROMPTS}
+    return runs().filter(status__in=COMPLETED, fresh_of=None).annotate(**prompts)
 
 
 def _threshold(run: Run) -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ _FORMAT = 3
 _ASKED_WITH = frozenset(
     {
         *("judge_model", "repeats", "limit", "tasks", "representation", "few_shot", "target_half_width"),
-        *("system_prompt", "temperature", "top_p", "max_tokens", "max_tool_steps"),
+        *("system_prompt", "prompt_template", "temperature", "top_p", "max_tokens", "max_tool_steps"),
     }
 )
 """Parameters by which scores may differ although the model is the same."""

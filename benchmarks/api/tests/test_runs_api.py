@@ -78,6 +78,7 @@ def test_a_trailing_slash_makes_no_difference(client: Client, configured: Loopba
         ({"model": "loop/" + "m" * 300}, "model", "200"),
         ({"system_prompt": "a\x00b"}, "system_prompt", "Null"),
         ({"system_prompt": "\ud800"}, "system_prompt", "urrogate"),
+        ({"prompt_template": "Answer: {question}"}, "prompt_template", "“{question}” is not a placeholder"),
     ],
 )
 def test_a_bad_field_is_named_with_the_valid_choices(

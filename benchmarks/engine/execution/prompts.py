@@ -18,6 +18,7 @@ from benchmarks.engine.execution.sql import among
 from benchmarks.engine.execution.work_items import Prompt, Question
 from benchmarks.metrics.base import Item
 from benchmarks.models import Result, Run, Task
+from benchmarks.prompt_template import fill, placeholders
 from benchmarks.providers.base import BaselineContext, Message
 from tasks_app.canvas.picture import png
 from tasks_app.canvas.shapes import Shape
@@ -59,9 +60,8 @@ class PromptBuilder:
     def prompt(self, task: Task) -> Prompt:
         if task.question_id is not None:
             return canvas_prompt(self.run, task)
-        # Numbered context passages first, then the input word for word.
         passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(task.context, 1))
-        text = f"{CONTEXT_HEADING}\n\n{passages}\n\n{task.input}" if passages else task.input
+        text = user_text(self.run, task.input, passages)
         return Prompt(_messages(self.run.parameters.get("system_prompt"), text), tuple(self._tools(task)))
 
     def item(self, task: Task) -> Item:
@@ -99,6 +99,17 @@ class PromptBuilder:
         return self.version.tools or inferred_tools(task.expected_tools)
 
 
+def user_text(run: Run, text: str, passages: str = "") -> str:
+    """A task's text in the run's prompt template. Passages that no ``{context}`` places stand before it, as they do
+    without a template.
+    """
+    template = run.parameters.get("prompt_template") or "{input}"
+    filled = fill(template, {"input": text, "context": passages})
+    if not passages or "context" in placeholders(template):
+        return filled
+    return f"{CONTEXT_HEADING}\n\n{passages}\n\n{filled}"
+
+
 def inferred_tools(expected: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Function schemas that admit the expected calls: every argument seen, typed by its value, none required.
 
@@ -124,13 +135,13 @@ def canvas_prompt(run: Run, task: Task) -> Prompt:
     asked = ((question.question, question.answer), *((text, answer) for text, answer in question.examples))
     document = CanvasDocument(shapes, question.canvas.descriptions, {question.task_name: asked})
     built = build_prompt(document, question.task_name, run.representation, run.few_shot)
-    system_prompt = run.parameters.get("system_prompt")
+    system_prompt, text = run.parameters.get("system_prompt"), user_text(run, built.text)
     if not built.needs_image:
-        return Prompt(_messages(system_prompt, built.text))
+        return Prompt(_messages(system_prompt, text))
     image = _png_of(shapes)
     content: list[dict[str, Any]] = [
         {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(image).decode()}},
-        {"type": "text", "text": built.text},
+        {"type": "text", "text": text},
     ]
     picture = {"canvas": question.canvas_id, "sha256": hashlib.sha256(image).hexdigest()}
     return Prompt(_messages(system_prompt, content), picture=picture)

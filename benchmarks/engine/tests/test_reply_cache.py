@@ -35,6 +35,7 @@ WEATHER = {"type": "function", "function": {"name": "get_weather", "parameters":
 CHANGES: dict[str, Callable[[Any], Any]] = {
     "model": lambda settings: {"model": "loop/judge"},
     "system prompt": lambda settings: {"system_prompt": "Be brief."},
+    "prompt template": lambda settings: {"prompt_template": "{input} Think first."},
     "max output tokens": lambda settings: {"max_tokens": 7},
     "seed": lambda settings: {"seed": 7},
     "tools": lambda settings: {"dataset": make_dataset([make_task(1, tools=(WEATHER,))], slug="with-tools")},

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.dataset_format.spec import ToolUse
 from benchmarks.models import CachedResponse, Outcome, RunStatus
 from benchmarks.sandbox.sandbox import Sandbox
+from benchmarks.services.runs.control import verify_run
 from tests.loopback.replies import Asked, Reply
 from tests.support import services
 from tests.support.factories import make_dataset, make_run, make_task
@@ -74,6 +75,21 @@ def test_the_prompt_that_was_sent_is_the_prompt_that_is_stored(endpoint: Endpoin
     run = worked(make_run(make_dataset([task]), system_prompt="Be brief.", seed=7))
     assert server.stats.bodies[0]["messages"] == run.results.get().transcript.messages
     assert server.stats.bodies[0]["seed"] == 7
+
+
+TEMPLATES = {
+    "Q: {input}\nA:": "Context:\n\n[1] Sums.\n\n[2] {input}\n\nQ: What is 1 + 1?\nA:",
+    "{input}\n\nUse {{only}}:\n{context}": "What is 1 + 1?\n\nUse {only}:\n[1] Sums.\n\n[2] {input}",
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_prompt_template_surrounds_the_task_and_loses_no_passage(endpoint: Endpoint, template: str) -> None:
+    server = endpoint(lambda asked: "2")
+    task: Any = make_task(1, context=("Sums.", "{input}"))
+    run = worked(make_run(make_dataset([task]), prompt_template=template))
+    assert server.stats.bodies[0]["messages"] == [{"role": "user", "content": TEMPLATES[template]}]
+    assert verify_run(run).holds
 
 
 def test_tools_are_offered_and_their_results_sent_back(endpoint: Endpoint) -> None:

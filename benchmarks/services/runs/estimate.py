@@ -118,10 +118,11 @@ def tasks_of(request: Mapping[str, Any]) -> QuerySet[Task]:
 def _characters(tasks: QuerySet[Task], request: Mapping[str, Any]) -> float:
     """Characters of all prompts; a canvas counts as a full description of average length."""
     total = 0.0
+    frame = len(request["system_prompt"]) + len(request["prompt_template"])
     measured = tasks.annotate(size=Length("input")).values_list("size", "n_shapes", "context")
     for size, n_shapes, context in measured.iterator():
         canvas = 80 * n_shapes * n_shapes + 300 if n_shapes else 0
-        total += size + len(request["system_prompt"]) + sum(map(len, context)) + canvas
+        total += size + frame + sum(map(len, context)) + canvas
     return total
 
 

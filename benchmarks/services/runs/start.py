@@ -26,6 +26,7 @@ from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetVersion, IdempotencyKey, Run
 from benchmarks.presentation.actions import refusal
+from benchmarks.prompt_template import template_problem
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.registered_providers import split_model
 from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Kind, RunParameter
@@ -92,6 +93,11 @@ class RunRequest(StrictRequest):
         if model.startswith("baseline/"):
             raise serializers.ValidationError("A baseline cannot be a judge. Choose a model of a configured provider.")
         return _configured(model) if model else model
+
+    def validate_prompt_template(self, template: str) -> str:
+        if template and (problem := template_problem(template)):
+            raise serializers.ValidationError(problem)
+        return template
 
     def validate_metrics(self, names: list[str]) -> list[str]:
         known = _listed(REGISTERED_METRICS)
