@@ -138,8 +138,8 @@ def standings(latest: int, models: int = 3) -> list[Standing]:
 
 def setting_of(run: Run) -> Setting:
     tasks = 0 if run.target_half_width is not None else run.total // run.repeats
-    prompts = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by _completed
-    return Setting(run.representation, run.few_shot, *prompts, run.include_doubtful, tasks)
+    system_prompt, template = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by _completed
+    return Setting(run.representation, run.few_shot, system_prompt, template, run.include_doubtful, tasks)
 
 
 def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:
