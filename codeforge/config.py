@@ -95,6 +95,7 @@ class ModelConfig(Section):
 
     input_per_million: Annotated[float, Field(ge=0)] | None = None
     output_per_million: Annotated[float, Field(ge=0)] | None = None
+    cached_input_per_million: Annotated[float, Field(ge=0)] | None = None
     context_length: Annotated[int, Field(ge=1)] | None = None
     sees_pictures: bool = False
     limits: Limits = Limits()

@@ -88,6 +88,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     summary = serializers.SerializerMethodField()
     outcomes = serializers.SerializerMethodField()
     error_kinds = serializers.SerializerMethodField(help_text="Number of results that ended in an error, by kind")
+    reasoning_tokens = serializers.IntegerField(
+        source="summary.tokens.reasoning", default=None, allow_null=True, read_only=True, help_text="Part of tokens_out"
+    )
+    cached_tokens = serializers.IntegerField(
+        source="summary.tokens.cached", default=None, allow_null=True, read_only=True, help_text="Part of tokens_in"
+    )
     url = serializers.SerializerMethodField()
 
     class Meta:
@@ -96,7 +102,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             *("id", "url", "dataset_version", "import_format", "status", "error_message"),
             *STORED,
             *("self_judged", "parameters", "fresh_of", "progress", "summary", "outcomes", "error_kinds"),
-            *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "judge_tokens_in", "judge_tokens_out"),
+            *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
+            *("judge_tokens_in", "judge_tokens_out"),
             *("code_version", "created_at", "started_at", "completed_at", "duration_seconds", "texts_pruned_at"),
         )
 
@@ -145,8 +152,8 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
         fields = (
             *("id", "task_id", "task_name", "repeat", "difficulty", "group", "n_shapes", "state", "input"),
             *("expected_output", "actual_output", "outcome", "scores", "errors", "error_kind", "error_message"),
-            *("tool_calls", "duration_ms", "tokens_in", "tokens_out", "cost_usd", "judge_cost_usd", "cached"),
-            *("attempts", "finish_reason", "finished_at"),
+            *("tool_calls", "duration_ms", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
+            *("cost_usd", "judge_cost_usd", "cached", "attempts", "finish_reason", "finished_at"),
         )
 
     def get_actual_output(self, result: Result) -> str | None:

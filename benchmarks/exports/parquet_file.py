@@ -19,9 +19,8 @@ GROUP_CHARACTERS = 8_000_000
 
 _TYPES = {
     **dict.fromkeys(("duration_ms", "cost_usd", "judge_cost_usd"), "float64"),
-    **dict.fromkeys(
-        ("run", "result", "position", "repeat", "n_shapes", "tokens_in", "tokens_out", "attempts"), "int64"
-    ),
+    **dict.fromkeys(("run", "result", "position", "repeat", "n_shapes", "attempts"), "int64"),
+    **dict.fromkeys(("tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"), "int64"),
     **dict.fromkeys(("finished_at", "texts_pruned_at"), "timestamp"),
 }
 """Type of every field that is not text."""

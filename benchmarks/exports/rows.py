@@ -48,6 +48,8 @@ class ResultRow:
     duration_ms: float | None
     tokens_in: int | None
     tokens_out: int | None
+    reasoning_tokens: int | None
+    cached_tokens: int | None
     cost_usd: float | None
     judge_cost_usd: float | None
     attempts: int

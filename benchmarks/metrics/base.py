@@ -48,6 +48,9 @@ _FAULT_REASONS = {
     ScoreStatus.TRUNCATED: "The answer is cut off, because it reached the limit of output tokens.",
     ScoreStatus.UNPARSABLE: "The answer is empty.",
 }
+_NO_ANSWER_BEGUN = (
+    "The output reached the token limit before an answer began, for example, while the model was thinking."
+)
 
 
 def finish_fault(finish_reason: str) -> ScoreStatus | None:
@@ -91,6 +94,8 @@ class JudgeUsage:
     tokens_out: int | None = 0
     raw_reply: str = ""
     prompt: str = ""
+    cached_tokens: int = 0
+    """Part of ``tokens_in`` that the vendor's cache held, as far as it was reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,7 @@ class JudgeAnswer:
     text: str
     tokens_in: int | None
     tokens_out: int | None
+    cached_tokens: int = 0
 
 
 class Judge(Protocol):
@@ -205,6 +211,8 @@ class Metric(ABC):
         if not self.decides_outcome:
             return None
         fault = finish_fault(finish_reason) or (None if self.has_answer(item) else ScoreStatus.UNPARSABLE)
+        if fault is ScoreStatus.TRUNCATED and not self.has_answer(item):
+            return Score(fault, self.range[0], _NO_ANSWER_BEGUN)
         return Score(fault, self.range[0], _FAULT_REASONS[fault]) if fault else None
 
     def unavailable(self) -> str | None:

@@ -69,6 +69,7 @@ class JudgeSession:
     calls: int = 0
     tokens_in: int | None = 0
     tokens_out: int | None = 0
+    cached_tokens: int = 0
     prompts: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
     waiting: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -100,6 +101,7 @@ class JudgeSession:
             self.tokens_out,
             raw_reply=_numbered_calls(self.responses),
             prompt=_numbered_calls(self.prompts),
+            cached_tokens=self.cached_tokens,
         )
 
     async def _ask_once(self, prompt: str, schema: type[BaseModel]) -> BaseModel:
@@ -109,6 +111,7 @@ class JudgeSession:
         answer = await self.judge.ask(prompt, response_schema(schema))
         self.tokens_in = known_sum(self.tokens_in, answer.tokens_in)
         self.tokens_out = known_sum(self.tokens_out, answer.tokens_out)
+        self.cached_tokens += answer.cached_tokens
         self.responses.append(answer.text)
         return read_response(answer.text, schema)
 

@@ -57,6 +57,8 @@ class Result(models.Model):
     duration_ms = models.FloatField(null=True, blank=True)
     tokens_in = models.PositiveIntegerField(null=True, blank=True)
     tokens_out = models.PositiveIntegerField(null=True, blank=True)
+    reasoning_tokens = models.PositiveIntegerField(null=True, blank=True, help_text="Part of the tokens out")
+    cached_tokens = models.PositiveIntegerField(null=True, blank=True, help_text="Part of the tokens in")
     cost_usd = models.FloatField(null=True, blank=True)
     judge_cost_usd = models.FloatField(null=True, blank=True)
     cached = models.BooleanField(default=False)

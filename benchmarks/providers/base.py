@@ -59,6 +59,8 @@ class ToolCall:
     name: str
     arguments: dict[str, Any] | None
     raw_arguments: str
+    returned: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that the vendor wants back with the call, such as Gemini's signature of it."""
 
     @property
     def malformed(self) -> bool:
@@ -102,7 +104,11 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """One complete answer. Token counts are ``None`` if the endpoint reports none; durations are in milliseconds."""
+    """One complete answer. Token counts are ``None`` if the endpoint reports none; durations are in milliseconds.
+
+    ``reasoning_tokens`` are part of ``tokens_out``, and ``cached_tokens``, read from the vendor's prompt cache, of
+    ``tokens_in``. ``text`` is the answer without the model's thinking, which is in ``reasoning``.
+    """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -111,11 +117,15 @@ class ChatReply:
     reasoning: str | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
     model: str = ""
     duration_ms: float = 0.0
     first_byte_ms: float | None = None
     notes: tuple[str, ...] = ()
     """What a reader of the answer must know: replaced characters, token counts that make no sense."""
+    returned: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that the vendor wants back in the message with the tool calls, such as signed thinking."""
 
 
 def known_sum(*counts: int | None) -> int | None:

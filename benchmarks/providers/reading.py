@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,6 +15,21 @@ from benchmarks.providers.clean_text import shortened, storable, storable_json
 _MOST_TOKENS = 2**31 - 1
 """More than any model can use, and the largest integer of the database column."""
 _LONGEST_NAME = 200
+_THINKING_BEGINS = re.compile(r"\s*<(?:think|thinking)>", re.IGNORECASE)
+_THINKING_ENDS = re.compile(r"</(?:think|thinking)>", re.IGNORECASE)
+_RETURNED_FIELDS = ("reasoning_content", "reasoning_details", "thinking_blocks", "reasoning_items")
+CUT_OFF_WHILE_THINKING = (
+    "The model reached the limit of output tokens while it was thinking, so there is no answer. Raise max_tokens."
+)
+
+
+class Usage(NamedTuple):
+    """Token counts of one reply; ``None`` is not reported."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 def parse_json(body: bytes | str) -> Any:
@@ -49,16 +65,26 @@ def reply_from(document: Any, *, duration_ms: float, first_byte_ms: float | None
     """The answer in a decoded ``chat.completion``. Null content is an empty answer; no choice is an error."""
     message, finish_reason = _first_choice(document)
     notes: list[str] = []
-    usage = document.get("usage")
+    usage = read_usage(document.get("usage"), notes)
+    text, thinking = _split_thinking(_text(message.get("content"), notes))
+    thoughts = (*_thoughts(message, notes), thinking)
+    reasoning = "\n\n".join(thought for thought in thoughts if thought) or None
+    refusal = _optional_text(message.get("refusal"), notes)
     calls = message.get("tool_calls")
+    calls = calls if isinstance(calls, list) else []
+    if finish_reason == "length" and not (text.strip() or refusal or calls) and (reasoning or usage.reasoning_tokens):
+        notes.append(CUT_OFF_WHILE_THINKING)
     return ChatReply(
-        text=_text(message.get("content"), notes),
-        tool_calls=tuple(_tool_call(call, notes) for call in calls) if isinstance(calls, list) else (),
+        text=text,
+        tool_calls=tuple(_tool_call(call, notes) for call in calls),
         finish_reason=finish_reason,
-        refusal=_optional_text(message.get("refusal"), notes),
-        reasoning=_optional_text(message.get("reasoning_content") or message.get("reasoning"), notes),
-        tokens_in=_tokens(usage, "prompt_tokens", notes),
-        tokens_out=_tokens(usage, "completion_tokens", notes),
+        refusal=refusal,
+        reasoning=reasoning,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        reasoning_tokens=usage.reasoning_tokens,
+        cached_tokens=usage.cached_tokens,
+        returned=_returned(message, _RETURNED_FIELDS) if calls else {},
         model=_name(document.get("model")),
         duration_ms=duration_ms,
         first_byte_ms=first_byte_ms,
@@ -91,6 +117,41 @@ def _text(content: Any, notes: list[str]) -> str:
     raise _bad_response(f"has content of type {type(content).__name__}")
 
 
+def _thoughts(message: Mapping[str, Any], notes: list[str]) -> list[str]:
+    """Thinking that comes beside the answer: as a field, or as parts of the content (Mistral)."""
+    thoughts = [_optional_text(message.get("reasoning_content") or message.get("reasoning"), notes)]
+    content = message.get("content")
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and part.get("type") == "thinking":
+            inner = part.get("thinking")
+            thoughts.append(_text(inner, notes) if isinstance(inner, list | str) else None)
+    return [thought for thought in thoughts if thought]
+
+
+def _split_thinking(text: str) -> tuple[str, str]:
+    """Answer and thinking of a text that begins with a ``<think>`` block, or holds the end of one that the chat
+    template began. A block that does not end is all there is; tags later in an answer belong to it."""
+    if "<" not in text:
+        return text, ""
+    opened = _THINKING_BEGINS.match(text)
+    closed = _THINKING_ENDS.search(text, opened.end() if opened else 0)
+    if opened and not closed:
+        return "", text[opened.end() :].strip()
+    if not closed or (not opened and _THINKING_BEGINS.search(text, 0, closed.start())):
+        return text, ""
+    return text[closed.end() :].lstrip(), text[opened.end() if opened else 0 : closed.start()].strip()
+
+
+def _returned(source: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields that a vendor demands back: DeepSeek its thinking, OpenRouter and Anthropic signed blocks, Gemini the
+    signature of each call."""
+    returned = {name: source[name] for name in names if source.get(name)}
+    try:
+        return storable_json(returned, []) if returned else returned
+    except (ValueError, RecursionError):
+        return {}
+
+
 def _optional_text(value: Any, notes: list[str]) -> str | None:
     return storable(value, notes) if isinstance(value, str) and value else None
 
@@ -111,6 +172,7 @@ def _tool_call(call: Any, notes: list[str]) -> ToolCall:
         name=_name(function.get("name")),
         arguments=_arguments(raw, notes),
         raw_arguments=storable(raw, notes),
+        returned=_returned(call, ("extra_content",)),
     )
 
 
@@ -131,6 +193,32 @@ def _arguments(raw: str, notes: list[str]) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return arguments if isinstance(arguments, dict) else None
+
+
+def read_usage(usage: Any, notes: list[str]) -> Usage:
+    """Token counts in OpenAI's form, with DeepSeek's name for cached tokens.
+
+    Some vendors (xAI, Gemini) count thinking in ``total_tokens`` but not in ``completion_tokens``. It is output and
+    paid as such, so it is added.
+    """
+    if not isinstance(usage, dict):
+        return Usage()
+    tokens_in, tokens_out = _tokens(usage, "prompt_tokens", notes), _tokens(usage, "completion_tokens", notes)
+    reasoning = _tokens(usage.get("completion_tokens_details"), "reasoning_tokens", notes)
+    cached = _tokens(usage.get("prompt_tokens_details"), "cached_tokens", notes)
+    if cached is None:
+        cached = _tokens(usage, "prompt_cache_hit_tokens", notes)
+    total = _tokens(usage, "total_tokens", notes)
+    if tokens_in is not None and tokens_out is not None and total is not None:
+        uncounted = total - tokens_in - tokens_out
+        if uncounted > 0 and reasoning in (None, uncounted):
+            tokens_out, reasoning = tokens_out + uncounted, uncounted
+    # A part is never more than its whole: the price of the rest would be negative.
+    return Usage(tokens_in, tokens_out, _at_most(reasoning, tokens_out), _at_most(cached, tokens_in))
+
+
+def _at_most(part: int | None, whole: int | None) -> int | None:
+    return None if part is None or whole is None else min(part, whole)
 
 
 def _tokens(usage: Any, key: str, notes: list[str]) -> int | None:

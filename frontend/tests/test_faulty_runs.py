@@ -12,6 +12,7 @@ from django.test import Client
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run, RunStatus
 from benchmarks.services.runs.control import retry_failed
+from tests.loopback.replies import Reply
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import make_dataset, make_run, make_task
 
@@ -103,3 +104,19 @@ def test_tokens_that_the_endpoint_does_not_report_are_unknown(
     page = text(client.get(f"/runs/{run.pk}/").content.decode())
     assert "Tokens, model Unknown The endpoint does not report tokens for every response." in page
     assert "Cost, model unknown" in page
+
+
+def test_thinking_and_what_it_cost_are_on_the_pages(endpoint: Callable[..., LoopbackServer], client: Client) -> None:
+    endpoint(
+        lambda asked: Reply("", finish_reason="length", reasoning="Let me see", reasoning_tokens=70, cached_tokens=3)
+    )
+    run = make_run(make_dataset(2))
+    work_on_run_once(run.pk)
+    page = text(client.get(f"/runs/{run.pk}/").content.decode())
+    assert "140 of them thinking" in page
+    assert "6 read from the vendor's cache" in page
+    own = text(client.get(f"/runs/{run.pk}/results/{run.results.first().pk}/").content.decode())
+    assert "70 of them thinking" in own
+    assert "3 read from the vendor's cache" in own
+    assert "The model reached the limit of output tokens while it was thinking" in own
+    assert "Let me see" in own

@@ -36,6 +36,8 @@ class Reply:
     refusal: str | None = None
     reasoning: str | None = None
     reports_usage: bool = True
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 Script = Callable[[Asked], Reply | Fault | str | None] | Mapping[str, Reply | Fault | str]
@@ -104,7 +106,16 @@ def completion(reply: Reply, model: str, number: int, prompt: str) -> dict[str, 
     if reply.reasoning is not None:
         message["reasoning_content"] = reply.reasoning
     tokens_in, tokens_out = max(1, len(prompt) // 4), max(1, len(reply.text or "") // 4)
-    usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
+    tokens_out += reply.reasoning_tokens or 0
+    usage: dict[str, Any] = {
+        "prompt_tokens": tokens_in,
+        "completion_tokens": tokens_out,
+        "total_tokens": tokens_in + tokens_out,
+    }
+    if reply.reasoning_tokens is not None:
+        usage["completion_tokens_details"] = {"reasoning_tokens": reply.reasoning_tokens}
+    if reply.cached_tokens is not None:
+        usage["prompt_tokens_details"] = {"cached_tokens": reply.cached_tokens}
     return {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",

@@ -19,32 +19,37 @@ MAX_TOOL_STEPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per token, in and out."""
+    """US dollars per token: in, out, and read from the vendor's cache, which costs as much as other input if its own
+    price is not configured."""
 
     per_token_in: float | None
     per_token_out: float | None
+    per_cached_token: float | None = None
 
     @property
     def known(self) -> bool:
         return self.per_token_in is not None and self.per_token_out is not None
 
-    def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
-        """``None`` if the price or a token count is unknown; a free model costs 0 whatever its counts."""
+    def cost(self, tokens_in: int | None, tokens_out: int | None, cached: int | None = None) -> float | None:
+        """``None`` if the price or a token count is unknown; a free model costs 0 whatever its counts.
+
+        ``cached`` tokens are part of ``tokens_in``; unknown, they count as none.
+        """
         if self.per_token_in is None or self.per_token_out is None:
             return None
         if self.per_token_in == 0 and self.per_token_out == 0:
             return 0.0
         if tokens_in is None or tokens_out is None:
             return None
-        return tokens_in * self.per_token_in + tokens_out * self.per_token_out
+        saved = 0.0 if self.per_cached_token is None else (cached or 0) * (self.per_token_in - self.per_cached_token)
+        return tokens_in * self.per_token_in + tokens_out * self.per_token_out - saved
 
 
 def price_of(model: str) -> Price:
     """The configured price of the model named ``provider/model``."""
     known = settings.CODEFORGE.model(model)
-    per_million = (known.input_per_million, known.output_per_million)
-    tokens_in, tokens_out = (None if price is None else price / 1e6 for price in per_million)
-    return Price(tokens_in, tokens_out)
+    per_million = (known.input_per_million, known.output_per_million, known.cached_input_per_million)
+    return Price(*(None if price is None else price / 1e6 for price in per_million))
 
 
 def tool_steps(run: Run) -> int:

@@ -266,7 +266,7 @@ class EngineJudge:
             failure = gave_up.error
         else:
             # Counted before the next await: it may be cancelled there, and the reply is paid for.
-            answer = self._counted(JudgeAnswer(reply.text, reply.tokens_in, reply.tokens_out))
+            answer = self._counted(JudgeAnswer(reply.text, reply.tokens_in, reply.tokens_out, reply.cached_tokens or 0))
             if self._cache:
                 await asyncio.to_thread(self._cache.store, request, reply)
             return answer
@@ -280,6 +280,7 @@ class EngineJudge:
             calls=spent.calls + 1,
             tokens_in=known_sum(spent.tokens_in, answer.tokens_in),
             tokens_out=known_sum(spent.tokens_out, answer.tokens_out),
+            cached_tokens=spent.cached_tokens + answer.cached_tokens,
         )
         return answer
 
@@ -287,10 +288,16 @@ class EngineJudge:
 def _tool_messages(reply: ChatReply, results: Mapping[str, Any]) -> list[Message]:
     """A reply with tool calls, in the form in which endpoints take it back, and the simulated results."""
     calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.raw_arguments}}
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.raw_arguments},
+            **call.returned,
+        }
         for call in reply.tool_calls
     ]
-    messages: list[Message] = [{"role": "assistant", "content": reply.text or None, "tool_calls": calls}]
+    message = {"role": "assistant", "content": reply.text or None, "tool_calls": calls, **reply.returned}
+    messages: list[Message] = [message]
     for call in reply.tool_calls:
         result = results.get(call.name, ACKNOWLEDGED)
         if call.malformed:

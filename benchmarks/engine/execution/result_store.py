@@ -170,7 +170,9 @@ class ResultStore:
             "duration_ms": answer.duration_ms,
             "tokens_in": answer.tokens_in,
             "tokens_out": answer.tokens_out,
-            "cost_usd": 0.0 if answer.from_cache else self.price.cost(answer.tokens_in, answer.tokens_out),
+            "reasoning_tokens": answer.reasoning_tokens,
+            "cached_tokens": answer.cached_tokens,
+            "cost_usd": 0.0 if answer.from_cache else self._cost_of(answer),
             "judge_cost_usd": None,
             "cached": answer.from_cache,
             "attempts": len(earlier or ()) + len(answer.attempts),
@@ -194,9 +196,12 @@ class ResultStore:
         ended = {"claimed_by": None, "finished_at": timezone.now()}
         return row | ended | ending_of(self.metrics, scores, judged.request.finish_reason)
 
+    def _cost_of(self, answer: Answer) -> float | None:
+        return self.price.cost(answer.tokens_in, answer.tokens_out, answer.cached_tokens)
+
     def _cost_of_judging(self, batch: Iterable[Judged]) -> float | None:
         usages = (usage for judged in batch for usage in judged.usages)
-        return _sum(self.judge_price.cost(usage.tokens_in, usage.tokens_out) for usage in usages)
+        return _sum(self.judge_price.cost(usage.tokens_in, usage.tokens_out, usage.cached_tokens) for usage in usages)
 
     def _count_answers(self, batch: Sequence[Scored], ended: Sequence[ResultState]) -> None:
         """Add the results that ended, and every reply that was paid for, to the run's counters."""
@@ -209,7 +214,7 @@ class ResultStore:
             errors=F("errors") + ended.count(ResultState.ERROR),
             tokens_in=F("tokens_in") + known_sum(*(answer.tokens_in for answer in paid)),
             tokens_out=F("tokens_out") + known_sum(*(answer.tokens_out for answer in paid)),
-            cost_usd=F("cost_usd") + _sum(self.price.cost(answer.tokens_in, answer.tokens_out) for answer in paid),
+            cost_usd=F("cost_usd") + _sum(map(self._cost_of, paid)),
             reserved_usd=F("reserved_usd") - released,
         )
 

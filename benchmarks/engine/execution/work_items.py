@@ -50,7 +50,8 @@ class Question:
 class Answer:
     """The last reply to a question with all messages on the way, or the error that ended it.
 
-    Tokens are summed over all ``replies``, ``None`` without any or if the endpoint did not report them for each. The
+    Tokens are summed over all ``replies``, ``None`` without any or if the endpoint did not report them for each;
+    reasoning and cached tokens, which endpoints leave out where there are none, are the sums of those reported. The
     duration is that of the answered requests in milliseconds, without waiting for limits or retries.
     """
 
@@ -62,6 +63,8 @@ class Answer:
     attempts: list[Attempt] = field(default_factory=list)
     tokens_in: int | None = None
     tokens_out: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
     duration_ms: float | None = None
     replies: int = 0
     """Replies of the endpoint, including those before an error: each of them is paid for."""
@@ -75,6 +78,8 @@ class Answer:
         self.duration_ms = (self.duration_ms or 0.0) + reply.duration_ms
         self.tokens_in = reply.tokens_in if first else known_sum(self.tokens_in, reply.tokens_in)
         self.tokens_out = reply.tokens_out if first else known_sum(self.tokens_out, reply.tokens_out)
+        self.reasoning_tokens = _reported_sum(self.reasoning_tokens, reply.reasoning_tokens)
+        self.cached_tokens = _reported_sum(self.cached_tokens, reply.cached_tokens)
 
     @property
     def result_id(self) -> int:
@@ -90,6 +95,11 @@ class Answer:
         if self.reply is None:
             return ""
         return "refusal" if self.reply.refusal is not None else self.reply.finish_reason[:40]
+
+
+def _reported_sum(*counts: int | None) -> int | None:
+    reported = [count for count in counts if count is not None]
+    return sum(reported) if reported else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
         "outcomes": outcomes,
         "error_kinds": _error_kinds(run) if run.errors else {},
         "latency_ms": _latency(run),
+        "tokens": run.results.aggregate(reasoning=Sum("reasoning_tokens"), cached=Sum("cached_tokens")),
         "histograms": {
             metric: _histogram(run, metric, of_metric.highest)
             for metric, of_metric in sums.items()

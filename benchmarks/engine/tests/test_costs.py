@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
+from typing import Any
 
 import pytest
 from django.db import connection
 
 from benchmarks.engine.execution import dispatch, executor
+from benchmarks.engine.execution.budget import Price
 from benchmarks.engine.execution.preparing import prepare_run
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Outcome, ResultState, Run, RunStatus
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import cancel_run, raise_budget, resume_run, retry_failed
+from codeforge.config import Config
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked, Reply
 from tests.loopback.server import LoopbackServer
@@ -228,3 +231,20 @@ def test_an_endpoint_that_never_replied_costs_nothing(endpoint: Endpoint) -> Non
     endpoint(lambda asked: FAULTS["bad_request_400"])
     run = worked(make_run(make_dataset(2)))
     assert (run.tokens_in, run.tokens_out, run.cost_usd) == (0, 0, 0.0)
+
+
+def test_cached_tokens_have_a_price_of_their_own(endpoint: Endpoint, settings: Any) -> None:
+    endpoint(lambda asked: Reply("2", cached_tokens=2))
+    document = settings.CODEFORGE.model_dump()
+    document["models"]["loop/model"]["cached_input_per_million"] = 0.25
+    settings.CODEFORGE = Config.model_validate(document)
+    run = worked(make_run(make_dataset(2)))
+    assert run.tokens_in is not None
+    assert run.cost_usd == pytest.approx((run.tokens_in - 4 + 4 * 0.25 + 2 * run.tokens_out) / 1e6)
+    assert run.cost_usd == pytest.approx(sum(result.cost_usd for result in run.results.all()))
+
+
+def test_cached_tokens_without_a_price_cost_as_much_as_others() -> None:
+    assert Price(2.0, 1.0).cost(10, 1, cached=4) == 21.0
+    assert Price(2.0, 1.0, 0.5).cost(10, 1, cached=4) == 15.0
+    assert Price(2.0, 1.0, 0.5).cost(10, 1) == 21.0

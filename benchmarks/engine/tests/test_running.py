@@ -151,3 +151,31 @@ def test_a_metric_that_does_not_apply_says_what_is_missing_or_what_does_not_fit(
         "json_match": "The expected answer is not JSON.",
         "regex": "The task has no pattern.",
     }
+
+
+def test_thinking_is_stored_beside_the_answer_and_its_tokens_are_counted(endpoint: Endpoint) -> None:
+    endpoint(lambda asked: Reply(f"<think>Sum: </think>{adds(asked)}", reasoning_tokens=40, cached_tokens=3))
+    run = worked(make_run(make_dataset(2)))
+    result = run.results.first()
+    assert (result.outcome, result.transcript.actual_output) == (Outcome.CORRECT, "2")
+    assert result.transcript.reasoning == "Sum:"
+    assert (result.reasoning_tokens, result.cached_tokens) == (40, 3)
+    assert run.summary["tokens"] == {"reasoning": 80, "cached": 6}
+
+
+def test_an_answer_cut_off_while_thinking_says_so(endpoint: Endpoint) -> None:
+    endpoint(lambda asked: Reply("", finish_reason="length", reasoning="Let me see"))
+    result = worked(make_run(make_dataset(1))).results.get()
+    assert result.outcome == Outcome.TRUNCATED
+    assert "while it was thinking" in result.transcript.notes[0]
+    assert "before an answer began" in result.scores.get().reason
+
+
+def test_a_vendor_gets_its_thinking_back_with_the_results_of_tools(endpoint: Endpoint) -> None:
+    def calls_once(asked: Asked) -> Reply:
+        return Reply("2") if asked.after_tools else Reply(None, [("look_up", "{}")], "tool_calls", reasoning="hm")
+
+    server = endpoint(calls_once)
+    tool = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
+    worked(make_run(make_dataset([make_task(1, tools=[tool])])))
+    assert server.stats.bodies[1]["messages"][1]["reasoning_content"] == "hm"

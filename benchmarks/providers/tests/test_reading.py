@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.providers.base import ChatReply, ProviderError
-from benchmarks.providers.reading import parse_json, read_reply
+from benchmarks.providers.reading import CUT_OFF_WHILE_THINKING, parse_json, read_reply
 
 
 def unchanged(document: Any) -> Any:
@@ -117,3 +117,96 @@ def test_what_is_no_json_is_a_value_error(text: Any) -> None:
 def test_numbers_too_large_for_a_double_do_not_pass_as_infinite_arguments() -> None:
     assert tool_calls({"function": {"name": "f", "arguments": '{"x": -1e999}'}})[0][1] is None
     assert math.isinf(parse_json("1e999"))
+
+
+@pytest.mark.parametrize(
+    ("message", "answer", "thinking"),
+    [
+        ({"content": "4", "reasoning_content": "2+2"}, "4", "2+2"),
+        ({"content": "4", "reasoning": "2+2"}, "4", "2+2"),
+        ({"content": "4", "reasoning": ["2+2"]}, "4", None),
+        ({"content": "<think>2+2</think>\n\n4"}, "4", "2+2"),
+        ({"content": "\n<Thinking>2+2</Thinking>4"}, "4", "2+2"),
+        ({"content": "<think>2+2, so"}, "", "2+2, so"),
+        ({"content": "2+2</think>4"}, "4", "2+2"),
+        ({"content": "</think>4"}, "4", None),
+        ({"content": "Use the <think> tag"}, "Use the <think> tag", None),
+        ({"content": "4: <think>late</think>"}, "4: <think>late</think>", None),
+        ({"content": "<think>b</think>4", "reasoning_content": "a"}, "4", "a\n\nb"),
+        (
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "2+2"}]},
+                    {"type": "text", "text": "4"},
+                ]
+            },
+            "4",
+            "2+2",
+        ),
+        ({"content": [{"type": "thinking", "thinking": 7}, {"type": "text", "text": "4"}]}, "4", None),
+        ({"content": [{"type": "thinking", "thinking": "2+2"}]}, "", "2+2"),
+    ],
+)
+def test_thinking_is_kept_apart_from_the_answer(message: Any, answer: str, thinking: str | None) -> None:
+    reply = read(message)
+    assert (reply.text, reply.reasoning) == (answer, thinking)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 12,
+                "total_tokens": 21,
+                "completion_tokens_details": {"reasoning_tokens": 5},
+                "prompt_tokens_details": {"cached_tokens": 8},
+            },
+            (9, 12, 5, 8),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 12, "prompt_cache_hit_tokens": 4}, (9, 12, None, 4)),
+        # xAI and Gemini leave thinking out of completion_tokens, but not out of the total.
+        (
+            {
+                "prompt_tokens": 32,
+                "completion_tokens": 9,
+                "total_tokens": 135,
+                "completion_tokens_details": {"reasoning_tokens": 94},
+            },
+            (32, 103, 94, None),
+        ),
+        ({"prompt_tokens": 5, "completion_tokens": 8, "total_tokens": 130}, (5, 125, 117, None)),
+        ({"prompt_tokens": 5, "completion_tokens": 8, "total_tokens": 3}, (5, 8, None, None)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 50}}, (5, None, None, 5)),
+        ({"prompt_tokens_details": [], "completion_tokens_details": {"reasoning_tokens": 3}}, (None, None, None, None)),
+    ],
+)
+def test_thinking_and_cached_tokens_are_parts_of_what_is_paid(usage: Any, counts: tuple[Any, ...]) -> None:
+    reply = read({"content": "x"}, usage=usage)
+    assert (reply.tokens_in, reply.tokens_out, reply.reasoning_tokens, reply.cached_tokens) == counts
+
+
+@pytest.mark.parametrize(
+    ("message", "usage", "noted"),
+    [
+        ({"content": "", "reasoning_content": "hm"}, {}, True),
+        ({"content": "<think>hm"}, {}, True),
+        ({"content": None}, {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 9}}, True),
+        ({"content": None}, {}, False),
+        ({"content": "The ans", "reasoning_content": "hm"}, {}, False),
+    ],
+)
+def test_a_reply_cut_off_while_thinking_says_so(message: Any, usage: Any, noted: bool) -> None:
+    body = {"choices": [{"message": message, "finish_reason": "length"}], "usage": usage}
+    reply = read_reply(json.dumps(body).encode(), unchanged, duration_ms=1.0, first_byte_ms=None)
+    assert (CUT_OFF_WHILE_THINKING in reply.notes) is noted
+
+
+def test_what_a_vendor_wants_back_with_its_tool_calls_is_kept() -> None:
+    signature = {"google": {"thought_signature": "abc"}}
+    call = {"id": "1", "function": {"name": "f", "arguments": "{}"}, "extra_content": signature}
+    reply = read({"reasoning_content": "hm", "other": 1, "tool_calls": [call]})
+    assert reply.returned == {"reasoning_content": "hm"}
+    assert reply.tool_calls[0].returned == {"extra_content": signature}
+    assert read({"content": "4", "reasoning_content": "hm"}).returned == {}
