@@ -20,11 +20,11 @@ class InvalidRequest(Exception):
     """A request is not valid: field → messages, for all fields at once.
 
     A message refers to a field as ``⟨max_tokens⟩``. ``errors`` writes the name of the field, as the API and the command
-    line do; ``labeled`` writes the label that the field has on the dashboard.
+    line do; ``labeled`` writes the label that the field has on the dashboard; ``unlabeled`` keeps the mark.
     """
 
     def __init__(self, errors: Mapping[str, list[str]]) -> None:
-        self._errors = dict(errors)
+        self.unlabeled = dict(errors)
         super().__init__("; ".join(f"{field}: {' '.join(messages)}" for field, messages in self.errors.items()))
 
     @property
@@ -37,4 +37,4 @@ class InvalidRequest(Exception):
         def named(message: str) -> str:
             return _FIELD.sub(lambda field: labels.get(field[1], field[1]), message)
 
-        return {field: [named(message) for message in messages] for field, messages in self._errors.items()}
+        return {field: [named(message) for message in messages] for field, messages in self.unlabeled.items()}

@@ -57,6 +57,20 @@ def tool_steps(run: Run) -> int:
     return int(run.parameters.get("max_tool_steps", MAX_TOOL_STEPS))
 
 
+def money_left(run: Run) -> float | None:
+    """What is left of the budget in force after costs and reservations, in US dollars; ``None`` if a cost is unknown.
+
+    Call it with the run locked, and with its experiment locked if it has one.
+    """
+    runs = [(run.cost_usd, run.judge_cost_usd, run.reserved_usd)]
+    if run.experiment is not None:
+        # A run that is not prepared yet has no cost, which is not the same as an unknown one.
+        others = run.experiment.runs.filter(total__gt=0).exclude(pk=run.pk)
+        runs += others.values_list("cost_usd", "judge_cost_usd", "reserved_usd")
+    amounts = [amount for row in runs for amount in row]
+    return None if None in amounts else (run.budget_in_force or 0.0) - sum(filter(None, amounts))
+
+
 class WorstCase:
     """The most that the requests of one run can cost; 0 for a run without a budget.
 
@@ -72,7 +86,7 @@ class WorstCase:
 
     def asking(self, prompt: Prompt) -> float:
         """The most that a question can cost until it is answered."""
-        if self._run.budget_usd is None:
+        if self._run.budget_in_force is None:
             return 0.0
         steps = tool_steps(self._run) if prompt.tools else 1
         max_out = self._run.parameters["max_tokens"]
@@ -83,7 +97,7 @@ class WorstCase:
 
     def judging(self, item: Item, n_metrics: int) -> float:
         """The maximum cost of judging one answer with ``n_metrics`` judged metrics."""
-        if self._run.budget_usd is None or not n_metrics:
+        if self._run.budget_in_force is None or not n_metrics:
             return 0.0
         answer = self._run.parameters.get("max_tokens") or len(item.actual_output.encode())
         texts = (item.input, item.expected_output, *item.context)

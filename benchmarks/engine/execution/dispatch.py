@@ -104,7 +104,7 @@ def _work(run_id: int) -> bool:
         return False
     try:
         with leases.held(lease, give_back_claims):
-            run = Run.objects.select_related("dataset_version").get(pk=run_id)
+            run = Run.objects.select_related("dataset_version", "experiment").get(pk=run_id)
             try:
                 executor = RunExecutor(run, lease)
             except ValueError as error:  # its provider was removed from the configuration
@@ -121,6 +121,8 @@ def _work(run_id: int) -> bool:
             "An unexpected error stopped the worker. For details, see the worker log. To continue, resume the run.",
         )
         raise
+    if executor.out_of_budget and run.experiment_id is not None:
+        return False  # the other runs of the experiment may free reservations; a sweep comes again until they are done
     # An executor that ran out of budget leaves what waits to those still at work: the last of them pauses the run.
     more = _waiting(run_id).filter(leases=None) if executor.out_of_budget else _waiting(run_id)
     return retry_db(more.exists, f"run {run_id}")

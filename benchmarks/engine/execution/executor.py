@@ -14,11 +14,9 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from django.db.models import Q
-
 from benchmarks.engine import lease as leases
 from benchmarks.engine.execution import lifecycle, reply_cache
-from benchmarks.engine.execution.budget import WorstCase, tool_steps
+from benchmarks.engine.execution.budget import WorstCase, money_left, tool_steps
 from benchmarks.engine.execution.db_retry import all_then_each, retry_db
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
@@ -146,7 +144,9 @@ class RunExecutor:
         questions = self.prompts.questions(ids)
         if self.uses_cache:
             questions = reply_cache.with_cached(self.run, questions)
-        return questions if self.run.budget_usd is None else [self._with_reserve(question) for question in questions]
+        return (
+            questions if self.run.budget_in_force is None else [self._with_reserve(question) for question in questions]
+        )
 
     def _with_reserve(self, question: Question) -> Question:
         asking = 0.0 if question.cached else self.worst_case.asking(question.prompt)
@@ -165,7 +165,7 @@ class RunExecutor:
 
     def _within_budget(self, units: list[Work]) -> list[Work]:
         """Those of the units whose worst case fits the budget. The others are given back; without any, pause."""
-        if self.run.budget_usd is None or not units:
+        if self.run.budget_in_force is None or not units:
             return units
         idle = not self.in_progress
         fitting = self._retry(lambda: self.store.reserve(units, idle=idle))
@@ -174,13 +174,19 @@ class RunExecutor:
         return fitting
 
     def _pause(self) -> None:
-        """Leave the run to its other leases, whose reservations may become free. The last one pauses the run."""
+        """Leave the budget to whoever may free reservations: the run's other leases, and the other runs of its
+        experiment. The last one pauses the run.
+        """
         self.sending = False
         self.out_of_budget = True
-        if Lease.objects.filter(run=self.run).exclude(pk=self.lease.pk).exists():
+        siblings = Run.objects.filter(experiment=self.run.experiment_id or 0).exclude(pk=self.run.pk)
+        others = Lease.objects.filter(run=self.run).exclude(pk=self.lease.pk)
+        # Sums of floats leave dust behind, which is no reservation.
+        if others.exists() or siblings.filter(reserved_usd__gt=1e-9).exists():
             return
-        budget = f"${self.run.budget_usd:g}"
-        if Run.objects.filter(Q(cost_usd=None) | Q(judge_cost_usd=None), pk=self.run.pk).exists():
+        budget = f"${self.run.budget_in_force:g}"
+        run = Run.objects.select_related("experiment").get(pk=self.run.pk)
+        if money_left(run) is None:
             reason = (
                 f"The endpoint does not report token usage, so the cost is unknown and the budget of {budget} cannot "
                 "be enforced. Start a new run without a budget."

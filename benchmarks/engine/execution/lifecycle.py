@@ -13,10 +13,10 @@ from benchmarks.engine.webhooks.outbox import enqueue_status
 from benchmarks.models import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
 
 ALLOWED: dict[RunStatus, frozenset[RunStatus]] = {
-    RunStatus.QUEUED: frozenset({RunStatus.FAILED, RunStatus.CANCELLED}),
+    RunStatus.QUEUED: frozenset({RunStatus.PAUSED, RunStatus.FAILED, RunStatus.CANCELLED}),
     RunStatus.PREPARING: frozenset({RunStatus.QUEUED}),
     RunStatus.RUNNING: TERMINAL | {RunStatus.PREPARING, RunStatus.PAUSED},
-    RunStatus.PAUSED: frozenset({RunStatus.RUNNING}),
+    RunStatus.PAUSED: LIVE,
     **dict.fromkeys(COMPLETED, frozenset({RunStatus.RUNNING})),
     RunStatus.FAILED: LIVE,
     RunStatus.CANCELLED: LIVE | {RunStatus.PAUSED},

@@ -18,13 +18,13 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from benchmarks.engine.execution.budget import price_of
+from benchmarks.engine.execution.budget import money_left, price_of
 from benchmarks.engine.execution.reply_cache import store_responses
 from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, ending_of
 from benchmarks.engine.execution.sql import among, update_rows, upsert_rows
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
-from benchmarks.models import Lease, Outcome, Result, ResultState, Run, Transcript
+from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, Transcript
 from benchmarks.models import Score as StoredScore
 from benchmarks.providers.base import Message, known_sum
 from benchmarks.providers.retrying import Attempt
@@ -50,6 +50,7 @@ class ResultStore:
 
     def __init__(self, run: Run, lease: Lease, metrics: Sequence[Metric]) -> None:
         self.run_id = run.pk
+        self.experiment_id = run.experiment_id
         self.lease_id = lease.pk
         self.metrics = metrics
         self.price = price_of(run.model)
@@ -82,17 +83,18 @@ class ResultStore:
         unknown, because the endpoint reports no tokens, no request is known to fit.
         """
         with transaction.atomic():
-            # The lock makes reservations of several leases add up, so their sum never exceeds the budget.
+            # The locks make reservations of several leases, and of all runs of an experiment, add up, so their sum
+            # never exceeds the budget. Always the experiment first, or two runs could wait for each other.
+            if self.experiment_id is not None:
+                Experiment.objects.select_for_update().filter(pk=self.experiment_id).first()
             run = Run.objects.select_for_update().get(pk=self.run_id)
             if idle and not run.leases.exclude(pk=self.lease_id).exists():
                 run.reserved_usd = 0.0
-            spent = (run.cost_usd or 0.0) + (run.judge_cost_usd or 0.0)
-            unknown = run.cost_usd is None or run.judge_cost_usd is None
-            left = -1.0 if unknown else (run.budget_usd or 0.0) - spent - run.reserved_usd
+            left = money_left(run)
             fitting: list[Work] = []
             reserved = 0.0
             for unit in units:
-                if reserved + unit.reserved_usd > left:
+                if left is None or reserved + unit.reserved_usd > left:
                     break
                 reserved += unit.reserved_usd
                 fitting.append(unit)

@@ -76,7 +76,11 @@ def plan_run(data: Any) -> RunPlan:
 
     Raises ``InvalidRequest`` as ``start_run`` does.
     """
-    request = validated(data)
+    return plan_of(validated(data))
+
+
+def plan_of(request: Mapping[str, Any]) -> RunPlan:
+    """The plan of a validated request."""
     tasks = tasks_of(request)
     n_tasks, repeats = tasks.count(), request["repeats"]
     requests = n_tasks * repeats

@@ -47,7 +47,8 @@ _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 Errors = dict[str, list[str]]
 
 
-def _field(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:
+def field_of(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:
+    """The field of a request that accepts the parameter."""
     given: dict[str, Any] = {"required": parameter.required, "help_text": parameter.description}
     bounds: dict[str, Any] = {
         "min_value": parameter.least,
@@ -76,7 +77,7 @@ class RunRequest(StrictRequest):
     """A request for a run, with a field for each of ``RUN_PARAMETERS``. ``dataset`` becomes the ``Dataset``."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {name: _field(parameter) for name, parameter in RUN_PARAMETERS.items()} | super().get_fields()
+        return {name: field_of(parameter) for name, parameter in RUN_PARAMETERS.items()} | super().get_fields()
 
     def validate_dataset(self, slug: str) -> Dataset:
         ready = Dataset.objects.filter(current_version__isnull=False)
@@ -294,14 +295,20 @@ def start_run(data: Any, user: Caller = None, *, parent: Run | None = None, fres
     if parent is not None and (reason := refusal("again", parent)):
         raise NotPossible(reason)
     run = run_of(validated(data))
-    run.parent, run.fresh_of, run.created_by = parent, fresh_of, account_of(user)
-    run.code_version = code_version()
-    run.environment = {"python": platform.python_version(), "django": django.get_version()}
-    with transaction.atomic():
-        run.save()
-        record(user, "run.start", f"run {run.pk}", dataset=run.dataset.slug, model=run.model)
-        enqueue_run(run)
+    run.parent, run.fresh_of = parent, fresh_of
+    queue_run(run, user)
     return run
+
+
+@transaction.atomic
+def queue_run(run: Run, user: Caller) -> None:
+    """Store a run that was made of a validated request, and enqueue its jobs on commit."""
+    run.created_by = account_of(user)
+    run.code_version = run.code_version or code_version()
+    run.environment = {"python": platform.python_version(), "django": django.get_version()}
+    run.save()
+    record(user, "run.start", f"run {run.pk}", dataset=run.dataset.slug, model=run.model)
+    enqueue_run(run)
 
 
 def enqueue_run(run: Run) -> None:
