@@ -29,6 +29,7 @@ REQUIRED = {
     "ALLOWED_HOSTS": "127.0.0.1",
     "POSTGRES_PASSWORD": "postgres-password",
     "REDIS_PASSWORD": "redis-password",
+    "CERTIFICATES": "/etc/letsencrypt/live/bench.example.com",
 }
 TASKS = 400
 
@@ -90,9 +91,9 @@ def test_our_containers_run_with_no_privileges_and_as_nobody_special(resolved: d
 
 def test_what_lasts_or_listens_is_where_it_should_be(resolved: dict[str, Any]) -> None:
     found = resolved["services"]
-    assert set(resolved["volumes"]) == {"state", "database", "redis"}
-    assert {name for name, service in found.items() if service.get("ports")} == {"web"}
-    assert found["web"]["ports"][0]["host_ip"] == "127.0.0.1"
+    assert set(resolved["volumes"]) == {"buffers", "state", "database", "redis"}
+    assert {name for name, service in found.items() if service.get("ports")} == {"proxy"}
+    assert found["web"]["environment"]["BEHIND_PROXY"] == "1"
     assert all("healthcheck" in service for name, service in found.items() if name != "migrate")
     waiting = {name: found[name]["depends_on"]["migrate"]["condition"] for name in ("web", "worker")}
     assert set(waiting.values()) == {"service_completed_successfully"}
@@ -216,6 +217,7 @@ def by_hand(resolved: dict[str, Any], tmp_path: Path) -> Iterator[ByHand]:
             CODEFORGE_SWEEP_SECONDS="1",
             STATIC_ROOT=str(tmp_path / "static"),
             SECURE_SSL_REDIRECT="0",
+            BEHIND_PROXY="0",
         )
         try:
             yield stack
