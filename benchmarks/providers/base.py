@@ -122,6 +122,8 @@ class ChatReply:
     model: str = ""
     duration_ms: float = 0.0
     first_byte_ms: float | None = None
+    pause_seconds: float | None = None
+    """How long the endpoint will refuse further requests, because nothing is left of a rate limit."""
     notes: tuple[str, ...] = ()
     """What a reader of the answer must know: replaced characters, token counts that make no sense."""
     returned: Mapping[str, Any] = field(default_factory=dict)

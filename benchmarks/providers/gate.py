@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # they need Redis, and a gate without them does not
 _PAUSE_SECONDS = 1.0
 """How long all requests wait after a 429 that does not say how long."""
 _LONGEST_PAUSE_SECONDS = 120.0
+_LONGEST_PAUSE_BEFORE_REFUSAL = 30.0
+"""An endpoint's "nothing left" is a forecast, and many refill continuously: a refusal with its own wait costs less than
+a pause until the limit is full again."""
 
 
 @dataclass(slots=True)
@@ -117,10 +120,16 @@ class Gate:
         ticket.entered_at = self.clock()
         return ticket
 
-    def record(self, ticket: Ticket, error: ProviderError | None) -> None:
-        """Learn from the outcome: an answer raises the limit, a 429 or a ``Retry-After`` slows all requests down."""
+    def record(self, ticket: Ticket, error: ProviderError | None, pause_seconds: float | None = None) -> None:
+        """Learn from the outcome: an answer raises the limit, a 429 or a ``Retry-After`` slows all requests down.
+
+        ``pause_seconds`` came with an answer: nothing is left of the endpoint's limit for that time.
+        """
         if error is None:
             self._limit.answered(self.in_flight)
+            if pause_seconds:
+                until = self.clock() + min(pause_seconds, _LONGEST_PAUSE_BEFORE_REFUSAL)
+                self._paused_until = max(self._paused_until, until)
         elif error.retryable and (error.kind == "rate_limited" or error.retry_after is not None):
             pause = _PAUSE_SECONDS if error.retry_after is None else error.retry_after
             ticket.pause_to_share = self._slow_down(pause, ticket.entered_at)

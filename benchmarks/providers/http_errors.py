@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import email.utils
 import http.client
-import math
+import json
 import re
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.providers.base import ErrorKind, ProviderError
 from benchmarks.providers.clean_text import shortened, storable, without_secrets
+from benchmarks.providers.rate_limit_headers import retry_after
 from benchmarks.providers.reading import parse_json
 
 
@@ -124,9 +123,11 @@ def error_object(body: bytes) -> Mapping[str, Any]:
         document = parse_json(body)
     except ValueError:
         return {}
+    if isinstance(document, list) and len(document) == 1:  # Gemini
+        document = document[0]
     error = document.get("error", document) if isinstance(document, dict) else None
     if isinstance(error, str):
-        return {"message": error}
+        return {**document, "message": error}
     return error if isinstance(error, dict) else {}
 
 
@@ -137,21 +138,6 @@ def filter_message(error: Mapping[str, Any], secrets: Iterable[str] = ()) -> str
     if error.get("code") == "content_filter" or flagged:
         return _message_of(error, b"", secrets) or "A content filter refused the prompt."
     return None
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date); never negative."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    given = headers.get("Retry-After")
-    seconds = _number(given)
-    if seconds is not None or given is None:
-        return seconds
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _verdict(status: int, code: str, error: Mapping[str, Any]) -> Verdict:
@@ -173,6 +159,8 @@ def _code_of(error: Mapping[str, Any]) -> str:
 def _message_of(error: Mapping[str, Any], body: bytes, secrets: Iterable[str]) -> str:
     """The endpoint's message on one line. Masked before it is shortened, because half a key is not recognized."""
     message = error.get("message") or error.get("detail")
+    if isinstance(message, dict | list):
+        message = _validation_message(message)
     if message is None and not error and not body.lstrip().startswith(b"<"):
         message = body[:_MOST_READ].decode("utf-8", "replace")
     if not isinstance(message, str):
@@ -180,9 +168,13 @@ def _message_of(error: Mapping[str, Any], body: bytes, secrets: Iterable[str]) -
     return shortened(without_secrets(storable(message[:_MOST_READ], []), secrets))
 
 
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
+def _validation_message(message: Any) -> str:
+    """One line from the errors of a validator (FastAPI's and Mistral's 422): ``body.seed: Extra inputs are …; …``."""
+    mistakes = message.get("detail") if isinstance(message, dict) else message
+    lines = []
+    for mistake in mistakes[:5] if isinstance(mistakes, list) else ():
+        if isinstance(mistake, dict) and isinstance(mistake.get("msg"), str):
+            place = mistake.get("loc")
+            path = ".".join(str(part) for part in place[:10]) if isinstance(place, list) else ""
+            lines.append(f"{path}: {mistake['msg']}" if path else mistake["msg"])
+    return "; ".join(lines) or json.dumps(message)

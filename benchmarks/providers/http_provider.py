@@ -24,6 +24,7 @@ from benchmarks import __version__
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
 from benchmarks.providers.clean_text import keys_sent, shortened, without_keys, without_secrets
 from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, error_object, filter_message
+from benchmarks.providers.rate_limit_headers import seconds_until_allowed
 from benchmarks.providers.reading import read_reply
 
 USER_AGENT = f"CodeForge-Benchmarks/{__version__}"
@@ -157,6 +158,8 @@ class HTTPProvider(Provider):
         if 200 <= response.status < 300:
             try:
                 reply = read_reply(raw, self.chat_completion, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
+                if pause := seconds_until_allowed(response.headers):
+                    reply = replace(reply, pause_seconds=pause)
                 return without_keys(reply, self._keys)
             except ProviderError:
                 error = error_in_good_reply(response.headers, raw, self._secrets)

@@ -136,7 +136,7 @@ async def _ask_once(provider: Provider, request: ChatRequest, gate: Gate, ticket
             current.failed(error.kind)
             return error
         else:
-            gate.record(ticket, None)
+            gate.record(ticket, None, reply.pause_seconds)
             current.set(gen_ai__usage__input_tokens=reply.tokens_in, gen_ai__usage__output_tokens=reply.tokens_out)
             return reply
         finally:

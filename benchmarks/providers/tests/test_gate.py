@@ -203,3 +203,18 @@ async def test_a_failure_while_entering_takes_no_place() -> None:
     with pytest.raises(RuntimeError):
         await gate.enter()
     assert gate.in_flight == 0
+
+
+@pytest.mark.parametrize(("announced", "waited"), [(4.0, 4.0), (600.0, 30.0), (None, 0.0)])
+async def test_requests_wait_while_the_endpoint_has_nothing_left_of_its_limit(
+    announced: float | None, waited: float
+) -> None:
+    time = FakeTime()
+    gate = gate_with(8, time)
+    (ticket,) = await fill(gate, 1)
+    gate.record(ticket, None, announced)
+    await gate.leave(ticket)
+    began = time.now
+    await gate.enter()
+    assert time.now - began == waited
+    assert gate.limit == 8, "nothing was refused, so no fewer requests go at once"

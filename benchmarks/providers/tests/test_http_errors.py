@@ -1,39 +1,11 @@
 from __future__ import annotations
 
-import email.utils
 import json
-import time
 
 import pytest
-from multidict import CIMultiDict
 
 from benchmarks.providers.clean_text import shortened, without_secrets
-from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, filter_message, retry_after
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "3"}, 3),
-        ({"Retry-After": "0.25"}, 0.25),
-        ({"Retry-After-Ms": "1500", "Retry-After": "9"}, 1.5),
-        ({"Retry-After": "-5"}, 0),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "inf"}, None),
-        ({"Retry-After": "soon"}, None),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
-        ({"Retry-After": "Wed, 99 Oct 99999 07:28:00 GMT"}, None),
-    ],
-)
-def test_the_wished_wait_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(CIMultiDict(headers)) == seconds
-
-
-def test_a_date_to_wait_for_counts_from_now() -> None:
-    wait = retry_after({"Retry-After": email.utils.formatdate(time.time() + 100, usegmt=True)})
-    assert wait is not None
-    assert 98 <= wait <= 100
+from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, filter_message
 
 
 @pytest.mark.parametrize(
@@ -58,6 +30,15 @@ def test_a_status_nobody_thought_of_has_a_meaning(status: int, kind: str, retrya
     [
         (b'{"error": "plain text"}', "plain text"),
         (b'{"message": "at the top"}', "at the top"),
+        (b'[{"error": {"code": 400, "message": "in a list", "status": "INVALID_ARGUMENT"}}]', "in a list"),
+        (
+            b'{"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], '
+            b'"msg": "Extra inputs are not permitted", "input": 1}]}, "type": "invalid_request_error"}',
+            "body.seed: Extra inputs are not permitted",
+        ),
+        (b'{"detail": [{"loc": ["body", "messages", 0], "msg": "a"}, {"msg": "b"}]}', "body.messages.0: a; b"),
+        (b'{"detail": [7, {"msg": 7}]}', '[7, {"msg": 7}]'),
+        (b'{"message": {"why": "no idea"}}', "no idea"),
         (b'{"detail": "as FastAPI says it"}', "as FastAPI says it"),
         (b"upstream is gone", "upstream is gone"),
         (b'{"error": {"message": "a\\u0000b"}}', "a␀b"),
