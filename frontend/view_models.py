@@ -133,7 +133,7 @@ def standing_rows(standings: Iterable[Standing]) -> list[tuple[Standing, MetricR
 def settings_of(run: Run) -> list[tuple[str, object]]:
     """Every parameter of a run with its label, and where its tasks and its code come from."""
     return [
-        ("Dataset version", run.dataset_version.number),
+        ("Dataset version", run.version_label),
         ("Content hash", run.dataset_version.content_hash),
         *settings_shown(run),
         *([("Canvases", sentences.canvases(run.summary.get("canvases", ())))] if run.representation else ()),

@@ -27,6 +27,9 @@ class CanvasSet(models.Model):
     task_classes = models.JSONField(default=list, help_text="Task classes of every canvas, in order")
     count = models.PositiveIntegerField(default=0)
     wanted = models.PositiveIntegerField(default=0, help_text="Total number of canvases requested")
+    initial_count = models.PositiveIntegerField(
+        default=0, help_text="Canvases requested when it was created; versions count those beyond as added"
+    )
     error_message = models.TextField(blank=True, help_text="Why generating stopped before all canvases existed")
     audited = models.PositiveIntegerField(default=0, help_text="Number of canvases in its audit")
     not_applicable = models.JSONField(default=dict, help_text="Task class → number of canvases without a question")

@@ -48,9 +48,7 @@ class RunAdmin(ServiceDeletion):
     change_list_template = "admin/benchmarks/run/list.html"
 
     dashboard_link = column("run", lambda run: run_link(run.pk))
-    dataset_link = column(
-        "dataset", lambda run: format_html("{}, version {}", link(run.dataset), run.dataset_version.number)
-    )
+    dataset_link = column("dataset", lambda run: format_html("{}, version {}", link(run.dataset), run.version_label))
     model_name = column("model", lambda run: visible(run.model_label))
     progress = column("done", lambda run: n_of(run.done, run.total) if run.total else "–")
 

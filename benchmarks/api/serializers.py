@@ -17,12 +17,18 @@ STORED = tuple(name for name, row in RUN_PARAMETERS.items() if row.field and nam
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     version = serializers.IntegerField(source="current_version.number", allow_null=True, default=None)
+    added_canvases = serializers.IntegerField(
+        source="current_version.added_canvases",
+        allow_null=True,
+        default=None,
+        help_text="Canvases by which a canvas set was enlarged since it was created",
+    )
     tasks = serializers.IntegerField(source="current_version.task_count", allow_null=True, default=None)
 
     class Meta:
         model = Dataset
         fields: tuple[str, ...] = (
-            *("slug", "name", "description", "kind", "version", "tasks", "created_at", "updated_at"),
+            *("slug", "name", "description", "kind", "version", "added_canvases", "tasks", "created_at", "updated_at"),
         )
 
 
@@ -31,6 +37,7 @@ class VersionSerializer(serializers.Serializer[Any]):
     content_hash = serializers.CharField()
     origin = serializers.CharField()
     task_count = serializers.IntegerField()
+    added_canvases = serializers.IntegerField()
     created_at = serializers.DateTimeField()
 
 
@@ -99,7 +106,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = (
-            *("id", "url", "dataset_version", "import_format", "status", "error_message"),
+            *("id", "url", "dataset_version", "added_canvases", "import_format", "status", "error_message"),
             *STORED,
             *("self_judged", "parameters", "fresh_of", "progress", "summary", "outcomes", "error_kinds"),
             *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),

@@ -199,7 +199,7 @@ class ComparedRunSerializer(serializers.ModelSerializer[Run]):
 
     class Meta:
         model = Run
-        fields = ("id", "model", "dataset", "dataset_version", "status")
+        fields = ("id", "model", "dataset", "dataset_version", "added_canvases", "status")
 
 
 class ComparisonSerializer(serializers.Serializer[Compared]):

@@ -70,7 +70,7 @@ def title_words(run: Run, quote: str = "") -> str:
     judge = f", judged by {quote}{run.judge_model}{quote}{' (self-judged)' if run.self_judged else ''}"
     return (
         f"{quote}{run.model_label}{quote} on {quote}{run.dataset.slug}{quote}, "
-        f"version {run.dataset_version.number}{judge if run.judge_model else ''}"
+        f"version {run.version_label}{judge if run.judge_model else ''}"
     )
 
 

@@ -23,12 +23,12 @@ from benchmarks.management.printing import (
     progress_words,
     title_words,
 )
-from benchmarks.models import Outcome, Result, Run
+from benchmarks.models import UNSCORED, Outcome, Result, Run
 from benchmarks.page_urls import page_address
 from benchmarks.queries.statistics import Compared
 
 FAILURES = (Outcome.WRONG, Outcome.PARTIAL, Outcome.UNPARSABLE, Outcome.TRUNCATED, Outcome.REFUSED)
-ERRORS = (Outcome.PROVIDER_ERROR, Outcome.JUDGE_ERROR)
+ERRORS = (Outcome.PROVIDER_ERROR, *UNSCORED)
 SHOWN = 2_000
 """Characters of an answer and of an expected answer that a JUnit report shows."""
 BATCH = 1_000
@@ -56,6 +56,7 @@ def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
         "page": page_address(run),
         "dataset": run.dataset.slug,
         "dataset_version": run.dataset_version.number,
+        "added_canvases": run.added_canvases,
         **{name: getattr(run, name) for name in RUN_FIELDS},
         "progress": {"total": run.total, "done": run.done, "errors": run.errors},
         "summary": run.summary.get("metrics", {}),

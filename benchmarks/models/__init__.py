@@ -4,7 +4,7 @@ from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.operations import Lease, Worker
-from benchmarks.models.results import CachedResponse, Outcome, Result, ResultState, Score, Transcript
+from benchmarks.models.results import UNSCORED, CachedResponse, Outcome, Result, ResultState, Score, Transcript
 from benchmarks.models.runs import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import WebhookDelivery
@@ -14,6 +14,7 @@ __all__ = [
     "COMPLETED",
     "LIVE",
     "TERMINAL",
+    "UNSCORED",
     "ApiToken",
     "AuditEntry",
     "CachedResponse",

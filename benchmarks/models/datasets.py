@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN
+from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN, version_label
 from tasks_app.models import CanvasSet, Question
 
 
@@ -65,6 +65,9 @@ class DatasetVersion(models.Model):
     tools = models.JSONField(default=list, blank=True)
     tool_results = models.JSONField(default=dict, blank=True)
     task_count = models.PositiveIntegerField(default=0)
+    added_canvases = models.PositiveIntegerField(
+        default=0, help_text="Canvases by which a canvas set was enlarged since it was created"
+    )
     facets = models.JSONField(
         default=dict, help_text="Number of tasks by difficulty, by task class, and by field that some metric needs"
     )
@@ -79,7 +82,12 @@ class DatasetVersion(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.name}, version {self.number}"
+        return f"{self.name}, version {self.label}"
+
+    @property
+    def label(self) -> str:
+        """Its number, with the canvases that were added to it: ``1 + 72 canvases``."""
+        return version_label(self.number, self.added_canvases)
 
 
 class Task(models.Model):

@@ -30,7 +30,12 @@ class Outcome(models.TextChoices):
     REFUSED = "refused", OUTCOME["refused"]
     PROVIDER_ERROR = "provider_error", OUTCOME["provider_error"]
     JUDGE_ERROR = "judge_error", OUTCOME["judge_error"]
+    METRIC_ERROR = "metric_error", OUTCOME["metric_error"]
     CANCELLED = "cancelled", OUTCOME["cancelled"]
+
+
+UNSCORED = (Outcome.JUDGE_ERROR, Outcome.METRIC_ERROR)
+"""Outcomes of stored answers that a judge or another metric failed to score. A retry does not ask the model again."""
 
 
 class Result(models.Model):

@@ -9,7 +9,7 @@ from django.utils import timezone
 from benchmarks.models.datasets import Dataset, DatasetVersion
 from benchmarks.models.experiments import Experiment
 from benchmarks.presentation import actions
-from benchmarks.presentation.labels import RUN_STATUS
+from benchmarks.presentation.labels import RUN_STATUS, version_label
 
 
 class RunStatus(models.TextChoices):
@@ -66,6 +66,9 @@ class Run(models.Model):
         null=True, blank=True, help_text="The most canvases that an adaptive run may use"
     )
     adaptive = models.JSONField(default=dict, blank=True, help_text="Number of shapes → canvases used so far")
+    added_canvases = models.PositiveIntegerField(
+        default=0, help_text="How many of its canvases were added to the set after the set was created"
+    )
 
     calibration = models.JSONField(
         null=True, blank=True, help_text="Only for judge calibrations: {questions, seed, phrasings} as requested"
@@ -162,6 +165,11 @@ class Run(models.Model):
     def unasked(self) -> int:
         """How many results of a stopped run wait for it to be resumed: not asked yet, or answered and not judged."""
         return self.results.filter(outcome="cancelled").count()
+
+    @property
+    def version_label(self) -> str:
+        """The version it asks about, with the canvases added to the set that it includes: ``1 + 72 canvases``."""
+        return version_label(self.dataset_version.number, self.added_canvases)
 
     @property
     def is_baseline(self) -> bool:

@@ -44,6 +44,7 @@ OUTCOME = {
     "refused": "Refused",
     "provider_error": "Provider error",
     "judge_error": "Judge error",
+    "metric_error": "Metric error",
     "cancelled": "Not sent",
 }
 RESULT_STATE = {
@@ -89,6 +90,11 @@ def run_status(status: str, errors: int = 0) -> str:
 def result_label(state: str, outcome: str) -> str:
     """What became of a result: its outcome, or as long as it has none, its state."""
     return OUTCOME.get(outcome, sentence_case(outcome)) if outcome else RESULT_STATE.get(state, sentence_case(state))
+
+
+def version_label(number: int, added_canvases: int) -> str:
+    """A dataset version; of an enlarged canvas set, with the number of canvases added to it: ``1 + 72 canvases``."""
+    return f"{number} + {plural(added_canvases, 'canvas')}" if added_canvases else str(number)
 
 
 def metric_title(name: str) -> str:

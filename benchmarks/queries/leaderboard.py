@@ -15,7 +15,7 @@ from django.db.models.fields.json import KeyTextTransform
 
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
-from benchmarks.presentation.labels import prompt_variant
+from benchmarks.presentation.labels import prompt_variant, version_label
 from benchmarks.presentation.numbers import n_of, percent, plural
 from benchmarks.presentation.sentences import unscored
 from benchmarks.queries.runs import runs
@@ -32,9 +32,9 @@ _THRESHOLD_RANK = {"beyond": 3, "fitted": 2, "before": 1}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the runs of one table have in common beside the version: their tasks, and how these are asked.
+    """What the runs of one table have in common: the version with the canvases added to it, and how it is asked.
 
-    ``tasks`` is 0 for adaptive runs, which choose their own number.
+    ``tasks`` and ``added_canvases`` are 0 for adaptive runs, which choose their own number.
     """
 
     representation: str
@@ -43,6 +43,11 @@ class Setting:
     prompt_template: str
     include_doubtful: bool
     tasks: int
+    added_canvases: int
+
+    def version(self, number: int) -> str:
+        """The version as these runs asked it: ``1 + 72 canvases``."""
+        return version_label(number, self.added_canvases)
 
     def words(self, settings: Iterable[Setting]) -> str:
         """This setting with what distinguishes it from ``settings``."""
@@ -53,8 +58,9 @@ class Setting:
                 parts.append(f"{words} “{shown}”" if shown else f"no {words}")
         if len({other.include_doubtful for other in settings}) > 1:
             parts.append(f"doubtful references {'included' if self.include_doubtful else 'left out'}")
-        if len({other.tasks for other in settings}) > 1:
-            parts.append(plural(self.tasks, "task") if self.tasks else "adaptive number of tasks")
+        if len({(other.tasks, other.added_canvases) for other in settings}) > 1:
+            added = f" with {plural(self.added_canvases, 'added canvas')}" if self.added_canvases else ""
+            parts.append(f"{plural(self.tasks, 'task')}{added}" if self.tasks else "adaptive number of tasks")
         return ", ".join(parts)
 
 
@@ -79,6 +85,7 @@ class Standing:
     """The best models of a dataset: ``places`` of runs of one version in one setting, by one metric."""
 
     version: DatasetVersion
+    version_label: str
     setting: str
     metric: str
     places: Sequence[Place]
@@ -127,7 +134,13 @@ def standings(latest: int, models: int = 3) -> list[Standing]:
     standings = []
     for of_dataset in groups.values():
         candidates = [
-            Standing(by_id[version], setting.words([other for _, other in of_dataset]), metric, ranked[:models])
+            Standing(
+                version=by_id[version],
+                version_label=setting.version(by_id[version].number),
+                setting=setting.words([other for _, other in of_dataset]),
+                metric=metric,
+                places=ranked[:models],
+            )
             for (version, setting), alike in of_dataset.items()
             for metric in dict.fromkeys(name for run in alike for name in run.metrics)
             if (ranked := places(alike, metric))
@@ -137,9 +150,9 @@ def standings(latest: int, models: int = 3) -> list[Standing]:
 
 
 def setting_of(run: Run) -> Setting:
-    tasks = 0 if run.target_half_width is not None else run.total // run.repeats
+    extent = (0, 0) if run.target_half_width is not None else (run.total // run.repeats, run.added_canvases)
     system_prompt, template = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by _completed
-    return Setting(run.representation, run.few_shot, system_prompt, template, run.include_doubtful, tasks)
+    return Setting(run.representation, run.few_shot, system_prompt, template, run.include_doubtful, *extent)
 
 
 def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:

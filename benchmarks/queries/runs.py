@@ -17,7 +17,7 @@ _LIST_FIELDS = (
     *("repeats", "target_half_width"),
     *("status", "error_message", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summary", "summarized_at"),
     *("include_doubtful", "created_at", "started_at", "completed_at", "active_seconds", "active_since"),
-    *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number"),
+    *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number", "added_canvases"),
 )
 SORTS = {
     "newest": ("-id",),

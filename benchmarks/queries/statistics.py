@@ -112,6 +112,8 @@ class Compared:
 def differing_settings(a: Run, b: Run) -> list[str]:
     """The labels of what makes the scores of two runs unlike: how the tasks were asked and who judged the answers."""
     differing = ["dataset version"] if a.dataset_version_id != b.dataset_version_id else []
+    if not differing and a.added_canvases != b.added_canvases:
+        differing.append(f"dataset version ({a.version_label} or {b.version_label})")
     for parameter in RUN_PARAMETERS.values():
         if parameter.name in _ASKED_WITH and parameter.value_of(a) != parameter.value_of(b):
             label = parameter.setting or parameter.label

@@ -1,4 +1,4 @@
-"""Requesting a canvas set with its form."""
+"""Requesting a canvas set with its form, and enlarging one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from html import unescape
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from tasks_app.models import CanvasSet
-from tests.support.canvas_sets import make_canvas_set
+from tests.support.canvas_sets import canvas_run, make_canvas_set
 
 pytestmark = pytest.mark.django_db
 
@@ -46,3 +47,25 @@ def test_a_set_being_generated_shows_its_progress(client: Client) -> None:
     CanvasSet.objects.create(slug="s", name="S", shapes_low=3, shapes_high=3, count=2, wanted=10)
     assert "2 of 10 canvases" in client.get("/canvases/s/").content.decode()
     assert "<progress" in client.get("/canvases/").content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_place_that_shows_a_version_shows_the_canvases_that_were_added(
+    admin_client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_canvas_set("4-6", 3)
+    after = canvas_run(make_canvas_set("4-6", 9))
+    slug = after.dataset.slug
+    last = f"/runs/{after.pk}"
+    for url in (
+        *("/", "/runs/", f"{last}/", f"{last}/export.html", "/datasets/", f"/datasets/{slug}/"),
+        *(f"/datasets/{slug}/tasks/{after.results.latest('pk').task_id}/", f"/leaderboard/?dataset={slug}"),
+        *("/compare/", "/admin/benchmarks/run/"),
+    ):
+        response = admin_client.get(url)
+        content = b"".join(response.streaming_content) if response.streaming else response.content
+        assert "1 + 6 canvases" in content.decode(), url
+    for url in (f"/api/v1/benchmark-runs/{after.pk}", f"/api/v1/datasets/{slug}"):
+        assert admin_client.get(url).json()["added_canvases"] == 6, url
+    call_command("runs", "show", str(after.pk))
+    assert "version 1 + 6 canvases" in capsys.readouterr().out

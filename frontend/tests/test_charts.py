@@ -46,6 +46,7 @@ LEVELS = [{"difficulty": n, "mean": 0.5, "n": 3, "n_expected": 4} for n in (3, 4
 TEXT = ("--ink", "--ink-soft", "--accent", "--wrong")
 MARKS = (
     *("--correct", "--wrong", "--unparsable", "--truncated", "--refused", "--provider-error", "--judge-error"),
+    "--metric-error",
     *(f"--series-{number}" for number in range(1, 7)),
 )
 

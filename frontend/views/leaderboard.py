@@ -82,6 +82,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "dataset": dataset,
         "versions": [item.number for item in versions],
         "version": version,
+        "version_label": setting.version(version.number) if version and setting else "",
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric_row(metric) if metric else None,
         "title": f"{dataset.slug}: leaderboard" if dataset else "Leaderboard",

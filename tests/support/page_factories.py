@@ -119,6 +119,7 @@ def make_canvas_set(shapes: Sequence[int] = (3, 4, 5), slug: str = "canvases-7")
         shapes_high=max(shapes),
         count=len(shapes),
         wanted=len(shapes),
+        initial_count=len(shapes),
         task_classes=list(REGISTERED_TASKS),
     )
     dataset = Dataset.objects.create(slug=slug, name="Seed 7", kind=Dataset.Kind.CANVAS, canvas_set=canvas_set)

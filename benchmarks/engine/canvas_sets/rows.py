@@ -13,11 +13,12 @@ from typing import Any
 
 import orjson
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from benchmarks.engine.execution.prompts import shapes_of
 from benchmarks.engine.execution.sql import insert_rows
-from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.presentation.labels import sentence_case
 from tasks_app.loader import STORED_DESCRIPTIONS, CanvasDocument
 from tasks_app.models import Canvas, CanvasSet, Question
@@ -178,9 +179,19 @@ def _count(
     for name in ("difficulty", "group"):
         column = _TASK_FIELDS.index(name)
         facets[name] = dict(Counter(version.facets.get(name) or {}) + Counter(row[column] for row in tasks))
-    DatasetVersion.objects.filter(pk=version.pk).update(task_count=total, facets=facets)
+    added = max(0, canvas_set.count + len(canvases) - canvas_set.initial_count)
+    DatasetVersion.objects.filter(pk=version.pk).update(task_count=total, facets=facets, added_canvases=added)
     if total:
         Dataset.objects.filter(pk=version.dataset_id).update(current_version=version, updated_at=timezone.now())
+
+
+def added_canvases(run: Run) -> int:
+    """How many of the canvases that a run asks about were added to their set after it was created."""
+    enlarged = CanvasSet.objects.filter(pk=run.dataset.canvas_set_id, count__gt=F("initial_count"))
+    for initial in enlarged.values_list("initial_count", flat=True):
+        added = run.results.order_by().filter(task__question__canvas__index__gte=initial)
+        return added.values("task__question__canvas").distinct().count()
+    return 0
 
 
 def stored_documents(canvas_set: CanvasSet, begin: int, end: int) -> list[tuple[Canvas, CanvasDocument]]:

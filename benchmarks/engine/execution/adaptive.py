@@ -15,6 +15,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest
 
 from benchmarks.engine.canvas_sets.generation import GenerationFailed, grow
+from benchmarks.engine.canvas_sets.rows import added_canvases
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.sql import insert_results
 from benchmarks.engine.summary.adaptive import asked_of, batch_of, look, strata_of
@@ -92,7 +93,8 @@ def _insert(run: Run, used: Mapping[str, int], canvases: Mapping[str, int]) -> b
         for repeat in range(1, run.repeats + 1):
             insert_results(run, tasks, locked.total // run.repeats, repeat)
         total = locked.results.count()
-        Run.objects.filter(pk=run.pk).update(adaptive={"asked": dict(canvases)}, total=total)
+        changed = {"adaptive": {"asked": dict(canvases)}, "total": total, "added_canvases": added_canvases(run)}
+        Run.objects.filter(pk=run.pk).update(**changed)
     return total > locked.total
 
 

@@ -12,7 +12,7 @@ from benchmarks.engine.execution.sql import note_ended
 from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
-from benchmarks.models import COMPLETED, LIVE, TERMINAL, Lease, Outcome, Result, ResultState, Run, RunStatus
+from benchmarks.models import COMPLETED, LIVE, TERMINAL, UNSCORED, Lease, Outcome, Result, ResultState, Run, RunStatus
 from benchmarks.presentation.numbers import plural
 
 STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
@@ -68,7 +68,7 @@ def _mark_unsent(run: Run) -> None:
 
     A result that waited for a retry keeps the error it had, and counts as an error as before.
     """
-    to_retry = run.results.filter(state__in=TO_DO, outcome__in=(Outcome.PROVIDER_ERROR, Outcome.JUDGE_ERROR))
+    to_retry = run.results.filter(state__in=TO_DO, outcome__in=(Outcome.PROVIDER_ERROR, *UNSCORED))
     kept = to_retry.update(state=ResultState.ERROR, claimed_by=None)
     Run.objects.filter(pk=run.pk).update(summarized_at=None, done=F("done") + kept, errors=F("errors") + kept)
     why = "The run was canceled." if run.status == RunStatus.CANCELLED else "The run ended early."

@@ -8,6 +8,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import QuerySet
 
+from benchmarks.engine.canvas_sets.rows import added_canvases
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.adaptive import first_canvases, generate_needed, on_canvases
 from benchmarks.engine.execution.budget import price_of
@@ -53,6 +54,7 @@ def _begin_running(run: Run, total: int) -> bool:
         reset_cancelled(run)
         Run.objects.filter(pk=run.pk, total=0).update(
             total=total,
+            added_canvases=added_canvases(run),
             cost_usd=0.0 if price_of(run.model).known else None,
             judge_cost_usd=0.0 if judge_known else None,
         )

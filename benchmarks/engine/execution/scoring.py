@@ -97,8 +97,8 @@ def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_re
     A judge or another metric that failed comes first, because it can be retried; then how the answer ended (refused,
     cut off); then the verdict of the first metric that decides outcomes and applies to the task.
     """
-    if failed_score(scores):
-        return Outcome.JUDGE_ERROR
+    if failed := failed_score(scores):
+        return Outcome(failed.status.value)
     if fault := finish_fault(finish_reason):
         return Outcome(fault.value)
     for metric in metrics:

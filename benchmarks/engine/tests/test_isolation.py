@@ -80,7 +80,7 @@ def test_a_metric_that_raises_is_an_error_that_can_be_retried(
     monkeypatch.setattr(metric, "score", raising)
     run = worked(make_run(make_dataset(two())))
     failed = failed_result(run)
-    assert (failed.outcome, failed.value) == (Outcome.JUDGE_ERROR, None)
+    assert (failed.outcome, failed.value) == (Outcome.METRIC_ERROR, None)
     assert failed.scores.get().status == "metric_error"
     assert "too deep" in failed.error_message
     assert failed.cost_usd
@@ -106,7 +106,7 @@ def test_a_judged_metric_that_raises_is_an_error_of_its_result(
 
     monkeypatch.setattr(metric, "judge", raising)
     failed = failed_result(worked(make_run(make_dataset(two()), metrics=["correctness"])))
-    assert (failed.outcome, failed.error_kind) == (Outcome.JUDGE_ERROR, "metric")
+    assert (failed.outcome, failed.error_kind) == (Outcome.METRIC_ERROR, "metric")
     assert failed.transcript.actual_output == "2"
 
 

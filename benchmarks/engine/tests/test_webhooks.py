@@ -95,6 +95,7 @@ def test_a_completed_run_is_delivered_once_signed_and_with_its_numbers(endpoint:
         "status": "completed",
         "dataset": "sums",
         "dataset_version": 1,
+        "added_canvases": 0,
         "model": "loop/model",
         "url": f"http://localhost:8080/runs/{run.pk}/",
         "completed_at": run.completed_at.isoformat(),

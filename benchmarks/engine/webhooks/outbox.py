@@ -68,6 +68,7 @@ def body_of(delivery: WebhookDelivery) -> str:
             "status": _status(delivery),
             "dataset": run.dataset.slug,
             "dataset_version": run.dataset_version.number,
+            "added_canvases": run.added_canvases,
             "model": run.model,
             "url": page_address(run),
             "completed_at": _iso(delivery.run_completed_at),

@@ -111,7 +111,7 @@ class Command(ActionCommand):
 
     @action("List the datasets in the database.", JSON, name="list")
     def list_datasets(self, *, as_json: bool, **options: Any) -> None:
-        rows = [_row(dataset) for dataset in dataset_list()]
+        rows = [_row(dataset, as_json=as_json) for dataset in dataset_list()]
         empty = "No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync"
         self.print_rows(rows, empty, as_json=as_json)
 
@@ -167,13 +167,14 @@ def _as_json(file: Mapping[str, Any]) -> dict[str, Any]:
     return {**file, "problems": [{name: getattr(problem, name) for name in names} for problem in file["problems"]]}
 
 
-def _row(dataset: Dataset) -> dict[str, Any]:
+def _row(dataset: Dataset, *, as_json: bool) -> dict[str, Any]:
     version = dataset.current_version
     file = getattr(dataset, "file", None)
     return {
         "dataset": dataset.slug,
         "kind": dataset.kind,
-        "version": version.number if version else None,
+        "version": version and (version.number if as_json else version.label),
+        **({"added_canvases": version.added_canvases if version else 0} if as_json else {}),
         "tasks": version.task_count if version else 0,
         "file": f"{file.path} ({file.state})" if file else "",
         "name": dataset.name,

@@ -192,7 +192,7 @@ def new_set(spec: dict[str, Any], content_hash: Callable[[CanvasSet], str], user
     slug, name = spec["slug"], spec["name"]
     if Dataset.objects.filter(slug=slug).exists():
         raise InvalidRequest({"name": [f"Dataset {slug} already exists. Enter another name."]})
-    canvas_set = CanvasSet.objects.create(**spec)
+    canvas_set = CanvasSet.objects.create(**spec, initial_count=spec["wanted"])
     record(user, "canvas_set.create", f"canvas set {slug}", wanted=canvas_set.wanted)
     if canvas_set.origin == CanvasSet.Origin.GENERATED:
         origin = DatasetVersion.Origin.GENERATED

@@ -18,6 +18,7 @@ from benchmarks.services.canvas_sets.control import (
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.control import require
 from benchmarks.services.runs.start import request_of, start_run
+from tasks_app.models import CanvasSet
 
 GENERATED_AT_ONCE = 100
 """Canvases generated before the run is accepted; a job generates the others before the run begins."""
@@ -43,6 +44,7 @@ def check_contamination(run: Run, user: Caller = None) -> Run:
     strata = canvas_set.shapes_high - canvas_set.shapes_low + 1
     count = _canvases_per_stratum(run) * strata
     fresh = generate_canvas_set({**kind, "count": min(count, max(GENERATED_AT_ONCE, strata))}, user)
+    CanvasSet.objects.filter(pk=fresh.pk).update(initial_count=count)  # the others belong to its first version
     request = {name: value for name, value in request_of(run).items() if name not in (*ADAPTIVE, "limit")}
     try:
         fresh_run = start_run({**request, "dataset": fresh.slug}, user, parent=run, fresh_of=run)

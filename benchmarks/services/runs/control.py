@@ -12,7 +12,7 @@ from django.db.models import F
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.finishing import close_if_over, refresh_summaries, reset_cancelled
 from benchmarks.engine.summary.verification import Verification, verify_prompts
-from benchmarks.models import TERMINAL, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
+from benchmarks.models import TERMINAL, UNSCORED, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
 from benchmarks.presentation.actions import imported_refusal, refusal
 from benchmarks.presentation.numbers import money
 from benchmarks.services.access import Caller, record
@@ -63,7 +63,7 @@ def retry_failed(run: Run, user: Caller = None) -> int:
         _require_texts(run, "retry")
         errors = Result.objects.filter(run=run, state=ResultState.ERROR)
         n_sent = errors.filter(outcome=Outcome.PROVIDER_ERROR).update(state=ResultState.PENDING, claimed_by=None)
-        n_judged = errors.filter(outcome=Outcome.JUDGE_ERROR).update(state=ResultState.ANSWERED, claimed_by=None)
+        n_judged = errors.filter(outcome__in=UNSCORED).update(state=ResultState.ANSWERED, claimed_by=None)
         count = n_sent + n_judged
         if count == 0:
             raise NotPossible(f"Run {run.pk} has no errors to retry.")

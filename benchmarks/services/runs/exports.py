@@ -102,7 +102,7 @@ def report_head(run: Run, images: Sequence[str] = ()) -> Head:
     parameters = ", ".join(f"{name} {value}" for name, value in run.parameters.items() if name != "system_prompt")
     progress = f"{n_of(run.done, run.total)} results, {plural(run.errors, 'error')}"
     facts = [
-        ("Dataset", f"{run.dataset.slug}, version {run.dataset_version.number}"),
+        ("Dataset", f"{run.dataset.slug}, version {run.version_label}"),
         ("Status", f"{run_status(run.status)}: {progress}"),
         ("Judge", run.judge_model or "None"),
         ("Parameters", parameters or "None"),
