@@ -65,7 +65,7 @@ def test_every_place_that_shows_a_version_shows_the_canvases_that_were_added(
         response = admin_client.get(url)
         content = b"".join(response.streaming_content) if response.streaming else response.content
         assert "1 + 6 canvases" in content.decode(), url
-    for url in (f"/api/v1/benchmark-runs/{after.pk}", f"/api/v1/datasets/{slug}"):
+    for url in (f"/api/v1/benchmarks/runs/{after.pk}", f"/api/v1/benchmarks/datasets/{slug}"):
         assert admin_client.get(url).json()["added_canvases"] == 6, url
     call_command("runs", "show", str(after.pk))
     assert "version 1 + 6 canvases" in capsys.readouterr().out

@@ -187,7 +187,7 @@ def _count(
 
 def added_canvases(run: Run) -> int:
     """How many of the canvases that a run asks about were added to their set after it was created."""
-    enlarged = CanvasSet.objects.filter(pk=run.dataset.canvas_set_id, count__gt=F("initial_count"))
+    enlarged = CanvasSet.objects.filter(dataset=run.dataset_id, count__gt=F("initial_count"))
     for initial in enlarged.values_list("initial_count", flat=True):
         added = run.results.order_by().filter(task__question__canvas__index__gte=initial)
         return added.values("task__question__canvas").distinct().count()
