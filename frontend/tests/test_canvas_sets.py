@@ -67,5 +67,5 @@ def test_every_place_that_shows_a_version_shows_the_canvases_that_were_added(
         assert "1 + 6 canvases" in content.decode(), url
     for url in (f"/api/v1/benchmarks/runs/{after.pk}", f"/api/v1/benchmarks/datasets/{slug}"):
         assert admin_client.get(url).json()["added_canvases"] == 6, url
-    call_command("runs", "show", str(after.pk))
+    call_command("benchmark", "show", str(after.pk))
     assert "version 1 + 6 canvases" in capsys.readouterr().out
