@@ -13,16 +13,18 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from celery import bootsteps
 from django.conf import settings
-from django.db import close_old_connections, connections
+from django.db import close_old_connections, connection, connections
 
 from benchmarks.engine import lease, workers
 from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.engine.execution.sql import analyze_changed_tables
 from benchmarks.engine.lease import worker_name
+from benchmarks.engine.processes import WriterWatch
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
 from benchmarks.queries import schedules as schedule_reads
@@ -36,6 +38,7 @@ logger = logging.getLogger(__name__)
 PRUNE_SECONDS = 3_600.0
 DELIVERY_SECONDS = 2.0
 ANALYZE_SECONDS = 5.0
+WATCH_SECONDS = 2.0
 
 
 def find_datasets() -> None:
@@ -140,6 +143,10 @@ class EngineStep(bootsteps.StartStopStep):
             PeriodicThread([(send_due, DELIVERY_SECONDS)]),
             PeriodicThread([(analyze_changed_tables, ANALYZE_SECONDS), (prune_old_texts, PRUNE_SECONDS)]),
         ]
+        if connection.vendor == "sqlite":
+            # Everything else may wait for the very lock that it watches.
+            watch = WriterWatch(Path(connection.settings_dict["NAME"]))
+            self.threads.append(PeriodicThread([(watch.look, WATCH_SECONDS)]))
         for thread in self.threads:
             thread.start()
 

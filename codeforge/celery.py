@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import worker_init
+
+from codeforge.databases import use_limits
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
 
@@ -12,3 +16,8 @@ app = Celery("codeforge")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(related_name="jobs")
 app.steps["worker"].add("benchmarks.worker:EngineStep")
+
+
+@worker_init.connect
+def _use_limits(**_: Any) -> None:
+    use_limits("worker")

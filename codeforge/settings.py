@@ -12,12 +12,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 from dotenv import dotenv_values
 
 from codeforge import file_broker
 from codeforge.config import Config, ConfigError, load_config
+from codeforge.databases import database
 from codeforge.logs import logging_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "codeforge.security.ContentSecurityPolicyMiddleware",
     "codeforge.access.ReadingMiddleware",
+    "codeforge.busy.BusyMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -140,29 +141,8 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL") or f"sqlite:///{STATE_DIR / 'codeforge.sqlite3'}",
-        conn_max_age=600,
-        conn_health_checks=True,
-    )
-}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Writers take the lock when their transaction begins, so two writers queue. With deferred locks, a transaction that
-    # has read first fails at once when another writer comes in between.
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 30,
-        # The page cache is per connection, and a worker has one connection per thread, so 16 MB each is enough.
-        "init_command": (
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
-        ),
-    }
-else:
-    # A server that disappears silently is detected within half a minute instead of the kernel's two hours.
-    DATABASES["default"].setdefault("OPTIONS", {}).update(
-        connect_timeout=5, keepalives_idle=10, keepalives_interval=5, keepalives_count=3, tcp_user_timeout=30_000
-    )
+DATABASE_URL = os.environ.get("DATABASE_URL") or f"sqlite:///{STATE_DIR / 'codeforge.sqlite3'}"
+DATABASES = {"default": database(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = os.environ.get("REDIS_URL", "")

@@ -1,4 +1,5 @@
-"""Supervise the processes of a development installation: start them, restart one that dies, stop them together.
+"""Supervise the processes of a development installation: start them, restart one that dies or freezes, stop them
+together.
 
 Each has its own process group, so Ctrl-C reaches only the supervisor, and stopping also reaches grandchildren. On
 Linux, the kernel stops a child when the supervisor itself is killed.
@@ -16,6 +17,8 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from benchmarks.engine.processes import STOPPED_SECONDS, is_stopped
 
 PR_SET_PDEATHSIG = 1
 STOP_SECONDS = 15.0
@@ -51,7 +54,7 @@ class _Supervised:
         self._start()
 
     def _start(self) -> None:
-        self.started = time.monotonic()
+        self.started = self.last_seen_running = time.monotonic()
         self.running = subprocess.Popen(
             [sys.executable, *self.process.arguments],
             start_new_session=True,
@@ -61,6 +64,7 @@ class _Supervised:
     def keep_running(self) -> None:
         code = self.running.poll()
         if code is None:
+            self._kill_if_stopped()
             return
         quick = time.monotonic() - self.started < QUICK_DEATH_SECONDS
         self.quick_deaths = self.quick_deaths + 1 if quick else 0
@@ -68,6 +72,14 @@ class _Supervised:
             raise SystemExit(f"{self.process.name} keeps exiting (exit code {code}). For the cause, see its output.")
         print(f"{self.process.name} exited with code {code}. Restarting it.", file=sys.stderr, flush=True)
         self._start()
+
+    def _kill_if_stopped(self) -> None:
+        """A stopped process keeps SQLite's write lock and what it works on, and nobody could continue it from here."""
+        if not is_stopped(self.running.pid):
+            self.last_seen_running = time.monotonic()
+        elif time.monotonic() - self.last_seen_running > STOPPED_SECONDS:
+            print(f"{self.process.name} has been stopped by a signal. Killing it.", file=sys.stderr, flush=True)
+            self.signal(signal.SIGKILL)
 
     def signal(self, number: int) -> None:
         try:

@@ -7,9 +7,12 @@ from importlib import import_module
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
+from codeforge.databases import use_limits
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
 
 application = get_wsgi_application()
+use_limits("web")
 
 import_module(settings.ROOT_URLCONF)  # otherwise the first request waits for it
 # What is loaded now lives as long as the process. A full garbage collection over it would block all requests for 0.1 s.

@@ -1,9 +1,9 @@
 """The lease: a worker's hold on a run, or on any other piece of long work, with a heartbeat.
 
 Whoever works for longer than a transaction holds a lease and renews it. A lease expires when its worker is gone: one of
-this process as soon as its job is over, one of another process on this host as soon as that process is gone, and one
-of another host after ``LEASE_SECONDS`` without a heartbeat. Expired leases are released by the sweep, or by the next
-worker that wants the same subject.
+this process as soon as its job is over, one of another process on this host as soon as that process is gone or has been
+stopped for a while, and one of another host after ``LEASE_SECONDS`` without a heartbeat. Expired leases are released by
+the sweep, or by the next worker that wants the same subject.
 
     with lease.exclusive("retention") as held:
         if held is not None:                       # None: another worker holds it
@@ -17,20 +17,23 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from benchmarks.engine.execution.db_retry import retry_db
+from benchmarks.engine import processes
+from benchmarks.engine.execution.db_retry import retry_db, try_db
 from benchmarks.models import Lease, Run
 
 HEARTBEAT_SECONDS = 2.0
 """How often a holder renews its lease at least; a lease that is renewed twice as often is never looked at."""
-LEASE_SECONDS = 90.0
+LEASE_SECONDS = 75.0
 """How long a lease of another host lives without a heartbeat: longer than a database restart of a minute, so that an
-outage costs no living worker its claims."""
+outage costs no living worker its claims. With the time between two sweeps, a frozen worker's run continues within 90 s.
+"""
 
 GiveBack = Callable[[Lease], None]
 """Makes available again what the holder of a lease claimed; runs in the transaction that deletes the lease."""
@@ -71,12 +74,17 @@ def heartbeat(lease: Lease) -> bool:
     return bool(Lease.objects.filter(pk=lease.pk).update(heartbeat_at=timezone.now()))
 
 
-def release(lease: Lease, give_back: GiveBack | None = None) -> None:
-    """Delete a lease and give back what its holder claimed and did not finish. Does nothing the second time."""
+def release(lease: Lease, give_back: GiveBack | None = None, *, skip_locked: bool = False) -> None:
+    """Delete a lease and give back what its holder claimed and did not finish. Does nothing the second time.
+
+    With ``skip_locked`` it also does nothing while another transaction has the run locked.
+    """
     with transaction.atomic():
         if lease.run_id is not None:
             # Releases of one run come one after the other, so exactly one of them sees that it is the last.
-            Run.objects.select_for_update().filter(pk=lease.run_id).first()
+            locked = Run.objects.select_for_update(skip_locked=skip_locked).filter(pk=lease.run_id).first()
+            if locked is None and skip_locked:
+                return
         # Deleted before anything is given back: a claim locks the lease's row, so it either commits first and is
         # given back below, or finds no lease and claims nothing.
         deleted, _ = Lease.objects.filter(pk=lease.pk).delete()
@@ -112,27 +120,31 @@ def exclusive(subject: str) -> Iterator[Lease | None]:
 
 
 def release_expired(give_back: GiveBack | None = None) -> int:
-    """Release every lease whose worker is gone; return how many those are."""
+    """Release every lease whose worker is gone; return how many those are.
+
+    A frozen worker may still hold locks on its run. Such a lease is left to a later sweep and delays no other.
+    """
     quiet = Lease.objects.filter(heartbeat_at__lt=timezone.now() - timedelta(seconds=2 * HEARTBEAT_SECONDS))
     expired = [lease for lease in quiet if _is_expired(lease)]
     for lease in expired:
-        release(lease, give_back)
+        try_db(partial(release, lease, give_back, skip_locked=True), f"lease on {lease.subject}")
     return len(expired)
+
+
+def is_held(lease: Lease) -> bool:
+    """Whether the lease on a run is still there; call it in a transaction, until whose end nobody releases it."""
+    # The run before the lease, in the order in which a release locks them.
+    Run.objects.select_for_update(of=("self",)).filter(leases=lease.pk).first()
+    return Lease.objects.filter(pk=lease.pk).exists()
 
 
 def _is_expired(lease: Lease) -> bool:
     host, pid, token = lease.worker.rsplit(":", 2)
+    silent = (timezone.now() - lease.heartbeat_at).total_seconds()
     if host == _HOST and int(pid) == os.getpid():
         return token != _TOKEN or lease.pk not in _HELD_HERE
-    if host == _HOST and not _process_exists(int(pid)):
+    if host == _HOST and not processes.exists(int(pid)):
         return True
-    return timezone.now() - lease.heartbeat_at > timedelta(seconds=LEASE_SECONDS)
-
-
-def _process_exists(pid: int) -> bool:
-    try:
-        with suppress(PermissionError):  # it exists and belongs to another user
-            os.kill(pid, 0)  # signal 0 only checks
-    except ProcessLookupError:
-        return False
-    return True
+    if host == _HOST and silent > processes.STOPPED_SECONDS and processes.is_stopped(int(pid)):
+        return True
+    return silent > LEASE_SECONDS

@@ -64,9 +64,9 @@ class Stack:
         head = f"name: Sums\ndescription: {count} additions\ntasks:\n"
         (self.state / "datasets" / f"{slug}.yaml").write_text(head + tasks)
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
+    def start_worker(self, *program: str) -> subprocess.Popen[bytes]:
         options = ("--loglevel", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat")
-        return self._start("-m", "celery", "-A", "codeforge", "worker", *options)
+        return self._start("-m", *(program or ("celery", "-A", "codeforge")), "worker", *options)
 
     def start_web(self, processes: int = 1) -> None:
         with socket.socket() as probe:

@@ -21,6 +21,7 @@ from benchmarks.engine import lease as leases
 from benchmarks.engine.canvas_sets import audit
 from benchmarks.engine.canvas_sets.audit import Progress
 from benchmarks.engine.canvas_sets.rows import NumberedCanvas, append
+from benchmarks.engine.execution.db_retry import DATABASE_UNAVAILABLE
 from benchmarks.models import Lease
 from tasks_app.canvas.generator import GENERATOR_VERSION
 from tasks_app.loader import build_canvas
@@ -124,6 +125,8 @@ def work_on(set_id: int, stopping: Callable[[], bool] = lambda: False) -> None:
         try:
             _generate(set_id, may_continue)
             audit.store_audit(set_id, may_continue, only_new=True)
+        except DATABASE_UNAVAILABLE:
+            raise  # not the set's fault: the sweep enqueues it again
         except Exception as error:
             logger.exception("canvas set %s could not be generated or audited", set_id)
             message = str(error) if isinstance(error, GenerationFailed) else f"{type(error).__name__}: {error}"

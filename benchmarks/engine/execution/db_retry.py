@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
-DATABASE_UNAVAILABLE = (OperationalError, InterfaceError)
+DATABASE_UNAVAILABLE = (OperationalError, InterfaceError, InternalError)
+"""Also a row that stays locked; and an ``InternalError`` is what a process gets that was frozen in a transaction, which
+PostgreSQL ended."""
 RETRY_SECONDS = 600.0
 MAX_PAUSE_SECONDS = 5.0
 
@@ -37,6 +39,15 @@ def retry_db(operation: Callable[[], T], what: str) -> T:
             connection.close()  # it may be broken; the next query opens a new one
             time.sleep(pause)
             pause = min(pause * 2, MAX_PAUSE_SECONDS)
+
+
+def try_db(operation: Callable[[], object], what: str) -> None:
+    """Call the operation once. If the database is unavailable or a row stays locked, log that and leave it at that."""
+    try:
+        operation()
+    except DATABASE_UNAVAILABLE as error:
+        logger.warning("%s: the database does not respond (%s); left to a later attempt", what, error)
+        connection.close()
 
 
 def all_then_each(

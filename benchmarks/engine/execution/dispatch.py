@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import ceil
 
 from django.db import transaction
@@ -86,14 +87,22 @@ def _prepare(run: Run) -> bool:
         preparing = Run.objects.filter(pk=run.pk, status=RunStatus.PREPARING)
         return not STOPPING.is_set() and leases.heartbeat(lease) and preparing.exists()
 
+    unexpected = "The run could not be prepared. For details, see the worker log."
+    with leases.held(lease, give_back_claims), _failing_on_errors(lease, unexpected):
+        return prepare_run(run, may_continue)
+
+
+@contextmanager
+def _failing_on_errors(lease: Lease, reason: str) -> Iterator[None]:
+    """Fail the lease's run on an unexpected error of the block, if the lease is still held; the error is raised on."""
     try:
-        with leases.held(lease, give_back_claims):
-            return prepare_run(run, may_continue)
+        yield
     except DATABASE_UNAVAILABLE:
-        raise  # not the run's fault: a sweep resumes it
+        raise  # it stayed away longer than anyone waits for it; not the run's fault, and a sweep resumes it
     except Exception:
-        logger.exception("run %s could not be prepared", run.pk)
-        lifecycle.fail(run.pk, "The run could not be prepared. For details, see the worker log.")
+        logger.exception("work on %s ended with an error", lease.subject)
+        if lease.run_id is not None:
+            lifecycle.fail(lease.run_id, reason, lease)
         raise
 
 
@@ -102,25 +111,16 @@ def _work(run_id: int) -> bool:
     lease = retry_db(lambda: lease_run(run_id), f"run {run_id}")
     if lease is None:
         return False
-    try:
-        with leases.held(lease, give_back_claims):
-            run = Run.objects.select_related("dataset_version", "experiment").get(pk=run_id)
-            try:
-                executor = RunExecutor(run, lease)
-            except ValueError as error:  # its provider was removed from the configuration
-                lifecycle.fail(run_id, str(error))
-                return False
-            with span("lease", codeforge__run=run_id, codeforge__slots=lease.slots):
-                executor.work()
-    except DATABASE_UNAVAILABLE:
-        raise  # it stayed away longer than anyone waits for it; not the run's fault, and a sweep resumes it
-    except Exception:
-        logger.exception("run %s: the executor ended with an error", run_id)
-        lifecycle.fail(
-            run_id,
-            "An unexpected error stopped the worker. For details, see the worker log. To continue, resume the run.",
-        )
-        raise
+    unexpected = "An unexpected error stopped the worker. For details, see the worker log. To continue, resume the run."
+    with leases.held(lease, give_back_claims), _failing_on_errors(lease, unexpected):
+        run = Run.objects.select_related("dataset_version", "experiment").get(pk=run_id)
+        try:
+            executor = RunExecutor(run, lease)
+        except ValueError as error:  # its provider was removed from the configuration
+            lifecycle.fail(run_id, str(error))
+            return False
+        with span("lease", codeforge__run=run_id, codeforge__slots=lease.slots):
+            executor.work()
     if executor.out_of_budget and run.experiment_id is not None:
         return False  # the other runs of the experiment may free reservations; a sweep comes again until they are done
     # An executor that ran out of budget leaves what waits to those still at work: the last of them pauses the run.

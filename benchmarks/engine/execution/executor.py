@@ -196,7 +196,7 @@ class RunExecutor:
                 f"The budget of {budget} does not cover the worst-case cost of the next request. "
                 "Raise the budget to continue."
             )
-        lifecycle.pause(self.run.pk, reason)
+        lifecycle.pause(self.run.pk, reason, self.lease)
 
     def _submit(self, work: Sequence[Question] | Sequence[ToJudge]) -> None:
         if work:
@@ -285,7 +285,7 @@ class RunExecutor:
         return self.judge_has_judged
 
     def _fail(self, reason: str) -> None:
-        self._retry(lambda: lifecycle.fail(self.run.pk, reason))
+        self._retry(lambda: lifecycle.fail(self.run.pk, reason, self.lease))
         self._stop()
 
     def _check(self) -> None:

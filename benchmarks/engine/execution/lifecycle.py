@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from benchmarks.engine import lease as leases
 from benchmarks.engine.webhooks.outbox import enqueue_status
-from benchmarks.models import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
+from benchmarks.models import ACTIVE, COMPLETED, LIVE, TERMINAL, Lease, Run, RunStatus
 
 ALLOWED: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.QUEUED: frozenset({RunStatus.PAUSED, RunStatus.FAILED, RunStatus.CANCELLED}),
@@ -24,10 +25,22 @@ ALLOWED: dict[RunStatus, frozenset[RunStatus]] = {
 """Status → the statuses that a run may have right before."""
 
 
-def move(run_id: int, to: RunStatus, *, only_from: Iterable[RunStatus] | None = None, **fields: Any) -> bool:
-    """Change the run's status to ``to``, with ``fields``. False if its present status does not allow that."""
+def move(
+    run_id: int,
+    to: RunStatus,
+    *,
+    only_from: Iterable[RunStatus] | None = None,
+    lease: Lease | None = None,
+    **fields: Any,
+) -> bool:
+    """Change the run's status to ``to``, with ``fields``. False if its present status does not allow that.
+
+    With a lease, only while it is held: a worker that was frozen until others took over changes nothing any more.
+    """
     origins = ALLOWED[to] if only_from is None else ALLOWED[to] & frozenset(only_from)
     with transaction.atomic():
+        if lease is not None and not leases.is_held(lease):
+            return False
         moved = bool(Run.objects.filter(pk=run_id, status__in=origins).update(status=to, **fields))
         if moved:
             _count_active_time(run_id, to)
@@ -60,16 +73,16 @@ def complete(run_id: int, *, with_errors: bool) -> bool:
     return move(run_id, to, completed_at=timezone.now())
 
 
-def fail(run_id: int, reason: str) -> bool:
-    return move(run_id, RunStatus.FAILED, error_message=reason, completed_at=timezone.now())
+def fail(run_id: int, reason: str, lease: Lease | None = None) -> bool:
+    return move(run_id, RunStatus.FAILED, lease=lease, error_message=reason, completed_at=timezone.now())
 
 
 def cancel(run_id: int, reason: str = "") -> bool:
     return move(run_id, RunStatus.CANCELLED, error_message=reason, completed_at=timezone.now())
 
 
-def pause(run_id: int, reason: str) -> bool:
-    return move(run_id, RunStatus.PAUSED, error_message=reason)
+def pause(run_id: int, reason: str, lease: Lease | None = None) -> bool:
+    return move(run_id, RunStatus.PAUSED, lease=lease, error_message=reason)
 
 
 def reopen(run_id: int, only_from: Iterable[RunStatus]) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from django.db.models import Exists, Q
 from django.utils import timezone
 
 from benchmarks.engine import lease as leases
+from benchmarks.engine.execution.db_retry import try_db
 from benchmarks.engine.execution.dispatch import leases_missing
 from benchmarks.engine.execution.finishing import TO_DO, WAITING, close_if_over, results_in
 from benchmarks.engine.execution.result_store import give_back_claims
@@ -25,7 +27,7 @@ def runs_without_worker() -> list[int]:
     """
     leases.release_expired(give_back_claims)
     for run_id in _unfinished():
-        close_if_over(run_id)
+        try_db(partial(close_if_over, run_id), f"run {run_id}")
     new = Q(status=RunStatus.QUEUED, created_at__gt=timezone.now() - ENQUEUE_AGAIN_AFTER)
     unprepared = Run.objects.filter(status__in=(RunStatus.QUEUED, RunStatus.PREPARING), leases=None).exclude(new)
     running = Run.objects.filter(Exists(results_in(WAITING)), status=RunStatus.RUNNING)

@@ -1,0 +1,47 @@
+"""Answers 503 instead of a server error if the database is locked, too slow or unavailable.
+
+``codeforge.databases`` limits how long a request waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS = 5
+LOCKED = "Another process is changing the same data."
+SLOW = "The database took too long to respond."
+UNAVAILABLE = "The database is not available."
+BY_SQLSTATE = {"55P03": LOCKED, "40P01": LOCKED, "57014": SLOW}
+
+
+class BusyMiddleware(MiddlewareMixin):
+    """Tells programs in JSON, and people on a page, to try again; the web server's log gets the database's message."""
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if not isinstance(error, OperationalError | InterfaceError | InternalError):
+            return None
+        logger.warning("%s %s: the database does not respond: %s", request.method, request.path, error)
+        problem = _problem(error)
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS), "Cache-Control": "no-store"}
+        if request.path.startswith("/api/"):
+            detail = f"{problem} Try again in a few seconds."
+            return JsonResponse({"detail": detail}, status=503, headers=headers)
+        changing = request.method not in ("GET", "HEAD")
+        response = render(None, "503.html", {"problem": problem, "changing": changing}, status=503)
+        response.headers.update(headers)
+        return response
+
+
+def _problem(error: DatabaseError | InterfaceError) -> str:
+    """What to say. The database's own message may contain its address, so it is not shown."""
+    cause = error.__cause__
+    if getattr(cause, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LOCKED
+    return BY_SQLSTATE.get(getattr(cause, "sqlstate", None) or "", UNAVAILABLE)
