@@ -35,7 +35,8 @@ class BusyMiddleware(MiddlewareMixin):
             return JsonResponse({"detail": detail}, status=503, headers=headers)
         changing = request.method not in ("GET", "HEAD")
         response = render(None, "503.html", {"problem": problem, "changing": changing}, status=503)
-        response.headers.update(headers)
+        for name, value in headers.items():
+            response[name] = value
         return response
 
 

@@ -22,7 +22,8 @@ class Limits:
     """Limits of one kind of process, in seconds; 0 is no limit."""
 
     lock: int
-    """How long a statement waits for rows that another transaction has locked; in SQLite, for its writer."""
+    """How long a statement waits for rows that another transaction has locked. Behind others that wait for the same row
+    it does so twice: for its turn, and for the row. For SQLite's writer it waits twice as long at once."""
     idle_in_transaction: int
     """How long a transaction may do nothing before PostgreSQL ends it. Between two statements, ours compute for
     a second at most, and a server-side cursor counts as a statement only while it fetches."""
@@ -33,13 +34,12 @@ class Limits:
 
 
 LIMITS: dict[ProcessKind, Limits] = {
-    # A request answers within five seconds, also if the rows it changes are locked: behind others that wait for the same
-    # row it waits twice, for its turn and for the row. Reading never waits for a lock.
-    "web": Limits(lock=2, idle_in_transaction=20, statement=300, connect=3, silent=4),
+    # A request answers within five seconds, also if as many again wait for a thread. Reading waits for no lock.
+    "web": Limits(lock=1, idle_in_transaction=20, statement=300, connect=3, silent=4),
     # Summaries and retention of the largest runs take minutes; the engine retries what a limit ends.
-    "worker": Limits(lock=20, idle_in_transaction=20, statement=3600, connect=5, silent=30),
+    "worker": Limits(lock=10, idle_in_transaction=20, statement=3600, connect=5, silent=30),
     # Migrations, backups and audits take as long as they take.
-    "command": Limits(lock=30, idle_in_transaction=60, statement=0, connect=5, silent=30),
+    "command": Limits(lock=15, idle_in_transaction=60, statement=0, connect=5, silent=30),
 }
 
 
@@ -67,7 +67,7 @@ def _sqlite(limits: Limits) -> dict[str, Any]:
         # Writers take the lock when their transaction begins, so two writers queue. With deferred locks, a transaction
         # that has read first fails at once when another writer comes in between.
         "transaction_mode": "IMMEDIATE",
-        "timeout": limits.lock,
+        "timeout": 2 * limits.lock,
         # The page cache is per connection, and a worker has one connection per thread, so 16 MB each is enough.
         "init_command": (
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"

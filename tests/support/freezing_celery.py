@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def count_and_freeze(store: ResultStore, *arguments: Any) -> None:
     if ORDER.exists():
         ORDER.unlink()
         os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(1)  # the signal may reach another thread first
 
 
 if __name__ == "__main__":
