@@ -18,35 +18,33 @@ pytestmark = pytest.mark.django_db
 SECRET = "could not connect to postgresql://codeforge:hunter22@database"
 
 
-def sqlite_error(name: str) -> sqlite3.OperationalError:
-    error = sqlite3.OperationalError(SECRET)
-    error.sqlite_errorname = name
+def caused(error: Error, cause: Exception, **attributes: str) -> Error:
+    """Django's error with the database's own as its cause."""
+    vars(cause).update(attributes)
+    error.__cause__ = cause
     return error
 
 
-CASES: list[tuple[type[Error], Exception, str]] = [
-    (OperationalError, sqlite_error("SQLITE_BUSY"), "Another process is changing the same data."),
-    (OperationalError, sqlite_error("SQLITE_FULL"), "The database is not available."),
-    (OperationalError, psycopg.errors.LockNotAvailable(SECRET), "Another process is changing the same data."),
-    (OperationalError, psycopg.errors.DeadlockDetected(SECRET), "Another process is changing the same data."),
-    (OperationalError, psycopg.errors.QueryCanceled(SECRET), "The database took too long to respond."),
-    (OperationalError, psycopg.OperationalError(SECRET), "The database is not available."),
-    (InternalError, psycopg.errors.IdleInTransactionSessionTimeout(SECRET), "The database is not available."),
-    (InterfaceError, psycopg.InterfaceError(SECRET), "The database is not available."),
+LOCKED = "Another process is changing the same data."
+AWAY = "The database is not available."
+CASES: list[tuple[Error, str]] = [
+    (caused(OperationalError(), sqlite3.OperationalError(SECRET), sqlite_errorname="SQLITE_BUSY"), LOCKED),
+    (caused(OperationalError(), sqlite3.OperationalError(SECRET), sqlite_errorname="SQLITE_FULL"), AWAY),
+    (caused(OperationalError(), psycopg.errors.LockNotAvailable(SECRET)), LOCKED),
+    (caused(OperationalError(), psycopg.errors.DeadlockDetected(SECRET)), LOCKED),
+    (caused(OperationalError(), psycopg.errors.QueryCanceled(SECRET)), "The database took too long to respond."),
+    (caused(OperationalError(), psycopg.OperationalError(SECRET)), AWAY),
+    (caused(InternalError(), psycopg.errors.IdleInTransactionSessionTimeout(SECRET)), AWAY),
+    (caused(InterfaceError(), psycopg.InterfaceError(SECRET)), AWAY),
 ]
 
 
-@pytest.mark.parametrize(("kind", "cause", "problem"), CASES, ids=str)
+@pytest.mark.parametrize(("error", "problem"), CASES, ids=lambda value: type(getattr(value, "__cause__", "")).__name__)
 def test_programs_and_people_are_told_to_try_again(
-    client: Client,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: type[Error],
-    cause: Exception,
-    problem: str,
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, error: Error, problem: str
 ) -> None:
     def refuse(*_: Any, **__: Any) -> bool:
-        raise kind(SECRET) from cause
+        raise error
 
     settings.CODEFORGE = config_for("http://127.0.0.1:9/v1")
     run = make_run()
