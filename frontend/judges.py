@@ -10,7 +10,7 @@ from benchmarks.metrics.judge_calibration import PHRASINGS, TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.labels import metric_title, run_status
-from benchmarks.presentation.numbers import MISSING, percent, plural
+from benchmarks.presentation.numbers import MISSING, n_of, percent
 from benchmarks.presentation.sentences import n_of_expected, unknown_cost
 from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_calibrations
 from benchmarks.services.judges import calibratable_metrics
@@ -121,15 +121,17 @@ class CalibrationRow:
     @property
     def sentence(self) -> str:
         """The result in words, for readers who do not know κ."""
-        accuracy, accepted, rejected = (share.mean for share in self.shares)
-        if accuracy is None:
+        shares = [self.numbers[name] for name in ("accuracy", "false_accepts", "false_rejects")]
+        means = ["" if share["mean"] is None else percent(share["mean"]) for share in shares]
+        counts = [n_of(share["n"], share["n_expected"]) for share in shares]
+        if not means[0]:
             return ""
-        words = f"The judge is correct on {percent(accuracy)} of {plural(self.numbers['n_answers'], 'answer')}."
-        if accepted is None or rejected is None:
+        words = f"The judge is correct on {means[0]} of the answers ({counts[0]} have a verdict)."
+        if not all(means):
             return words
         return (
-            f"{words} It accepts {percent(accepted)} of the wrong answers and rejects {percent(rejected)} of the "
-            "correct ones."
+            f"{words} It accepts {means[1]} of the wrong answers ({counts[1]}) and rejects {means[2]} of the correct "
+            f"ones ({counts[2]})."
         )
 
     @property

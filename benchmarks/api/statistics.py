@@ -41,10 +41,15 @@ class IntervalSerializer(serializers.Serializer[Any]):
     note = serializers.CharField(allow_blank=True)
 
 
-class CountedSerializer(IntervalSerializer):
-    """A strict mean with the number of results that it should contain."""
+class ExpectedSerializer(IntervalSerializer):
+    """A mean with the number of results, tasks or canvases that it should contain."""
 
-    n_expected = serializers.IntegerField(help_text="Results that the metric applies to")
+    n_expected = serializers.IntegerField(help_text="The N of n")
+
+
+class CountedSerializer(ExpectedSerializer):
+    """A strict mean with the share of its results that have a score."""
+
     coverage = serializers.FloatField(allow_null=True, help_text="n / n_expected")
 
 
@@ -56,12 +61,12 @@ class CorrectedGroupSerializer(serializers.Serializer[Any]):
     group = serializers.CharField(allow_blank=True, help_text="Task class; empty: all tasks with choices")
     guess = serializers.FloatField(help_text="Expected score of guessing")
     raw = CountedSerializer()
-    corrected = IntervalSerializer()
+    corrected = ExpectedSerializer()
 
 
 class ChanceSerializer(serializers.Serializer[Any]):
     groups = CorrectedGroupSerializer(many=True)
-    average = IntervalSerializer(
+    average = ExpectedSerializer(
         help_text="Unweighted mean of the corrected scores; null unless every task class of the run has one"
     )
     left_out = serializers.ListField(
@@ -105,20 +110,20 @@ class JudgeSpreadSerializer(serializers.Serializer[Any]):
 
 class ReliabilitySerializer(serializers.Serializer[Any]):
     pass_at = serializers.DictField(
-        child=IntervalSerializer(), help_text="k → share of tasks with at least 1 of k repeats correct"
+        child=ExpectedSerializer(), help_text="k → share of tasks with at least 1 of k repeats correct"
     )
     pass_hat = serializers.DictField(
-        child=IntervalSerializer(), help_text="k → share of tasks with all k repeats correct"
+        child=ExpectedSerializer(), help_text="k → share of tasks with all k repeats correct"
     )
-    flipped = IntervalSerializer(help_text="Share of repeated tasks with differing repeats")
-    agreement = IntervalSerializer(help_text="Probability that two repeats of a task agree")
+    flipped = ExpectedSerializer(help_text="Share of repeated tasks with differing repeats")
+    agreement = ExpectedSerializer(help_text="Probability that two repeats of a task agree")
     alpha = serializers.FloatField(allow_null=True, help_text="Krippendorff's α of the repeats")
     n_tasks = serializers.IntegerField()
     n_repeated = serializers.IntegerField()
     judge = JudgeSpreadSerializer(required=False)
 
 
-class StratumSerializer(IntervalSerializer):
+class StratumSerializer(ExpectedSerializer):
     n_shapes = serializers.IntegerField()
     asked = serializers.IntegerField(help_text="Canvases used")
 
@@ -130,7 +135,7 @@ class AdaptiveSerializer(serializers.Serializer[Any]):
     max_canvases = serializers.IntegerField()
     canvases = serializers.IntegerField()
     strata = StratumSerializer(many=True)
-    overall = IntervalSerializer(help_text="Unweighted mean over the numbers of shapes")
+    overall = ExpectedSerializer(help_text="Unweighted mean over the numbers of shapes")
     reached = serializers.BooleanField()
     reason = serializers.CharField()
     without_scores = serializers.ListField(child=serializers.CharField())

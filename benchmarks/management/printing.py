@@ -147,7 +147,7 @@ def _chance(metric: str, numbers: Numbers) -> str:
         name, n = group["group"] or "all", n_of_expected(group["raw"])
         rows.append((name, percent(group["guess"]), *_mean(group["raw"]), *_mean(group["corrected"]), n))
     if len(rows) > 1:
-        rows.append(("average", "", "", "", *_mean(numbers["average"]), number(numbers["average"]["n"])))
+        rows.append(("average", "", "", "", *_mean(numbers["average"]), n_of_expected(numbers["average"])))
     head = (metric, "guess rate", "raw", "95% interval", "above guessing", "95% interval", "n")
     text = table(head, rows, right=(1, 2, 4, 6))
     if numbers["left_out"]:
@@ -164,7 +164,7 @@ def _reliability(metric: str, numbers: Numbers) -> str:
         ("tasks with differing repeats", numbers["flipped"]),
         ("agreement of two repeats", numbers["agreement"]),
     ]
-    rows = [(words, *_mean(share), number(share["n"])) for words, share in shares]
+    rows = [(words, *_mean(share), n_of_expected(share)) for words, share in shares]
     text = table((f"repeats, {metric}", "share", "95% interval", "tasks"), rows, right=(1, 3))
     if judge := numbers.get("judge"):
         spread = MISSING if judge["deviation"] is None else points(judge["deviation"])
@@ -175,13 +175,13 @@ def _reliability(metric: str, numbers: Numbers) -> str:
 
 
 def _adaptive(numbers: Numbers) -> str:
-    rows = [(str(each["n_shapes"]), number(each["asked"]), *_mean(each)) for each in numbers["strata"]]
-    rows.append(("average", number(numbers["canvases"]), *_mean(numbers["overall"])))
+    rows = [(str(each["n_shapes"]), *_mean(each), n_of_expected(each)) for each in numbers["strata"]]
+    rows.append(("average", *_mean(numbers["overall"]), n_of_expected(numbers["overall"])))
     reached = "reached" if numbers["reached"] else "not reached"
     return (
         f"{number(numbers['canvases'])} of at most {plural(numbers['max_canvases'], 'canvas')}: {numbers['reason']}. "
         f"Target interval half-width of {points(numbers['target_half_width'])} points {reached}.\n"
-        + table(("shapes", "canvases", "mean", "confidence sequence"), rows, right=(0, 1, 2))
+        + table(("shapes", "mean", "confidence sequence", "canvases"), rows, right=(0, 1, 3))
     )
 
 

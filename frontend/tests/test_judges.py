@@ -95,7 +95,9 @@ def test_a_completed_calibration_shows_all_its_numbers(client: Client) -> None:
     assert f"{numbers['errors']} without a verdict" in shown
     assert f'href="/runs/{calibration.pk}/#results"' in html
     assert html.count("data-chart") == 2
-    sentence = f"The judge is correct on {percent(numbers['accuracy']['mean'])} of {numbers['n_answers']} answers."
+    accuracy = numbers["accuracy"]
+    verdicts = f"{accuracy['n']} of {accuracy['n_expected']} have a verdict"
+    sentence = f"The judge is correct on {percent(accuracy['mean'])} of the answers ({verdicts})."
     places = [html.index(mark) for mark in ("Cohen's κ", sentence, "data-chart", "confusion-title", "<summary>Par")]
     assert places == sorted(places), "the answer comes first, then charts, then tables"
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import random
 import re
 from html.parser import HTMLParser
 
 import pytest
+from django.core.management import call_command
 from django.db.models import Count
 from django.test import Client
 
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.summary.summarize import summarize
-from benchmarks.models import Outcome, Result, Run, RunStatus
+from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import score
 from frontend.tests.calibrations import make_calibration
 from tasks_app.models import Canvas
 from tests.loopback.replies import Asked, Reply
-from tests.support.canvas_sets import make_canvas_set
+from tests.support.canvas_sets import canvas_run, make_canvas_set
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.page_factories import make_scored_run
 from tests.support.running import Endpoint, worked
@@ -167,6 +171,60 @@ def test_no_page_of_judges_shows_a_share_without_its_n_of_n(client: Client) -> N
         texts = blocks(client, url)
         assert not bare_means(texts, means), url
         assert any(score(numbers["accuracy"]["mean"]) in text for text in texts), url
+
+
+def repeated_run_with_failures(**request: object) -> Run:
+    """A run with two repeats of which every seventh call failed."""
+    run = canvas_run(make_canvas_set("5-7", 12), "baseline/random", repeats=2, **request)
+    while run.is_live:  # an adaptive run goes on with the canvases it has added
+        work_on_run_once(run.pk)
+        run.refresh_from_db()
+    failed = run.results.filter(pk__in=[pk for pk in run.results.values_list("pk", flat=True) if pk % 7 == 0])
+    run.scores.filter(result__in=failed).delete()
+    failed.update(state=ResultState.ERROR, outcome=Outcome.PROVIDER_ERROR, value=None)
+    run.summary, run.breakdown = summarize(run)
+    run.save()
+    return run
+
+
+@pytest.mark.django_db(transaction=True)
+def test_pages_show_averages_above_guessing_and_shares_over_repeats_with_their_n_of_n(client: Client) -> None:
+    run = repeated_run_with_failures()
+    above_guessing = run.summary["chance"]["task_score"]
+    repeats = run.summary["reliability"]["task_score"]
+    rows = {
+        "Average of task classes": above_guessing["average"],
+        "All 2 repeats correct (pass^2)": repeats["pass_hat"]["2"],
+        "Tasks with differing repeats": repeats["flipped"],
+        "Agreement between two repeats": repeats["agreement"],
+    }
+    rows |= {sentence_case(row["group"]): row["corrected"] for row in above_guessing["groups"]}
+    texts = blocks(client, f"/runs/{run.pk}/")
+    for label, numbers in rows.items():
+        assert numbers["n"] < numbers["n_expected"], label
+        mean, counted = score(numbers["mean"]), f"{numbers['n']} of {numbers['n_expected']} ("
+        assert any(text.startswith(label) and mean in text and counted in text for text in texts), label
+    n_tasks = run.total // 2
+    assert repeats["flipped"]["n_expected"] == n_tasks > repeats["n_repeated"] == repeats["flipped"]["n"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("adaptive", [{}, {"target_half_width": 0.3, "max_canvases": 30, "tasks": ["count"]}])
+def test_commands_and_files_give_every_mean_its_n_of_n(
+    adaptive: dict[str, object], client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = repeated_run_with_failures(**adaptive)
+    call_command("benchmark", "show", str(run.pk))
+    # Two spaces separate columns: percentages in sentences are no means, and heads name the interval and the threshold.
+    cell = re.compile(r"  +[−\d.]+%(?! interval| threshold)")
+    lines = [line for line in capsys.readouterr().out.splitlines() if cell.search(line)]
+    assert len(lines) > 10
+    assert not [line for line in lines if not re.search(r"\d of [\d,]+", line)]
+    content = b"".join(client.get(f"/runs/{run.pk}/export.scores.csv").streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
+    rows = [row for row in csv.DictReader(content.splitlines()) if row["value"]]
+    assert len(rows) > 20
+    assert [row for row in rows if int(row["n"]) < int(row["n_expected"])]
+    assert not [row for row in rows if int(row["n"]) > int(row["n_expected"])]
 
 
 def test_a_bare_mean_is_noticed() -> None:

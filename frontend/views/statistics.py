@@ -88,7 +88,7 @@ def _adaptive(run: Run) -> dict[str, Any] | None:
 
 
 def _reliability(name: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The consistency of one metric across repeats; ``rows`` are (label, share with its interval)."""
+    """The consistency of one metric across repeats; ``rows`` are (label, share with its interval, n of N tasks)."""
     passing = (
         ("At least 1 of {0} repeats correct (pass@{0})", numbers["pass_at"]),
         ("All {0} repeats correct (pass^{0})", numbers["pass_hat"]),
@@ -98,4 +98,5 @@ def _reliability(name: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
         ("Tasks with differing repeats", numbers["flipped"]),
         ("Agreement between two repeats", numbers["agreement"]),
     ]
-    return {"metric": metric_row(name), "rows": rows, "alpha": numbers["alpha"], "judge": numbers.get("judge")}
+    counted = [(label, share, n_of_expected(share)) for label, share in rows]
+    return {"metric": metric_row(name), "rows": counted, "alpha": numbers["alpha"], "judge": numbers.get("judge")}

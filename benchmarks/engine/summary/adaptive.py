@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from django.db.models import Avg
+from django.db.models import Avg, Count
 
 from benchmarks.engine.summary.means import FETCHED, stored
 from benchmarks.models import Run
@@ -92,15 +92,20 @@ def adaptive_numbers(run: Run) -> dict[str, Any]:
     is_within = all(
         interval.half_width is not None and interval.half_width <= target for interval in latest.intervals.values()
     )
+    used = run.results.order_by().values_list("n_shapes").annotate(n=Count("cluster", distinct=True))
+    expected = {str(n_shapes): n for n_shapes, n in used}
     return {
         "target_half_width": run.target_half_width,
         "max_canvases": run.max_canvases,
         "canvases": sum(asked.values()),
         "strata": [
-            {STRATUM: int(stratum), "asked": asked[stratum], **stored(interval)}
+            {
+                **{STRATUM: int(stratum), "asked": asked[stratum]},
+                **{**stored(interval), "n_expected": expected.get(stratum, 0)},
+            }
             for stratum, interval in latest.intervals.items()
         ],
-        "overall": stored(latest.overall),
+        "overall": {**stored(latest.overall), "n_expected": sum(expected.values())},
         "reached": not latest.add and not latest.without_scores and is_within,
         "reason": latest.reason,
         "without_scores": list(latest.without_scores),
@@ -117,7 +122,7 @@ def use_sequential_intervals(
     ``n_expected`` does; ``n_clusters`` counts canvases.
     """
     first = run.metrics[0]
-    replaced = [name for name in numbers["overall"] if name != "n"]
+    replaced = [name for name in numbers["overall"] if name not in ("n", "n_expected")]
     for interval in summary["metrics"].values():
         _mark(interval)
     for facet, levels in breakdown.items():

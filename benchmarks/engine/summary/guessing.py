@@ -17,6 +17,7 @@ from django.db.models.fields.json import KeyTransform
 from benchmarks.engine.canvas_sets.audit import guess_score
 from benchmarks.engine.summary.means import (
     FETCHED,
+    LEFT_OUT,
     WHOLE,
     Cell,
     Mean,
@@ -26,7 +27,7 @@ from benchmarks.engine.summary.means import (
     cluster_parts,
     stored,
 )
-from benchmarks.models import Run, Score, Task
+from benchmarks.models import Run, Task
 from benchmarks.presentation.labels import words
 from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
 from benchmarks.statistics.intervals import Interval, no_interval
@@ -93,7 +94,8 @@ def chance_numbers(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: 
     if CHOICE_METRIC in run.metrics and (rate := _choice_guess_rate(run)) is not None and rate < 1:
         raw = means[CHOICE_METRIC, WHOLE, ()]
         corrected = corrected_interval(raw.interval, rate)
-        numbers[CHOICE_METRIC] = _chance_entry({"": (rate, raw, corrected)}, corrected, [])
+        average = {**stored(corrected), "n_expected": raw.sums.expected}
+        numbers[CHOICE_METRIC] = _chance_entry({"": (rate, raw, corrected)}, average, [])
     return numbers
 
 
@@ -112,7 +114,8 @@ def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: 
         sums = added(cells, lambda cell: cell.group if cell.metric == CANVAS_METRIC else None)
         group_means = {name: GroupMean(sums[name].n, sums[name].mean, rate) for name, (rate, *_) in groups.items()}
         average = corrected_average(group_means, _parts(run, group_means))
-    return _chance_entry(groups, average, left_out)
+    expected = sum(sums.expected for cell, sums in cells.items() if cell.metric == CANVAS_METRIC)
+    return _chance_entry(groups, {**stored(average), "n_expected": expected}, left_out)
 
 
 def _asked_classes(cells: Mapping[Cell, Sums]) -> set[str]:
@@ -128,14 +131,19 @@ def _parts(run: Run, groups: Mapping[str, GroupMean]) -> Iterator[list[Part]]:
 
 
 def _chance_entry(
-    groups: Mapping[str, tuple[float, Mean, Interval]], average: Interval, left_out: list[str]
+    groups: Mapping[str, tuple[float, Mean, Interval]], average: Mapping[str, Any], left_out: list[str]
 ) -> dict[str, Any]:
     return {
         "groups": [
-            {"group": name, "guess": rate, "raw": raw.stored(), "corrected": stored(corrected)}
+            {
+                "group": name,
+                "guess": rate,
+                "raw": raw.stored(),
+                "corrected": {**stored(corrected), "n_expected": raw.sums.expected},
+            }
             for name, (rate, raw, corrected) in groups.items()
         ],
-        "average": stored(average),
+        "average": average,
         "left_out": left_out,
     }
 
@@ -238,7 +246,7 @@ def _over_steps(run: Run, guesses: Mapping[str, float], effects: Mapping[str, fl
 
 def _expected_by_steps(run: Run, measure: str, groups: Collection[str]) -> dict[str, dict[float, int]]:
     """By task class and steps, the results that the metric applies to and whose reference is not in doubt."""
-    left_out = run.scores.filter(metric=CANVAS_METRIC, status__in=(Score.Status.NOT_APPLICABLE, Score.Status.DOUBTFUL))
+    left_out = run.scores.filter(metric=CANVAS_METRIC, status__in=LEFT_OUT)
     rows = (
         run.results.filter(group__in=list(groups))
         .exclude(pk__in=left_out.values("result"))

@@ -24,6 +24,8 @@ from benchmarks.statistics.spread import ClusteredSpread
 FETCHED = 5_000
 """Rows that are fetched from the database at a time."""
 STORED = ("mean", "n", "low", "high", "n_clusters", "method", "note")
+LEFT_OUT = (Score.Status.NOT_APPLICABLE, Score.Status.DOUBTFUL)
+"""Statuses of scores that no mean is expected to contain."""
 ADDED = ("n", "total", "squares", "cubes", "fourths", "graded", "readable_total", "results")
 
 
@@ -50,7 +52,7 @@ class Sums(Moments):
     @property
     def expected(self) -> int:
         """The N of every mean: the results that the metric applies to and whose reference is not in doubt."""
-        return self.results - self.statuses[Score.Status.NOT_APPLICABLE] - self.statuses[Score.Status.DOUBTFUL]
+        return self.results - sum(self.statuses[status] for status in LEFT_OUT)
 
     def add(self, other: Sums) -> None:
         for name in ADDED:

@@ -23,6 +23,7 @@ from benchmarks.engine.summary.contamination import contamination_numbers
 from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
 from benchmarks.engine.summary.means import (
     FETCHED,
+    LEFT_OUT,
     SURFACE,
     WHOLE,
     Facets,
@@ -225,11 +226,12 @@ def _reliability(run: Run) -> dict[str, dict[str, Any]]:
         if metric is None or metric.range != (0.0, 1.0) or not metric.decides_outcome:
             continue
         reliability = reliability_of_tallies(_tallies(run, metric))
+        expected = {"n_expected": _expected_tasks(run, name)}
         numbers[name] = {
-            "pass_at": {str(k): stored(interval) for k, interval in reliability.pass_at.items()},
-            "pass_hat": {str(k): stored(interval) for k, interval in reliability.pass_hat.items()},
-            "flipped": stored(reliability.flipped),
-            "agreement": stored(reliability.agreement),
+            "pass_at": {str(k): stored(interval) | expected for k, interval in reliability.pass_at.items()},
+            "pass_hat": {str(k): stored(interval) | expected for k, interval in reliability.pass_hat.items()},
+            "flipped": stored(reliability.flipped) | expected,
+            "agreement": stored(reliability.agreement) | expected,
             "alpha": reliability.alpha,
             "n_tasks": reliability.n_tasks,
             "n_repeated": reliability.n_repeated,
@@ -237,6 +239,12 @@ def _reliability(run: Run) -> dict[str, dict[str, Any]]:
         if metric.judged and (spread := judge_spread_of_sums(_judged_again(run, metric))).n_answers:
             numbers[name]["judge"] = asdict(spread)
     return numbers
+
+
+def _expected_tasks(run: Run, metric: str) -> int:
+    """The N of shares of tasks: those that the metric applies to and whose reference is not in doubt."""
+    left_out = run.scores.filter(metric=metric, status__in=LEFT_OUT)
+    return run.results.exclude(pk__in=left_out.values("result")).order_by().values("task").distinct().count()
 
 
 def _tallies(run: Run, metric: Metric) -> Iterator[tuple[Tally, int]]:
