@@ -101,6 +101,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     cached_tokens = serializers.IntegerField(
         source="summary.tokens.cached", default=None, allow_null=True, read_only=True, help_text="Part of tokens_in"
     )
+    waits_until = serializers.DateTimeField(
+        default=None, allow_null=True, read_only=True, help_text="Until when the endpoint asked the workers to wait"
+    )
     url = serializers.SerializerMethodField()
 
     class Meta:
@@ -108,7 +111,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         fields = (
             *("id", "url", "dataset_version", "added_canvases", "import_format", "status", "error_message"),
             *STORED,
-            *("self_judged", "parameters", "fresh_of", "progress", "summary", "outcomes", "error_kinds"),
+            *("self_judged", "parameters", "fresh_of", "progress", "waits_until", "summary", "outcomes", "error_kinds"),
             *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
             *("judge_tokens_in", "judge_tokens_out"),
             *("code_version", "created_at", "started_at", "completed_at", "duration_seconds", "texts_pruned_at"),

@@ -29,6 +29,8 @@ from benchmarks.engine.execution.db_retry import retry_db, try_db
 from benchmarks.models import Lease, Run
 
 HEARTBEAT_SECONDS = 2.0
+MAX_WAIT_SHOWN_SECONDS = 366 * 86_400.0
+"""No endpoint's number of seconds leads to a date that cannot be stored."""
 """How often a holder renews its lease at least; a lease that is renewed twice as often is never looked at."""
 LEASE_SECONDS = 75.0
 """How long a lease of another host lives without a heartbeat: longer than a database restart of a minute, so that an
@@ -69,9 +71,14 @@ def acquire(subject: str, *, run: Run | None = None, slots: int = 0) -> Lease | 
     return lease
 
 
-def heartbeat(lease: Lease) -> bool:
-    """Renew a lease. False if it was released meanwhile: what it claimed belongs to others now."""
-    return bool(Lease.objects.filter(pk=lease.pk).update(heartbeat_at=timezone.now()))
+def heartbeat(lease: Lease, wait_seconds: float = 0.0) -> bool:
+    """Renew a lease. False if it was released meanwhile: what it claimed belongs to others now.
+
+    ``wait_seconds``: how long the endpoint of a run asks to wait, which readers of the run are told.
+    """
+    now = timezone.now()
+    waits_until = now + timedelta(seconds=min(wait_seconds, MAX_WAIT_SHOWN_SECONDS)) if wait_seconds else None
+    return bool(Lease.objects.filter(pk=lease.pk).update(heartbeat_at=now, waits_until=waits_until))
 
 
 def release(lease: Lease, give_back: GiveBack | None = None, *, skip_locked: bool = False) -> None:

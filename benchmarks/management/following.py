@@ -17,6 +17,7 @@ from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import LIVE, Run
 from benchmarks.presentation.labels import run_status as status_label
 from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.sentences import waiting
 from benchmarks.queries.runs import run_status
 
 logger = logging.getLogger(__name__)
@@ -82,7 +83,8 @@ def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True)
                 if run.status not in LIVE and not working:
                     return run
                 errors = f", {plural(run.errors, 'error')}" if run.errors else ""
-                progress.show(run.done, run.total, status_label(run.status) + errors)
+                asked = waiting(run.waits_until, run.done, run.total)
+                progress.show(run.done, run.total, f"{status_label(run.status)}{errors} {asked}".rstrip())
                 now = time.monotonic()
                 if working or run.leases.exists():
                     without_worker_since = now

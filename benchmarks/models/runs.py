@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -37,6 +39,9 @@ class Run(models.Model):
     unknown, and tokens if a reply came without their count, never 0. ``parameters`` are sent with every request:
     temperature, max_tokens, seed, system_prompt….
     """
+
+    waits_until: datetime | None
+    """Until when the endpoint asked the run's workers to wait. Only on runs that ``queries.runs`` reads one by one."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
     dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="runs")

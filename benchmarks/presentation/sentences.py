@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from benchmarks.presentation.labels import OUTCOME, SCORE_STATUS, sentence_case
@@ -121,6 +122,16 @@ def unknown_cost(model: str, cost: float | None, n_tokens: int | None) -> str:
     if n_tokens is None:
         return "the endpoint does not report tokens for every response"
     return f"no price is configured for {model}"
+
+
+def waiting(until: datetime | None, done: int, total: int) -> str:
+    """``The endpoint asks to wait until 14:05. 63 of 700 done.``, in local time; empty once that time has passed."""
+    now = datetime.now().astimezone()
+    if until is None or until <= now:
+        return ""
+    until = until.astimezone()  # Django has set the process to the configured time zone
+    moment = f"{until:%H:%M}" if until.date() == now.date() else f"{until:%Y-%m-%d %H:%M}"
+    return f"The endpoint asks to wait until {moment}. {n_of(done, total)} done."
 
 
 def tokens(tokens_in: int | None, tokens_out: int | None) -> str:

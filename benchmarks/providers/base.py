@@ -168,12 +168,14 @@ class RetryPolicy(Section):
     """At most ``max_attempts`` attempts. Between them a random wait of up to ``base_seconds``, doubled each time and
     capped: exponential backoff with full jitter, so that requests that failed together do not return together.
 
-    A ``Retry-After`` of the endpoint comes before that wait and has its own cap.
+    A ``Retry-After`` of the endpoint comes before that wait and has its own cap. One longer than ``cap_seconds`` does
+    not count as an attempt; instead the request is given up ``max_wait_seconds`` after the first of them.
     """
 
     max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
     base_seconds: Annotated[float, Field(ge=0)] = 0.5
     cap_seconds: Annotated[float, Field(ge=0)] = 30.0
+    max_wait_seconds: Annotated[float, Field(ge=0, le=86_400)] = 600.0
 
     def seconds_before_next(
         self, attempt: int, error: ProviderError, uniform: Callable[[float, float], float]

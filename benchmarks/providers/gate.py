@@ -90,6 +90,7 @@ class Gate:
     in_flight: int = field(default=0, init=False)
     _waiting: deque[asyncio.Future[None]] = field(default_factory=deque, init=False)
     _paused_until: float = field(default=float("-inf"), init=False)
+    _asked_until: float = field(default=float("-inf"), init=False)
 
     def __post_init__(self, limits: Limits | None) -> None:
         self._limit = AdaptiveLimit(limits.max_in_flight if limits else None)
@@ -103,6 +104,11 @@ class Gate:
     def paused_for(self) -> float:
         """Seconds until the next request may leave; 0 without a pause."""
         return max(0.0, self._paused_until - self.clock())
+
+    @property
+    def asked_to_wait(self) -> float:
+        """Seconds for which the endpoint still asks to wait, however long; 0 as soon as it has answered anything."""
+        return max(0.0, self._asked_until - self.clock())
 
     async def enter(self, tokens: int = 0) -> Ticket:
         """Wait until a request of ``tokens``, by estimate, may be sent."""
@@ -127,11 +133,13 @@ class Gate:
         """
         if error is None:
             self._limit.answered(self.in_flight)
+            self._asked_until = float("-inf")
             if pause_seconds:
                 until = self.clock() + min(pause_seconds, _LONGEST_PAUSE_BEFORE_REFUSAL)
                 self._paused_until = max(self._paused_until, until)
         elif error.retryable and (error.kind == "rate_limited" or error.retry_after is not None):
             pause = _PAUSE_SECONDS if error.retry_after is None else error.retry_after
+            self._asked_until = max(self._asked_until, self.clock() + (error.retry_after or 0.0))
             ticket.pause_to_share = self._slow_down(pause, ticket.entered_at)
 
     async def leave(self, ticket: Ticket) -> None:

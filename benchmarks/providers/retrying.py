@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.providers.base import ChatReply, ChatRequest, ErrorKind, Provider, ProviderError, RetryPolicy
 from benchmarks.providers.gate import Gate, Ticket
@@ -21,8 +22,9 @@ class Breaker:
     """Records how every request ended, after its retries, and says when to stop.
 
     A systemic error trips it at once while nothing has been answered. After the first answer, a stray one (a firewall
-    that dislikes a prompt answers 403 like a bad key) must repeat ``systemic_limit`` times in a row. Any other errors
-    trip it after ``consecutive_limit`` in a row. A tripped breaker stays tripped.
+    that dislikes a prompt answers 403 like a bad key) must repeat ``systemic_limit`` times in a row; that waiting does
+    not help (``rate_limited``) is never stray. Any other errors trip it after ``consecutive_limit`` in a row. A tripped
+    breaker stays tripped.
     """
 
     consecutive_limit: int = 20
@@ -45,7 +47,8 @@ class Breaker:
         self._systemic_in_row = self._systemic_in_row + 1 if error.systemic else 0
         if self.tripped is not None:
             return
-        if self._systemic_in_row >= (self.systemic_limit if self._answered else 1):
+        certain = not self._answered or error.kind == "rate_limited"
+        if self._systemic_in_row >= (1 if certain else self.systemic_limit):
             self.tripped = f"Stopped: all requests would fail the same way. {error.message}"
         elif self._failures_in_row >= self.consecutive_limit:
             self.tripped = (
@@ -95,6 +98,7 @@ async def complete_with_retries(
     """
     began = waiting_since = clock()
     attempts: list[Attempt] = []
+    long_waits, patience_ends = 0, math.inf
     while True:
         ticket = await gate.enter(tokens)
         started = clock()
@@ -114,10 +118,25 @@ async def complete_with_retries(
         )
         if isinstance(outcome, ChatReply):
             return outcome, attempts
-        if not outcome.retryable or len(attempts) >= policy.max_attempts:
+        if outcome.retryable and (outcome.retry_after or 0.0) > policy.cap_seconds:
+            patience_ends = min(patience_ends, ended + policy.max_wait_seconds)
+            long_waits += 1
+        if not outcome.retryable or len(attempts) - long_waits >= policy.max_attempts:
             raise GaveUp(outcome, attempts) from outcome
         waiting_since = ended
-        await sleep(policy.seconds_before_next(len(attempts), outcome, uniform))
+        pause = policy.seconds_before_next(max(len(attempts) - long_waits, 1), outcome, uniform)
+        await sleep(min(pause, patience_ends - ended))
+        if clock() >= patience_ends:
+            raise GaveUp(_waited_in_vain(outcome, policy), attempts) from outcome
+
+
+def _waited_in_vain(error: ProviderError, policy: RetryPolicy) -> ProviderError:
+    """The error of a request whose endpoint asks for more patience than there is. Every other request gets the same."""
+    message = (
+        f"{error.message.rstrip('.')}. The endpoint asks to wait, and the provider's `retries.max_wait_seconds` "
+        f"({policy.max_wait_seconds:g}) have passed. Resume the run later"
+    )
+    return replace(error, kind="rate_limited", message=message, retryable=False, systemic=True)
 
 
 async def _ask_once(provider: Provider, request: ChatRequest, gate: Gate, ticket: Ticket) -> ChatReply | ProviderError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
-from benchmarks.models import COMPLETED, Run, RunStatus
+from benchmarks.models import COMPLETED, Lease, Run, RunStatus
 
 TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 """The statuses of runs that failed, ended with errors or ran out of budget."""
@@ -19,6 +19,9 @@ _LIST_FIELDS = (
     *("include_doubtful", "created_at", "started_at", "completed_at", "active_seconds", "active_since"),
     *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number", "added_canvases"),
 )
+_WAITS = Lease.objects.filter(run=OuterRef("pk"), waits_until__isnull=False).order_by("-waits_until")
+_LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1])}
+"""Until when the endpoint asked the run's workers to wait; ``None`` while they do not wait."""
 SORTS = {
     "newest": ("-id",),
     "oldest": ("id",),
@@ -44,7 +47,8 @@ def runs() -> QuerySet[Run]:
 
 def full_runs() -> QuerySet[Run]:
     """All runs with their parameters, newest first, for the API. Breakdown and environment are deferred."""
-    return Run.objects.select_related("dataset", "dataset_version").defer("breakdown", "environment").order_by("-id")
+    runs = Run.objects.select_related("dataset", "dataset_version").annotate(**_LIVE_STATE)
+    return runs.defer("breakdown", "environment").order_by("-id")
 
 
 def run_list(filters: RunFilters) -> QuerySet[Run]:
@@ -60,7 +64,8 @@ def latest_runs(limit: int, statuses: Iterable[str] = RunStatus.values) -> list[
 
 def run_detail(pk: int) -> Run:
     """One run with everything about it. Raises ``Run.DoesNotExist``."""
-    return Run.objects.select_related("dataset", "dataset_version", "parent", "created_by").get(pk=pk)
+    runs = Run.objects.select_related("dataset", "dataset_version", "parent", "created_by")
+    return runs.annotate(**_LIVE_STATE).get(pk=pk)
 
 
 def run_status(pk: int) -> Run:

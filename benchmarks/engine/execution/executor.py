@@ -43,6 +43,8 @@ YIELD_AFTER_SECONDS = 5.0
 CROWDED_SECONDS = 1.0
 """…that has waited for this time, so that no worker can have had a free thread."""
 SUMMARY_SECONDS = 2.0
+SHOWN_WAIT_SECONDS = 5.0
+"""Readers of a run are told of longer waits that an endpoint asks for."""
 
 NO_ITEM = Item("", "", "")
 
@@ -311,7 +313,8 @@ class RunExecutor:
     def _may_continue(self) -> bool:
         """False once the lease was released, the run is no longer running, or it was deleted."""
         running = Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING)
-        return leases.heartbeat(self.lease) and running.exists()
+        asked = max(model.gate.asked_to_wait for model in (self.pool.model, self.pool.judge) if model)
+        return leases.heartbeat(self.lease, asked if asked >= SHOWN_WAIT_SECONDS else 0.0) and running.exists()
 
     def _should_yield(self, now: float) -> bool:
         """Whether runs wait for a thread and this lease is among the oldest: one yields for each waiting run."""

@@ -139,6 +139,17 @@ async def test_a_wait_of_a_day_is_cut_to_minutes() -> None:
     assert gate.paused_for == 120
 
 
+async def test_how_long_the_endpoint_asks_to_wait_is_known_until_it_answers() -> None:
+    time = FakeTime()
+    gate = gate_with(8, time)
+    tickets = await fill(gate, 2)
+    gate.record(tickets[0], rate_limited(retry_after=7200))
+    time.now += 200
+    assert gate.asked_to_wait == 7000
+    gate.record(tickets[1], None)
+    assert gate.asked_to_wait == 0
+
+
 async def test_an_unlimited_gate_finds_its_limit_from_what_was_in_flight() -> None:
     gate = gate_with(None)
     gate.record((await fill(gate, 100))[0], rate_limited())

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.providers.base import ChatReply, ChatRequest, Limits, ProviderError, ProviderSpec, RetryPolicy
 from benchmarks.providers.gate import Gate
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
-from benchmarks.providers.retrying import Attempt, GaveUp, complete_with_retries
+from benchmarks.providers.retrying import Attempt, Breaker, GaveUp, complete_with_retries
 from benchmarks.providers.tests.stand_ins import (
     REQUEST,
     FakeTime,
@@ -86,6 +86,31 @@ def test_the_wait_is_random_up_to_a_bound_that_doubles_and_is_capped(attempt: in
     waits = [RetryPolicy().seconds_before_next(attempt, server_error(), uniform) for _ in range(500)]
     assert 0 <= min(waits) < 0.05 * longest
     assert 0.95 * longest < max(waits) <= longest
+
+
+async def test_a_long_wait_is_waited_for_without_using_up_attempts() -> None:
+    time = FakeTime()
+    policy = RetryPolicy(max_attempts=2, base_seconds=0, max_wait_seconds=600)
+    refusals = [rate_limited(retry_after=7200)] * 4
+    reply, attempts = await ask(*refusals, ChatReply("4"), time=time, policy=policy)
+    assert reply.text == "4"
+    assert [round(attempt.waited_ms / 1000) for attempt in attempts] == [0, 120, 120, 120, 120]
+
+
+async def test_the_patience_for_long_waits_ends_and_stops_the_run() -> None:
+    time = FakeTime()
+    policy = RetryPolicy(max_attempts=2, base_seconds=0, max_wait_seconds=300)
+    with pytest.raises(GaveUp) as gave_up:
+        await ask(*[rate_limited(retry_after=1e12)] * 9, time=time, policy=policy)
+    error = gave_up.value.error
+    assert (error.kind, error.retryable, error.systemic) == ("rate_limited", False, True)
+    assert "`retries.max_wait_seconds` (300) have passed" in error.message
+    assert len(gave_up.value.attempts) == 3
+    assert 1300 <= time.clock() < 1302, "the clock of the test starts at 1000"
+    breaker = Breaker()
+    breaker.record(None)
+    breaker.record(error)
+    assert breaker.tripped, "one is enough, also after an answer"
 
 
 async def test_nothing_is_held_at_the_gate_while_waiting_for_the_next_attempt() -> None:
