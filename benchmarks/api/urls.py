@@ -8,7 +8,7 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from benchmarks.api import canvas_sets, judges, operations, statistics, views
+from benchmarks.api import canvas_sets, experiments, judges, operations, statistics, views
 
 RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
 
@@ -18,6 +18,7 @@ router.register("datasets", views.DatasetViewSet, basename="dataset")
 router.register("canvas-sets", canvas_sets.CanvasSetViewSet, basename="canvas-set")
 router.register(rf"canvas-sets/{SLUG}/canvases", canvas_sets.CanvasViewSet, basename="canvas")
 router.register("runs", views.RunViewSet, basename="run")
+router.register("experiments", experiments.ExperimentViewSet, basename="experiment")
 router.register("calibrations", judges.CalibrationViewSet, basename="calibration")
 
 VIEWS = (

@@ -47,6 +47,7 @@ def writes(who: frozenset[str], **arguments: Any) -> Rule:
 
 PK = {"pk": 1}
 RUN_ACTIONS = ("budget", "cancel", "doubtful-references", "resume", "retry-failed")
+EXPERIMENT_ACTIONS = ("budget", "cancel", "models", "pause", "resume", "retry-failed")
 RULES: dict[str, Rule] = {
     "dataset-list": pages(),
     "dataset-detail": pages(slug="sums"),
@@ -62,6 +63,10 @@ RULES: dict[str, Rule] = {
     "calibration-list": Rule({}, {"GET": READ, "POST": LAUNCH}),
     "calibration-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
     **{f"calibration-{action}": writes(LAUNCH, **PK) for action in ("cancel", "resume")},
+    "experiment-list": Rule({}, {"GET": READ, "POST": LAUNCH}),
+    "experiment-plan": writes(LAUNCH),
+    "experiment-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
+    **{f"experiment-{action}": writes(LAUNCH, **PK) for action in EXPERIMENT_ACTIONS},
     "run-statistics": pages(**PK),
     "result-list": pages(**PK),
     "run-export": pages(pk=1, form="csv"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import binom, permutation_test, ttest_rel
+from scipy.stats import binom, permutation_test, ttest_1samp, ttest_rel
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
@@ -100,7 +100,10 @@ def test_random_patterns_approximate_the_exact_tail_and_never_reach_zero():
     found = sign_flip_test(differences.tolist(), seed=7)
     assert "Monte Carlo" in found.method
     assert found.p_value == pytest.approx(ttest_rel(differences, np.zeros(60)).pvalue, abs=0.02)
-    assert sign_flip_test([1 + value for value in differences]).p_value == 1 / (DRAWS + 1)
+    assert 0 < sign_flip_test([1 + value for value in differences]).p_value < 1 / (DRAWS + 1)
+    many = rng.normal(0.01, 0.2, 3_000)  # only the largest ones are flipped at random
+    assert sign_flip_test(many.tolist()).p_value == pytest.approx(ttest_1samp(many, 0).pvalue, rel=0.03)
+    assert 0 < sign_flip_test((1 + many).tolist()).p_value < 1e-300
     assert found == sign_flip_test(differences.tolist()[::-1], seed=7)
 
 

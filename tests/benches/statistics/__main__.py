@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.benches.statistics import coverage, false_alarms, stopping
+from tests.benches.statistics import coverage, false_alarms, rankings, stopping
 
 SEED = 20_260_101
 Bench = Callable[[np.random.Generator], Iterator[str]]
@@ -28,6 +28,7 @@ BENCHES: dict[str, Bench] = {
     "Adaptive runs": stopping.adaptive_runs,
     "Thresholds": stopping.thresholds,
     "Cohen's κ": coverage.kappas,
+    "Rankings": rankings.rankings,
     "Planned sizes (exact)": lambda _: false_alarms.planned_sizes(),
 }
 

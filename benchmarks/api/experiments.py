@@ -1,0 +1,225 @@
+"""The REST API of experiments: launch, estimate, follow, read as one, and act on all runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from benchmarks.api.serializers import BudgetSerializer, ProgressSerializer
+from benchmarks.api.views import NOT_NOW, REFUSED, created
+from benchmarks.models import Experiment
+from benchmarks.queries import experiments as reads
+from benchmarks.services.experiments import control
+from benchmarks.services.experiments.requests import ExperimentRequest
+from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
+
+
+class ExperimentPlanSerializer(serializers.Serializer[Any]):
+    """The estimate of an experiment; a cost is ``null`` if a price is unknown."""
+
+    runs = serializers.IntegerField()
+    requests = serializers.IntegerField()
+    judge_requests = serializers.IntegerField()
+    cost_low = serializers.FloatField(allow_null=True)
+    cost_high = serializers.FloatField(allow_null=True)
+    seconds_low = serializers.FloatField()
+    seconds_high = serializers.FloatField()
+    candidates = serializers.IntegerField(help_text="Models × variants")
+    detectable = serializers.DictField(
+        child=serializers.FloatField(allow_null=True),
+        help_text="Dataset → the difference between two candidates that it shows with 80% power; null: none",
+    )
+
+
+class CellSerializer(serializers.Serializer[Any]):
+    """A run in the matrix. Rank and group are those of its model and variant over all datasets of the matrix."""
+
+    model = serializers.CharField()
+    variant = serializers.CharField()
+    dataset = serializers.CharField()
+    run = serializers.IntegerField()
+    status = serializers.CharField()
+    mean = serializers.FloatField(allow_null=True, help_text="Strict mean")
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    total = serializers.IntegerField(allow_null=True, help_text="Results that the metric applies to")
+    coverage = serializers.FloatField(allow_null=True)
+    rank = serializers.ListField(
+        child=serializers.IntegerField(), allow_null=True, help_text="Lowest and highest rank that the tests allow"
+    )
+    group = serializers.CharField(allow_null=True, help_text="Letters; those that share one are not separated")
+    best = serializers.FloatField(allow_null=True, help_text="Chance of being the best")
+    cost_usd = serializers.FloatField(allow_null=True)
+    latency_ms = serializers.FloatField(allow_null=True, help_text="Median")
+
+
+class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
+    url = serializers.SerializerMethodField()
+    status = serializers.SerializerMethodField()
+    progress = serializers.SerializerMethodField()
+    cost_usd = serializers.SerializerMethodField()
+    runs = serializers.SerializerMethodField(help_text="IDs")
+
+    class Meta:
+        model = Experiment
+        fields: tuple[str, ...] = (
+            *("id", "url", "name", "description", "tags", "status", "progress", "budget_usd", "cost_usd", "runs"),
+            *("request", "created_at"),
+        )
+
+    @extend_schema_field(serializers.URLField())
+    def get_url(self, experiment: Experiment) -> str:
+        request = self.context.get("request")
+        path = f"/experiments/{experiment.pk}"
+        return request.build_absolute_uri(path) if request else path
+
+    def get_status(self, experiment: Experiment) -> str:
+        return self._progress(experiment).status
+
+    @extend_schema_field(ProgressSerializer)
+    def get_progress(self, experiment: Experiment) -> dict[str, int]:
+        progress = self._progress(experiment)
+        return {"total": progress.total, "done": progress.done, "errors": progress.errors}
+
+    def get_cost_usd(self, experiment: Experiment) -> float | None:
+        return self._progress(experiment).cost_usd
+
+    @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
+    def get_runs(self, experiment: Experiment) -> list[int]:
+        return [run.pk for run in experiment.runs.all()]
+
+    def _progress(self, experiment: Experiment) -> reads.Progress:
+        return reads.progress(list(experiment.runs.all()))
+
+
+class ExperimentDetailSerializer(ExperimentSerializer):
+    verdict = serializers.SerializerMethodField(help_text="Who leads, by how much, and what is not separated")
+    matrix = serializers.SerializerMethodField()
+    _read: reads.Matrix | None = None
+
+    class Meta(ExperimentSerializer.Meta):
+        fields = (*ExperimentSerializer.Meta.fields, "verdict", "matrix")
+
+    def get_verdict(self, experiment: Experiment) -> str:
+        return self._matrix(experiment).verdict
+
+    @extend_schema_field(CellSerializer(many=True))
+    def get_matrix(self, experiment: Experiment) -> list[dict[str, Any]]:
+        rows = self._matrix(experiment).rows
+        return [_cell(row, cell) for row in rows for cell in row.cells if cell is not None]
+
+    def _matrix(self, experiment: Experiment) -> reads.Matrix:
+        if self._read is None:
+            query = self.context["request"].query_params
+            chosen = query.get("metric", ""), query.get("dataset", "")
+            self._read = reads.matrix(reads.experiment_runs(experiment), *chosen)
+        return self._read
+
+
+def _cell(row: reads.Row, cell: reads.Cell) -> dict[str, Any]:
+    place, numbers = row.place, ("mean", "low", "high", "n", "total", "coverage", "cost_usd", "latency_ms")
+    return {
+        "model": row.model,
+        "variant": row.variant,
+        "dataset": cell.run.dataset.slug,
+        "run": cell.run.pk,
+        "status": cell.run.status,
+        **{name: getattr(cell, name) for name in numbers},
+        "rank": [place.rank_low, place.rank_high] if place else None,
+        "group": place.group if place else None,
+        "best": place.best if place else None,
+    }
+
+
+class StartedSerializer(ExperimentSerializer):
+    estimate = ExperimentPlanSerializer()
+
+    class Meta(ExperimentSerializer.Meta):
+        fields = (*ExperimentSerializer.Meta.fields, "estimate")
+
+
+class ModelSerializer(serializers.Serializer[Any]):
+    model = serializers.CharField(max_length=200)
+
+
+class RunsSerializer(serializers.Serializer[Any]):
+    runs = serializers.IntegerField(help_text="Number of runs that the action changed")
+
+
+class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
+    """Experiments: datasets × models × variants, launched once and read as one."""
+
+    queryset = reads.experiments()
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_serializer_class(self) -> type[ExperimentSerializer]:
+        return ExperimentDetailSerializer if self.action == "retrieve" else ExperimentSerializer
+
+    @extend_schema(request=ExperimentRequest, responses={201: StartedSerializer, 400: REFUSED})
+    def create(self, request: Request) -> Response:
+        """Start all runs of an experiment, or none."""
+        estimate = plan_experiment(request.data)
+        experiment = start_experiment(request.data, request.user)
+        experiment.estimate = estimate  # type: ignore[attr-defined]
+        data = StartedSerializer(experiment, context={"request": request}).data
+        return created(request, f"experiments/{experiment.pk}", data)
+
+    @extend_schema(responses={204: None, 409: NOT_NOW})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Delete an experiment that has ended. Its runs stay, as single runs."""
+        control.delete_experiment(self.get_object(), request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=ExperimentRequest, responses={200: ExperimentPlanSerializer, 400: REFUSED})
+    @action(detail=False, methods=["post"])
+    def plan(self, request: Request) -> Response:
+        """Estimate an experiment without starting it."""
+        return Response(ExperimentPlanSerializer(plan_experiment(request.data)).data)
+
+    @extend_schema(request=None, responses={200: RunsSerializer, 409: NOT_NOW})
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Stop sending until the experiment is resumed."""
+        return Response({"runs": control.pause_experiment(self.get_object(), request.user)})
+
+    @extend_schema(request=None, responses={200: RunsSerializer, 409: NOT_NOW})
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Continue the paused, canceled and failed runs."""
+        return Response({"runs": control.resume_experiment(self.get_object(), request.user)})
+
+    @extend_schema(request=None, responses={200: RunsSerializer, 409: NOT_NOW})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Cancel the runs that have not ended. Stored answers are kept."""
+        return Response({"runs": control.cancel_experiment(self.get_object(), request.user)})
+
+    @extend_schema(request=None, responses={200: RunsSerializer, 409: NOT_NOW})
+    @action(detail=True, methods=["post"], url_path="retry-failed")
+    def retry_failed(self, request: Request, pk: str) -> Response:
+        """Repeat the results that ended in an error."""
+        return Response({"runs": control.retry_experiment(self.get_object(), request.user)})
+
+    @extend_schema(request=BudgetSerializer, responses={200: ExperimentSerializer, 409: NOT_NOW})
+    @action(detail=True, methods=["post"])
+    def budget(self, request: Request, pk: str) -> Response:
+        """Raise the budget of all runs together. Runs that are paused resume."""
+        budget = BudgetSerializer(data=request.data)
+        budget.is_valid(raise_exception=True)
+        control.raise_budget(self.get_object(), budget.validated_data["budget_usd"], request.user)
+        return Response(ExperimentSerializer(self.get_object(), context={"request": request}).data)
+
+    @extend_schema(request=ModelSerializer, responses={200: RunsSerializer, 400: REFUSED})
+    @action(detail=True, methods=["post"])
+    def models(self, request: Request, pk: str) -> Response:
+        """Add a model: its runs use the dataset versions of the others."""
+        added = ModelSerializer(data=request.data)
+        added.is_valid(raise_exception=True)
+        runs = add_model(self.get_object(), added.validated_data["model"], request.user)
+        return Response({"runs": len(runs)})

@@ -1,0 +1,175 @@
+"""The matrix of an experiment: its cells, ranks and verdict, recomputed from the rows."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
+from benchmarks.queries.experiments import Matrix, experiment_runs, matrix, progress, status_of
+from benchmarks.statistics.intervals import mean_interval
+from benchmarks.statistics.paired import compare, holm
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+
+def experiment_of(*runs: dict[str, Any]) -> Experiment:
+    experiment = Experiment.objects.create(name="Prompts", request={})
+    for fields in runs:
+        make_scored_run(experiment=experiment, summarized_at="2026-01-01T00:00:00Z", **fields)
+    return experiment
+
+
+def matrix_of(experiment: Experiment, *chosen: str) -> Matrix:
+    return matrix(experiment_runs(experiment), *chosen)
+
+
+def right_of(n: int, right: int) -> list[float]:
+    return [1.0] * right + [0.0] * (n - right)
+
+
+def values_of(run: Run) -> list[float]:
+    return [
+        value or 0.0 for value in Result.objects.filter(run=run).order_by("position").values_list("value", flat=True)
+    ]
+
+
+@pytest.fixture
+def sums() -> Dataset:
+    return make_dataset(60)
+
+
+def test_the_matrix_is_what_the_rows_give(sums: Dataset) -> None:
+    rng = random.Random(3)
+    other = make_dataset(40, slug="more")
+    rates = {"loop/large": 0.9, "loop/medium": 0.6, "loop/small": 0.3, "loop/tiny": 0.25, "loop/mini": 0.6}
+    runs = [
+        {
+            "dataset": dataset,
+            "model": model,
+            "variant": variant,
+            "values": [float(rng.random() < rate) for _ in range(n)],
+        }
+        for dataset, n in ((sums, 60), (other, 40))
+        for model, rate in rates.items()
+        for variant in ("plain", "stepwise", "short")
+    ]
+    found = matrix_of(experiment_of(*runs))
+    assert [run.dataset.slug for run in found.columns] == ["sums", "more"]
+    assert len(found.rows) == 15
+    for row in found.rows:
+        for cell in row.cells:
+            assert cell is not None
+            interval = mean_interval(values_of(cell.run))
+            assert (cell.mean, cell.low, cell.high) == pytest.approx((interval.mean, interval.low, interval.high))
+            assert cell.n == cell.total == interval.n
+        assert row.overall is not None
+        assert row.overall[0] == pytest.approx(sum(cell.mean or 0 for cell in row.cells if cell) / 2)
+    means = [row.overall[0] for row in found.rows if row.overall]
+    assert means == sorted(means, reverse=True)
+    assert found.verdict.startswith("large (")
+
+
+def test_groups_are_those_of_all_paired_comparisons_with_holm(sums: Dataset) -> None:
+    rng = random.Random(8)
+    runs = [
+        {"dataset": sums, "model": f"loop/m{n}", "values": [float(rng.random() < 0.2 + 0.12 * n) for _ in range(60)]}
+        for n in range(5)
+    ]
+    rows = matrix_of(experiment_of(*runs)).rows
+    scores = [dict(enumerate(values_of(row.runs[0]))) for row in rows]
+    pairs = list(combinations(range(5), 2))
+    adjusted = holm([compare(scores[a], scores[b]).p_value or 0.0 for a, b in pairs])
+    letters = [set(row.place.group.split()) for row in rows if row.place]
+    for (a, b), p_adjusted in zip(pairs, adjusted, strict=True):
+        assert bool(letters[a] & letters[b]) == (p_adjusted > 0.05)
+
+
+def test_the_verdict_says_who_leads_who_follows_and_what_is_not_separated(sums: Dataset) -> None:
+    runs = [{"dataset": sums, "model": f"loop/{name}", "values": right_of(60, right)} for name, right in
+            (("tiny", 10), ("large", 55), ("small", 12), ("medium", 40))]  # fmt: skip
+    assert matrix_of(experiment_of(*runs)).verdict == (
+        "large leads; medium is 25.0 points behind (15.8 to 37.2); the difference between small and tiny is not "
+        "significant."
+    )
+
+
+def test_a_run_below_95_percent_coverage_and_a_live_one_have_no_rank(sums: Dataset) -> None:
+    found = matrix_of(
+        experiment_of(
+            {"dataset": sums, "model": "loop/good", "values": right_of(60, 50)},
+            {"dataset": sums, "model": "loop/poor", "values": [*right_of(50, 50), *[None] * 10]},
+            {"dataset": sums, "model": "loop/live", "values": right_of(60, 60), "status": RunStatus.RUNNING},
+        )
+    )
+    by_model = {row.model: row for row in found.rows}
+    assert by_model["loop/good"].place is not None
+    assert by_model["loop/poor"].place is None
+    assert "50 of 60" in by_model["loop/poor"].reason
+    assert "has not ended" in by_model["loop/live"].reason
+    assert by_model["loop/live"].overall is None
+    assert found.verdict == "good scores 0.833 (0.720 to 0.907)."
+
+
+def test_one_dataset_is_ranked_by_itself(sums: Dataset) -> None:
+    other = make_dataset(40, slug="more")
+    experiment = experiment_of(
+        {"dataset": sums, "model": "loop/a", "values": right_of(60, 60)},
+        {"dataset": sums, "model": "loop/b", "values": right_of(60, 10)},
+        {"dataset": other, "model": "loop/a", "values": right_of(40, 0)},
+        {"dataset": other, "model": "loop/b", "values": right_of(40, 40)},
+    )
+    assert matrix_of(experiment, "", "sums").rows[0].model == "loop/a"
+    assert matrix_of(experiment, "", "more").rows[0].model == "loop/b"
+    assert len(matrix_of(experiment, "", "none").columns) == 2
+
+
+def test_a_retried_run_changes_the_ranking(sums: Dataset) -> None:
+    experiment = experiment_of(
+        {"dataset": sums, "model": "loop/a", "values": right_of(60, 60)},
+        {"dataset": sums, "model": "loop/b", "values": right_of(60, 10)},
+    )
+    assert "a leads" in matrix_of(experiment).verdict
+    run = experiment.runs.get(model="loop/a")
+    run.delete()
+    make_scored_run(sums, right_of(60, 0), model="loop/a", experiment=experiment, summarized_at="2026-01-02T00:00:00Z")
+    assert "b leads" in matrix_of(experiment).verdict
+
+
+def test_the_ranking_is_read_from_the_cache_the_second_time(sums: Dataset, django_assert_num_queries: Any) -> None:
+    experiment = experiment_of(*({"dataset": sums, "model": f"loop/{n}", "values": right_of(60, n)} for n in range(4)))
+    first = matrix_of(experiment)
+    with django_assert_num_queries(1):
+        assert matrix_of(experiment) == first
+
+
+STATUSES = {
+    ("queued", "queued"): "queued",
+    ("queued", "completed"): "running",
+    ("paused", "running"): "running",
+    ("paused", "completed"): "paused",
+    ("failed", "cancelled", "completed"): "failed",
+    ("completed", "completed_with_errors"): "completed_with_errors",
+    ("completed",): "completed",
+    (): "completed",
+}
+
+
+@pytest.mark.parametrize("statuses", STATUSES)
+def test_the_status_is_the_one_that_needs_to_be_known(statuses: tuple[str, ...]) -> None:
+    assert status_of(statuses) == STATUSES[statuses]
+
+
+def test_an_unknown_cost_is_not_zero(sums: Dataset) -> None:
+    experiment = experiment_of(
+        {"dataset": sums, "model": "loop/a", "values": right_of(60, 3), "judge_cost_usd": 0.0},
+        {"dataset": sums, "model": "loop/b", "values": right_of(60, 3), "cost_usd": None},
+    )
+    runs = experiment_runs(experiment)
+    assert progress(runs).cost_usd is None
+    assert progress(runs[:1]).cost_usd == 0.25

@@ -1,0 +1,225 @@
+"""Candidates ranked by their mean score on the same tasks, with what can be said of the order and what cannot.
+
+Every pair is tested by the sign-flip test on the tasks with a score in both, and all p-values are adjusted together by
+Holm's method: the chance that any two equal candidates of a ranking are separated is at most 5%. From the pairs follow
+
+- the range of ranks of a candidate: one more than the number of significantly better ones, up to the number of
+  candidates without the significantly worse ones;
+- the groups: two candidates share a letter exactly if their difference is not significant.
+
+The chance of being the best is the share of bootstrap samples of the clusters in which a candidate has the highest
+mean. Over several datasets a candidate's mean is the plain average of its means. Sources: Piepho (2004), J. Comput.
+Graph. Stat. 13:456, for the letters; Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476, for ranks from
+tests of all pairs; Field & Welsh (2007), J. R. Stat. Soc. B 69:369, for the bootstrap of clusters; Zou & Donner (2008),
+Stat. Med. 27:1693, for the interval of an average from the intervals of its parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
+
+from benchmarks.statistics.paired import Comparison, compare, holm
+from benchmarks.statistics.permutation import sign_flip_test
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LEVEL = 0.05
+SAMPLES = 2_000
+"""Bootstrap samples: the chance of being the best then has a standard error of at most 1.1 points."""
+_CHUNK = 200
+_STEPS = 20
+"""Datasets of different sizes have weights in whole numbers, at least this many steps, for which the test is exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of all candidates on one dataset.
+
+    ``values`` has a row for each candidate and a column for each task, from 0 to 1, not a number where there is no
+    score. ``clusters`` numbers the cluster of each task from 0.
+    """
+
+    values: NDArray[np.float64]
+    clusters: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What can be said of one candidate. ``group`` has its letters, ``best`` is its chance of being the best."""
+
+    mean: float
+    rank_low: int
+    rank_high: int
+    group: str
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much the first candidate scores more than the second, with its 95% interval and Holm's p-value.
+
+    ``detectable`` is the difference that these tasks would have shown with 80% power; ``None`` over several datasets.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p_adjusted: float
+    detectable: float | None
+
+    @property
+    def is_clear(self) -> bool:
+        return self.p_adjusted <= LEVEL
+
+
+class Ranking:
+    """Candidates on the same datasets, in the order of the rows of ``Scores``. Each has a score on every dataset."""
+
+    def __init__(self, datasets: Sequence[Scores], *, seed: int = 0) -> None:
+        import numpy as np
+
+        self.datasets = datasets
+        self.means: NDArray[np.float64] = np.mean([np.nanmean(each.values, axis=1) for each in datasets], axis=0)
+        self.n = len(self.means)
+        self.order: list[int] = sorted(range(self.n), key=lambda place: -self.means[place])
+        pairs = list(combinations(range(self.n), 2))
+        adjusted = holm([_p_value(datasets, a, b) for a, b in pairs])
+        self._p_values = dict(zip(pairs, adjusted, strict=True))
+        self._seed = seed
+
+    def p_adjusted(self, a: int, b: int) -> float:
+        return self._p_values[min(a, b), max(a, b)]
+
+    def is_above(self, a: int, b: int) -> bool:
+        """Whether a is significantly better than b."""
+        return bool(self.means[a] > self.means[b]) and self.p_adjusted(a, b) <= LEVEL
+
+    def places(self) -> list[Place]:
+        """The place of each candidate, in the order of the rows."""
+        letters, best = self._letters(), _shares_best(self.datasets, self._seed)
+        others = range(self.n)
+        return [
+            Place(
+                mean=float(self.means[own]),
+                rank_low=1 + sum(self.is_above(other, own) for other in others if other != own),
+                rank_high=self.n - sum(self.is_above(own, other) for other in others if other != own),
+                group=letters[own],
+                best=best[own],
+            )
+            for own in others
+        ]
+
+    def difference(self, a: int, b: int) -> Difference:
+        """Compare two candidates. Each dataset's interval is that of the comparison of two runs."""
+        parts = [_comparison(each, b, a) for each in self.datasets]
+        known = [(part.difference, part.low, part.high) for part in parts]
+        mean, low, high = mean_of_intervals([tuple(value or 0.0 for value in row) for row in known])
+        detectable = parts[0].detectable_difference if len(parts) == 1 else None
+        return Difference(mean, low, high, self.p_adjusted(a, b), detectable)
+
+    def _letters(self) -> list[str]:
+        """Insert and absorb: begin with one group of all, split it at each significant pair, drop what others contain.
+
+        Groups are lettered in the order of their best members.
+        """
+        groups = [frozenset(range(self.n))]
+        for a, b in combinations(range(self.n), 2):
+            if self.p_adjusted(a, b) <= LEVEL:
+                split = [part for group in groups if {a, b} <= group for part in (group - {a}, group - {b})]
+                kept = [group for group in groups if not {a, b} <= group]
+                for part in sorted(split, key=len, reverse=True):
+                    if not any(part <= other for other in kept):
+                        kept.append(part)
+                groups = kept
+        position = {own: place for place, own in enumerate(self.order)}
+        groups.sort(key=lambda group: sorted(position[own] for own in group))
+        names = [_letter(place) for place in range(len(groups))]
+        return [
+            " ".join(name for name, group in zip(names, groups, strict=True) if own in group) for own in range(self.n)
+        ]
+
+
+def mean_of_intervals(parts: Sequence[tuple[float, ...]]) -> tuple[float, float, float]:
+    """The average of independent means and its interval, from (mean, low, high) of each."""
+    n = len(parts)
+    mean = math.fsum(mean for mean, _, _ in parts) / n
+    below = math.sqrt(math.fsum((mean - low) ** 2 for mean, low, _ in parts)) / n
+    above = math.sqrt(math.fsum((high - mean) ** 2 for mean, _, high in parts)) / n
+    return mean, mean - below, mean + above
+
+
+def _p_value(datasets: Sequence[Scores], a: int, b: int) -> float:
+    """Of the average difference over the datasets; 1 if the two share no task on one of them."""
+    import numpy as np
+
+    differences = [each.values[a] - each.values[b] for each in datasets]
+    shared = [~np.isnan(difference) for difference in differences]
+    counts = [int(np.count_nonzero(both)) for both in shared]
+    if not all(counts):
+        return 1.0
+    sums: list[float] = []
+    for each, difference, both, count in zip(datasets, differences, shared, counts, strict=True):
+        weight = round(_STEPS * max(counts) / count) if len(datasets) > 1 else 1
+        totals = np.bincount(each.clusters[both], weights=difference[both] * weight)
+        sums += totals[totals != 0].tolist()
+    return sign_flip_test(sums).p_value
+
+
+def _comparison(scores: Scores, a: int, b: int) -> Comparison:
+    """Candidate b compared with a on one dataset."""
+    first, second = (
+        dict(enumerate(None if math.isnan(value) else value for value in scores.values[own].tolist())) for own in (a, b)
+    )
+    return compare(first, second, dict(enumerate(scores.clusters.tolist())))
+
+
+def _shares_best(datasets: Sequence[Scores], seed: int) -> list[float]:
+    """How often each candidate has the highest mean, in paired bootstrap samples of the clusters; ties are shared."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    sums = [_cluster_sums(each) for each in datasets]
+    wins = np.zeros(len(datasets[0].values))
+    for begin in range(0, SAMPLES, _CHUNK):
+        size = min(_CHUNK, SAMPLES - begin)
+        means = np.zeros((size, len(wins)))
+        for totals, counts in sums:
+            n = totals.shape[1]
+            drawn = random.integers(0, n, size=(size, n)) + n * np.arange(size)[:, None]
+            times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float32)
+            # A sample without any score of a candidate has no mean for it; the candidate does not win there.
+            with np.errstate(invalid="ignore", divide="ignore"):
+                means += (times @ totals.T) / (times @ counts.T)
+        highest = np.nan_to_num(means, nan=-1.0)
+        is_best = highest >= highest.max(axis=1, keepdims=True) - 1e-6
+        wins += (is_best / is_best.sum(axis=1, keepdims=True)).sum(axis=0)
+    return [float(share) for share in wins / SAMPLES]
+
+
+def _cluster_sums(scores: Scores) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The sum of each candidate's scores in each cluster, and their number."""
+    import numpy as np
+
+    size = int(scores.clusters.max()) + 1
+    known = ~np.isnan(scores.values)
+    filled = np.where(known, scores.values, 0.0)
+    totals = [np.bincount(scores.clusters, weights=row, minlength=size) for row in filled]
+    counts = [np.bincount(scores.clusters, weights=row.astype(float), minlength=size) for row in known]
+    return np.asarray(totals, dtype=np.float32), np.asarray(counts, dtype=np.float32)
+
+
+def _letter(place: int) -> str:
+    """A, B, …, Z, AA, AB, …"""
+    name = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, len(ascii_uppercase))
+        name = ascii_uppercase[rest] + name
+    return name

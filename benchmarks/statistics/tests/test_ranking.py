@@ -1,0 +1,107 @@
+"""Rankings: groups, ranks and chances on scores whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from benchmarks.statistics.paired import compare, holm
+from benchmarks.statistics.permutation import sign_flip_test
+from benchmarks.statistics.ranking import LEVEL, Ranking, Scores, mean_of_intervals
+from tests.benches.statistics.rankings import DESIGNS, Design, false_separations, simulated
+
+NAN = float("nan")
+
+
+def ranking(*rows: Sequence[float]) -> Ranking:
+    return Ranking([Scores(np.array(rows, dtype=float), np.arange(len(rows[0])))])
+
+
+def right_of(n: int, right: int) -> list[float]:
+    return [1.0] * right + [0.0] * (n - right)
+
+
+def test_groups_and_ranks_follow_from_the_tests_of_all_pairs() -> None:
+    places = ranking(right_of(100, 52), right_of(100, 90), right_of(100, 50)).places()
+    assert [place.group for place in places] == ["B", "A", "B"]
+    assert [(place.rank_low, place.rank_high) for place in places] == [(2, 3), (1, 1), (2, 3)]
+    assert places[1].best == 1.0
+
+
+def test_groups_overlap_where_only_the_ends_differ() -> None:
+    places = ranking(right_of(60, 40), right_of(60, 36), right_of(60, 32)).places()
+    assert [place.group for place in places] == ["A", "A B", "B"]
+    assert [(place.rank_low, place.rank_high) for place in places] == [(1, 2), (1, 3), (2, 3)]
+
+
+def test_two_rows_share_a_letter_exactly_if_their_difference_is_not_significant() -> None:
+    random = np.random.default_rng(4)
+    for _ in range(20):
+        rates = random.uniform(0.3, 0.7, (9, 1))
+        ranked = ranking(*random.binomial(1, rates, (9, 80)).astype(float))
+        letters = [set(place.group.split()) for place in ranked.places()]
+        for a in range(9):
+            for b in range(a):
+                assert bool(letters[a] & letters[b]) == (ranked.p_adjusted(a, b) > LEVEL)
+
+
+def test_p_values_are_those_of_the_comparison_of_two_runs_with_holm_over_all_pairs() -> None:
+    random = np.random.default_rng(5)
+    rows = random.binomial(1, 0.5, (4, 60)).astype(float)
+    clusters = np.arange(60) // 4
+    ranked = Ranking([Scores(rows, clusters)])
+    names = dict(enumerate(clusters.tolist()))
+    pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
+    single = [compare(dict(enumerate(rows[b])), dict(enumerate(rows[a])), names) for a, b in pairs]
+    adjusted = holm([found.p_value or 0.0 for found in single])
+    for (a, b), found, p_adjusted in zip(pairs, single, adjusted, strict=True):
+        difference = ranked.difference(a, b)
+        assert difference.p_adjusted == pytest.approx(p_adjusted)
+        assert (difference.mean, difference.low, difference.high) == pytest.approx(
+            (found.difference, found.low, found.high)
+        )
+
+
+def test_datasets_count_alike_whatever_their_size() -> None:
+    small, large = np.array([[1.0] * 20, [0.0] * 20]), np.array([[0.0] * 300 + [1.0] * 100, [1.0] * 100 + [0.0] * 300])
+    ranked = Ranking([Scores(small, np.arange(20)), Scores(large, np.arange(400))])
+    assert ranked.means.tolist() == [0.625, 0.125]
+    assert ranked.difference(0, 1).mean == pytest.approx(0.5)
+
+
+def test_tasks_without_a_score_are_left_out_of_the_pair_alone() -> None:
+    ranked = ranking([1, 1, NAN, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, NAN, 0, 0, 0, 0, 0, 0], [0] * 9 + [NAN])
+    assert ranked.means.tolist() == [1.0, 0.0, 0.0]
+    assert ranked.p_adjusted(0, 1) == pytest.approx(3 * sign_flip_test([1.0] * 8).p_value)
+    assert ranked.p_adjusted(1, 2) == 1.0
+
+
+def test_candidates_that_share_no_task_are_not_separated() -> None:
+    ranked = ranking([1, 1, 1, NAN, NAN, NAN], [NAN, NAN, NAN, 0, 0, 0])
+    assert ranked.p_adjusted(0, 1) == 1.0
+    assert {place.group for place in ranked.places()} == {"A"}
+
+
+def test_equal_candidates_share_the_chance_of_being_the_best() -> None:
+    places = ranking(right_of(50, 25), right_of(50, 25)).places()
+    assert [place.best for place in places] == [0.5, 0.5]
+
+
+def test_one_candidate_is_its_own_ranking() -> None:
+    [place] = ranking(right_of(10, 5)).places()
+    assert (place.group, place.rank_low, place.rank_high, place.best) == ("A", 1, 1, 1.0)
+
+
+def test_the_average_of_intervals_is_narrower_than_each() -> None:
+    mean, low, high = mean_of_intervals([(0.5, 0.4, 0.6), (0.7, 0.6, 0.8)])
+    assert mean == pytest.approx(0.6)
+    assert (low, high) == pytest.approx((0.6 - 0.0707, 0.6 + 0.0707), abs=1e-3)
+
+
+@pytest.mark.parametrize("design", [DESIGNS[0], DESIGNS[2], DESIGNS[3]], ids=lambda design: design.name)
+def test_equal_candidates_are_rarely_separated(design: Design) -> None:
+    random = np.random.default_rng(11)
+    wrong = sum(false_separations(simulated(random, design), design.gains) > 0 for _ in range(40))
+    assert wrong <= 7, "2 of 40 are expected at most, with a standard error of 1.4"
