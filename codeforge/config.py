@@ -78,11 +78,14 @@ class ProviderConfig(Section):
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
     headers: dict[str, str] = Field(default_factory=dict)
+    stream: bool = False
 
     @model_validator(mode="after")
     def _address_is_known(self) -> ProviderConfig:
         if self.kind == "openai_compatible" and self.base_url is None:
             raise ValueError("`base_url` is missing. Set it to the endpoint's URL.")
+        if self.kind == "litellm" and self.stream:
+            raise ValueError("`stream` does not apply to the kind litellm. Remove it.")
         return self
 
     def api_key(self, environ: Mapping[str, str]) -> str | None:

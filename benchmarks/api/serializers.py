@@ -87,6 +87,16 @@ class MeanSerializer(serializers.Serializer[Any]):
     readable = ReadableSerializer(allow_null=True)
 
 
+class TimesSerializer(serializers.Serializer[Any]):
+    """Quantiles of answered requests; empty if nothing was measured."""
+
+    n = serializers.IntegerField(required=False)
+    mean = serializers.FloatField(required=False)
+    p50 = serializers.FloatField(required=False)
+    p95 = serializers.FloatField(required=False)
+    max = serializers.FloatField(required=False)
+
+
 class RunSerializer(serializers.ModelSerializer[Run]):
     dataset = serializers.CharField(source="dataset.slug")
     dataset_version = serializers.IntegerField(source="dataset_version.number")
@@ -95,6 +105,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     summary = serializers.SerializerMethodField()
     outcomes = serializers.SerializerMethodField()
     error_kinds = serializers.SerializerMethodField(help_text="Number of results that ended in an error, by kind")
+    latency_ms = TimesSerializer(source="summary.latency_ms", default=dict, read_only=True)
+    first_token_ms = TimesSerializer(source="summary.first_token_ms", default=dict, read_only=True)
+    tokens_per_second = TimesSerializer(source="summary.tokens_per_second", default=dict, read_only=True)
     reasoning_tokens = serializers.IntegerField(
         source="summary.tokens.reasoning", default=None, allow_null=True, read_only=True, help_text="Part of tokens_out"
     )
@@ -113,7 +126,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             *STORED,
             *("self_judged", "parameters", "fresh_of", "progress", "waits_until", "summary", "outcomes", "error_kinds"),
             *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
-            *("judge_tokens_in", "judge_tokens_out"),
+            *("judge_tokens_in", "judge_tokens_out", "latency_ms", "first_token_ms", "tokens_per_second"),
             *("code_version", "created_at", "started_at", "completed_at", "duration_seconds", "texts_pruned_at"),
         )
 
@@ -162,7 +175,8 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
         fields = (
             *("id", "task_id", "task_name", "repeat", "difficulty", "group", "n_shapes", "state", "input"),
             *("expected_output", "actual_output", "outcome", "scores", "errors", "error_kind", "error_message"),
-            *("tool_calls", "duration_ms", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
+            *("tool_calls", "duration_ms", "first_token_ms", "tokens_per_second"),
+            *("tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
             *("cost_usd", "judge_cost_usd", "cached", "attempts", "finish_reason", "finished_at"),
         )
 

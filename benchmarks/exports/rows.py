@@ -46,6 +46,8 @@ class ResultRow:
     error_kind: str
     error_message: str
     duration_ms: float | None
+    first_token_ms: float | None
+    tokens_per_second: float | None
     tokens_in: int | None
     tokens_out: int | None
     reasoning_tokens: int | None

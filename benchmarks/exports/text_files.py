@@ -62,11 +62,12 @@ def jsonl_pieces(rows: Iterable[ResultRow]) -> Iterator[bytes]:
 def scores_pieces(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -> Iterator[str]:
     """Every number in the stored summary and breakdown of a run, with its 95% bounds and n; the head first.
 
-    ``value`` is a mean, or a threshold in units of its difficulty. ``part`` names the part of the run, ``level`` the
-    level within it.
+    ``value`` is a mean, a threshold in units of its difficulty, or a quantile of a time. ``part`` names the part of the
+    run, ``level`` the level within it.
     """
     yield BYTE_ORDER_MARK + csv_line(SCORE_COLUMNS)
     yield from map(csv_line, _number_rows(summary, breakdown, metrics))
+    yield from map(csv_line, _time_rows(summary))
 
 
 def _number_rows(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -> Iterator[list[Any]]:
@@ -99,6 +100,14 @@ def _number_rows(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -
         for stratum in adaptive["strata"]:
             yield _number(metrics[0], "confidence sequence by n_shapes", str(stratum["n_shapes"]), stratum)
         yield _number(metrics[0], "confidence sequence", "", adaptive["overall"])
+
+
+def _time_rows(summary: Numbers) -> Iterator[list[Any]]:
+    """Median and 95th percentile of each time that was measured."""
+    for part in ("latency_ms", "first_token_ms", "tokens_per_second"):
+        if times := summary.get(part):
+            for level, name in (("median", "p50"), ("95th percentile", "p95")):
+                yield _number("", part, level, {"mean": times[name], "n": times["n"]})
 
 
 def _number(metric: str, part: str, level: str, numbers: Numbers) -> list[Any]:

@@ -60,6 +60,8 @@ class Result(models.Model):
     n_shapes = models.PositiveSmallIntegerField(null=True, blank=True)
     cluster = models.CharField(max_length=32, blank=True)
     duration_ms = models.FloatField(null=True, blank=True)
+    first_token_ms = models.FloatField(null=True, blank=True, help_text="Of a streamed answer")
+    tokens_per_second = models.FloatField(null=True, blank=True, help_text="After the first token")
     tokens_in = models.PositiveIntegerField(null=True, blank=True)
     tokens_out = models.PositiveIntegerField(null=True, blank=True)
     reasoning_tokens = models.PositiveIntegerField(null=True, blank=True, help_text="Part of the tokens out")

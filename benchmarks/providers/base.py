@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -122,12 +122,22 @@ class ChatReply:
     model: str = ""
     duration_ms: float = 0.0
     first_byte_ms: float | None = None
+    first_token_ms: float | None = None
+    """Until the first token of thinking, answer or tool call; only of a streamed reply."""
     pause_seconds: float | None = None
     """How long the endpoint will refuse further requests, because nothing is left of a rate limit."""
     notes: tuple[str, ...] = ()
     """What a reader of the answer must know: replaced characters, token counts that make no sense."""
     returned: Mapping[str, Any] = field(default_factory=dict)
     """Fields that the vendor wants back in the message with the tool calls, such as signed thinking."""
+
+
+class Times(TypedDict, total=False):
+    """The durations of a ``ChatReply``."""
+
+    duration_ms: float
+    first_byte_ms: float | None
+    first_token_ms: float | None
 
 
 def known_sum(*counts: int | None) -> int | None:
@@ -149,10 +159,12 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class Timeouts(Section):
-    """Seconds. ``first_byte`` also limits every later silence; ``whole`` runs from the start to the last byte."""
+    """Seconds. ``first_byte`` also limits every later silence of a reply that is not streamed, ``stream_silence`` that
+    between two events of one that is; ``whole`` runs from the start to the last byte."""
 
     connect: Seconds = 10.0
     first_byte: Seconds = 120.0
+    stream_silence: Seconds = 60.0
     whole: Seconds = 300.0
 
 
@@ -195,6 +207,7 @@ class ProviderSpec:
     api_key: str | None = field(default=None, repr=False)
     timeouts: Timeouts = field(default_factory=Timeouts)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    stream: bool = False
 
 
 class Provider(ABC):

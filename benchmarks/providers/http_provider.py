@@ -12,6 +12,7 @@ import socket
 import time
 import urllib.request
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,11 +22,12 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from benchmarks import __version__
-from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
+from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec, Times
 from benchmarks.providers.clean_text import keys_sent, shortened, without_keys, without_secrets
 from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, error_object, filter_message
 from benchmarks.providers.rate_limit_headers import seconds_until_allowed
 from benchmarks.providers.reading import read_reply
+from benchmarks.providers.streaming import Assembler, read_stream
 
 USER_AGENT = f"CodeForge-Benchmarks/{__version__}"
 _KEEPALIVE_SECONDS = 4.0
@@ -41,6 +43,8 @@ class HTTPProvider(Provider):
 
     path: ClassVar[str]
     """Where requests go, after ``base_url``."""
+    stream_options: ClassVar[Mapping[str, Any]] = {}
+    """What a streamed request has beside ``stream``."""
     max_body_bytes: int = 16 * 1024 * 1024
 
     def __init__(self, spec: ProviderSpec) -> None:
@@ -52,9 +56,10 @@ class HTTPProvider(Provider):
         self._keys = keys_sent(spec.api_key, spec.headers)
         self._headers = CIMultiDict({"Content-Type": "application/json", "Accept": "application/json"})
         self._headers["User-Agent"] = USER_AGENT
-        if spec.api_key:
-            self._headers.update(self.key_headers(spec.api_key))
+        self._headers.update(self.vendor_headers(spec.api_key))
         self._headers.update(spec.headers)
+        self._streams = spec.stream
+        self._stream_usage = True
         self._timeouts = spec.timeouts
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -75,9 +80,13 @@ class HTTPProvider(Provider):
         """A decoded reply in OpenAI's form, which ``reading`` checks; whatever JSON arrives must not raise."""
         return document
 
-    def key_headers(self, api_key: str) -> dict[str, str]:
-        """The headers that carry the key."""
-        return {"Authorization": f"Bearer {api_key}"}
+    @abstractmethod
+    def assembler(self) -> Assembler:
+        """What puts a streamed reply together."""
+
+    def vendor_headers(self, api_key: str | None) -> dict[str, str]:
+        """The headers that the vendor wants, with the key if there is one."""
+        return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def url(self, path: str) -> URL:
         """``base_url`` with a path behind it and its own query."""
@@ -95,15 +104,24 @@ class HTTPProvider(Provider):
             raise replace(error, message=f"{self.name}: {without_secrets(error.message, self._secrets)}") from None
 
     async def _ask(self, url: URL, body: bytes | io.BytesIO, session: aiohttp.ClientSession) -> ChatReply:
-        first_byte_ms: float | None = None
+        first_byte_ms = first_token = None
         began = time.perf_counter()
         try:
             async with session.post(url, data=body, allow_redirects=False) as response:
                 first_byte_ms = (time.perf_counter() - began) * 1000
-                raw = await self._bounded_body(response)
+                if self._streams and response.status == 200 and response.content_type == "text/event-stream":
+                    stream = response.content, self.assembler(), self._timeouts
+                    raw, first_token = await read_stream(*stream, self.max_body_bytes, time.perf_counter)
+                else:
+                    raw = await self._bounded_body(response)
         except (aiohttp.ClientError, OSError) as error:  # timeouts are OSErrors too
             raise self._transport_error(error, first_byte_ms) from None
-        return self._read(raw, response, (time.perf_counter() - began) * 1000, first_byte_ms)
+        times: Times = {
+            "duration_ms": (time.perf_counter() - began) * 1000,
+            "first_byte_ms": first_byte_ms,
+            "first_token_ms": None if first_token is None else (first_token - began) * 1000,
+        }
+        return self._read(raw, response, times)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -121,7 +139,10 @@ class HTTPProvider(Provider):
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=_environment_proxy(self._base),
                 timeout=aiohttp.ClientTimeout(
-                    total=timeouts.whole, connect=timeouts.connect, sock_read=timeouts.first_byte
+                    total=timeouts.whole,
+                    connect=timeouts.connect,
+                    # A stream keeps its own time once it has begun.
+                    sock_read=max(timeouts.first_byte, timeouts.stream_silence if self._streams else 0.0),
                 ),
             )
             self._loop = loop
@@ -130,8 +151,11 @@ class HTTPProvider(Provider):
         return self._session
 
     def _encoded(self, request: ChatRequest) -> bytes | io.BytesIO:
+        document = self.body(request)
+        if self._streams:
+            document |= {"stream": True, **(self.stream_options if self._stream_usage else {})}
         try:
-            body = orjson.dumps(self.body(request))
+            body = orjson.dumps(document)
         except orjson.JSONEncodeError as error:
             message = f"The request cannot be written as JSON: {error}. Remove what is not text."
             raise ProviderError("bad_request", message) from None
@@ -152,12 +176,10 @@ class HTTPProvider(Provider):
         limit = f"{self.max_body_bytes / 2**20:g} MiB"
         raise ProviderError("too_large", f"The response exceeds {limit}.", status=response.status)
 
-    def _read(
-        self, raw: bytes, response: aiohttp.ClientResponse, duration_ms: float, first_byte_ms: float
-    ) -> ChatReply:
+    def _read(self, raw: bytes, response: aiohttp.ClientResponse, times: Times) -> ChatReply:
         if 200 <= response.status < 300:
             try:
-                reply = read_reply(raw, self.chat_completion, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
+                reply = read_reply(raw, self.chat_completion, **times)
                 if pause := seconds_until_allowed(response.headers):
                     reply = replace(reply, pause_seconds=pause)
                 return without_keys(reply, self._keys)
@@ -168,9 +190,13 @@ class HTTPProvider(Provider):
                 raise error from None
         refusal = filter_message(error_object(raw), self._secrets) if response.status in (400, 403) else None
         if refusal is None:
-            raise error_for_reply(response.status, response.headers, raw, self._secrets)
-        answer = ChatReply("", finish_reason="content_filter", refusal=refusal)
-        return replace(answer, duration_ms=duration_ms, first_byte_ms=first_byte_ms)
+            error = error_for_reply(response.status, response.headers, raw, self._secrets)
+            if self._streams and response.status in (400, 422) and b"stream_options" in raw:
+                # Mistral rejects what others need to report usage. The next attempt goes without it.
+                self._stream_usage = False
+                error = replace(error, retryable=True, systemic=False)
+            raise error
+        return ChatReply("", finish_reason="content_filter", refusal=refusal, **times)
 
     def _transport_error(self, error: Exception, first_byte_ms: float | None) -> ProviderError:
         """What went wrong below HTTP, by aiohttp's exceptions; subclasses come before their base classes."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from benchmarks.providers.base import ChatRequest, ProviderError
 from benchmarks.providers.http_provider import HTTPProvider
+from benchmarks.providers.streaming import Assembler, ChatAssembler
 
 _RESERVED = frozenset({"model", "messages", "stream", "n"})
 _MAX_COMPLETION_TOKENS_MODELS = re.compile(r"(?:o\d|gpt-[5-9])(?![a-z])")
@@ -41,6 +43,10 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
 
 class OpenAICompatibleProvider(HTTPProvider):
     path = "chat/completions"
+    stream_options: ClassVar[Mapping[str, Any]] = {"stream_options": {"include_usage": True}}
 
     def body(self, request: ChatRequest) -> dict[str, Any]:
         return request_body(request)
+
+    def assembler(self) -> Assembler:
+        return ChatAssembler()

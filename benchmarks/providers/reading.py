@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import orjson
 
-from benchmarks.providers.base import ChatReply, ProviderError, ToolCall
+from benchmarks.providers.base import ChatReply, ProviderError, Times, ToolCall
 from benchmarks.providers.clean_text import shortened, storable, storable_json
 
 _MOST_TOKENS = 2**31 - 1
@@ -47,21 +47,20 @@ def parse_json(body: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def read_reply(
-    body: bytes, chat_completion: Callable[[Any], Any], *, duration_ms: float, first_byte_ms: float | None
-) -> ChatReply:
-    """The answer in a body with status 200, which ``chat_completion`` brings into OpenAI's form.
+def read_reply(body: bytes, chat_completion: Callable[[Any], Any], **times: Unpack[Times]) -> ChatReply:
+    """The answer in a body with status 200, which ``chat_completion`` brings into OpenAI's form; ``times`` are the
+    durations of a ``ChatReply``.
 
     Raises ``ProviderError`` (``bad_response``) if there is none.
     """
     try:
         document = parse_json(body)
     except ValueError:
-        raise _bad_response(f"is not valid JSON: {_sketch(body)}") from None
-    return reply_from(chat_completion(document), duration_ms=duration_ms, first_byte_ms=first_byte_ms)
+        raise bad_response(f"is not valid JSON: {_sketch(body)}") from None
+    return reply_from(chat_completion(document), **times)
 
 
-def reply_from(document: Any, *, duration_ms: float, first_byte_ms: float | None) -> ChatReply:
+def reply_from(document: Any, **times: Unpack[Times]) -> ChatReply:
     """The answer in a decoded ``chat.completion``. Null content is an empty answer; no choice is an error."""
     message, finish_reason = _first_choice(document)
     notes: list[str] = []
@@ -86,22 +85,21 @@ def reply_from(document: Any, *, duration_ms: float, first_byte_ms: float | None
         cached_tokens=usage.cached_tokens,
         returned=_returned(message, _RETURNED_FIELDS) if calls else {},
         model=_name(document.get("model")),
-        duration_ms=duration_ms,
-        first_byte_ms=first_byte_ms,
         notes=tuple(notes),
+        **times,
     )
 
 
 def _first_choice(document: Any) -> tuple[Mapping[str, Any], str]:
     """Message and finish reason of the first choice."""
     if not isinstance(document, dict):
-        raise _bad_response(f"is a JSON {type(document).__name__}, not an object")
+        raise bad_response(f"is a JSON {type(document).__name__}, not an object")
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise _bad_response("has no choices")
+        raise bad_response("has no choices")
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
-        raise _bad_response("has a choice without a message")
+        raise bad_response("has a choice without a message")
     return message, _name(choices[0].get("finish_reason")) or "stop"
 
 
@@ -114,7 +112,7 @@ def _text(content: Any, notes: list[str]) -> str:
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return storable("".join(part for part in parts if isinstance(part, str)), notes)
-    raise _bad_response(f"has content of type {type(content).__name__}")
+    raise bad_response(f"has content of type {type(content).__name__}")
 
 
 def _thoughts(message: Mapping[str, Any], notes: list[str]) -> list[str]:
@@ -241,7 +239,8 @@ def _sketch(body: bytes) -> str:
     return f"{len(body):,} bytes that break off or are malformed"
 
 
-def _bad_response(what: str) -> ProviderError:
+def bad_response(what: str) -> ProviderError:
+    """The error that a reply with status 200 ``what``."""
     return ProviderError("bad_response", f"The response {what}.", status=200, retryable=True)
 
 

@@ -29,6 +29,7 @@ Item = TypeVar("Item")
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of the table. Cost is US dollars per 1,000 results, latency the median of ``n_timed`` in milliseconds.
+    ``first_token`` (milliseconds) and ``speed`` (tokens per second) have the numbers of streamed answers, if any.
 
     A run without ``rank`` has a ``reason``; ``threshold`` is empty if the run has none.
     """
@@ -43,6 +44,8 @@ class Row:
     cost_words: str
     latency: float | None
     n_timed: int
+    first_token: Mapping[str, Any]
+    speed: Mapping[str, Any]
     threshold: str
 
 
@@ -96,6 +99,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "ranks": [(reads.MEAN, "Mean score"), (reads.THRESHOLD, "Threshold")],
         "has_corrected": any(row.score.corrected for row in rows),
         "has_thresholds": any(row.threshold for row in rows),
+        "has_streamed": any(row.first_token for row in rows),
         "rows": rows,
         "judges": sorted({row.run.judge_model for row in rows if row.score.judged}),
         "charts": placed(_charts(rows), "leaderboard-chart", query=query),
@@ -123,6 +127,8 @@ def _row(place: reads.Place, metric: str) -> Row:
         cost_words=sentences.total_cost(model, judge),
         latency=latency.get("p50"),
         n_timed=latency.get("n", 0),
+        first_token=run.summary.get("first_token_ms") or {},
+        speed=run.summary.get("tokens_per_second") or {},
         threshold=threshold_words(place.threshold) if place.threshold else "",
     )
 

@@ -199,6 +199,8 @@ def _status(run: Run) -> dict[str, Any]:
         # In steps of ten: a screen reader would read out every single percent.
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
         "latency": run.summary.get("latency_ms") or {},
+        "first_token": run.summary.get("first_token_ms") or {},
+        "speed": run.summary.get("tokens_per_second") or {},
         # Before it is prepared, a run has no cost to explain.
         "cost_note": sentences.unknown_cost(run.model, run.cost_usd, run.tokens_in) if run.total else "",
         "judge_cost_note": sentences.unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in)

@@ -23,6 +23,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=9999, help="0 takes any free port (default: %(default)s)")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="time before every reply (default: %(default)s)")
+    parser.add_argument(
+        "--token-ms", type=float, default=0.0, help="time between streamed words (default: %(default)s)"
+    )
     parser.add_argument("--fault-rate", type=float, default=0.0, help="chance of a fault per attempt, 0 to 1")
     parser.add_argument("--fault", action="append", choices=tuple(FAULTS), metavar="NAME", help="repeat for several")
     parser.add_argument("--seed", type=int, default=0, help="fixes which attempts meet a fault")
@@ -33,6 +36,7 @@ def _arguments() -> argparse.Namespace:
 async def _serve(arguments: argparse.Namespace) -> None:
     server = LoopbackServer(
         delay_ms=arguments.delay_ms,
+        token_ms=arguments.token_ms,
         fault_rate=arguments.fault_rate,
         faults=arguments.fault or ("server_500",),
         seed=arguments.seed,

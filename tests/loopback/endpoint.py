@@ -12,6 +12,7 @@ import orjson
 from aiohttp import web
 
 from tests.loopback.faults import Ending, Fault
+from tests.loopback.replies import chunks
 from tests.loopback.server import LoopbackServer, Stats
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -47,7 +48,8 @@ async def _chat(server: LoopbackServer, request: web.BaseRequest) -> web.StreamR
     try:
         headers = {name.lower(): value for name, value in request.headers.items()}
         try:
-            ordinary, fault = server.answer(orjson.loads(await request.content.read()), headers)
+            asked = orjson.loads(await request.content.read())
+            ordinary, fault = server.answer(asked, headers)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             answered = True
             return _error(400, f"not a chat request that this endpoint understands: {error!r}")
@@ -55,6 +57,8 @@ async def _chat(server: LoopbackServer, request: web.BaseRequest) -> web.StreamR
             await asyncio.sleep(server.delay_ms / 1000)
         if fault is None:
             answered = True
+            if asked.get("stream"):
+                return await _send_stream(request, orjson.loads(ordinary), server.token_ms / 1000)
             return web.Response(body=ordinary, content_type="application/json")
         body = fault.body(ordinary) if fault.body else ordinary
         body = body.replace(b"{key}", headers.get("authorization", "").removeprefix("Bearer ").encode())
@@ -63,6 +67,16 @@ async def _chat(server: LoopbackServer, request: web.BaseRequest) -> web.StreamR
     finally:
         # Counted before the last byte leaves, so that a client that has read the answer finds it counted.
         stats.end(answered)
+
+
+async def _send_stream(request: web.BaseRequest, document: dict[str, Any], pause_s: float) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    for chunk in chunks(document):
+        await response.write(b"data: " + orjson.dumps(chunk) + b"\n\n")
+        await asyncio.sleep(pause_s)
+    await response.write(b"data: [DONE]\n\n")
+    return response
 
 
 async def _send_faulty(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,6 +125,24 @@ def completion(reply: Reply, model: str, number: int, prompt: str) -> dict[str, 
         "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
         "usage": usage if reply.reports_usage else None,
     }
+
+
+def chunks(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The events of a streamed reply: thinking, then the text word by word, tool calls, the finish reason, usage."""
+    choice = document["choices"][0]
+    message = choice["message"]
+    deltas = [{"role": "assistant"}]
+    if "reasoning_content" in message:
+        deltas.append({"reasoning_content": message["reasoning_content"]})
+    deltas += [{"content": word} for word in re.findall(r"\s*\S+\s*$|\s*\S+", message["content"] or "")]
+    deltas += [{name: message[name]} for name in ("refusal",) if name in message]
+    calls = message.get("tool_calls", ())
+    deltas += [{"tool_calls": [{"index": place, **call}]} for place, call in enumerate(calls)]
+    frame = {"id": document["id"], "object": "chat.completion.chunk", "model": document["model"]}
+    for delta in deltas:
+        yield {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield {**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+    yield {**frame, "choices": [], "usage": document["usage"]}
 
 
 def _number_within(schema: Mapping[str, Any], number: int) -> int:

@@ -91,6 +91,7 @@ class LoopbackServer:
         api_key: str | None = None,
         retry_after_s: float = 1.0,
         drip_ms: float = 20.0,
+        token_ms: float = 0.0,
     ) -> None:
         """``fault_rate`` is the chance of one of ``faults`` per attempt, fixed by ``seed``, question and attempt alone.
 
@@ -107,6 +108,7 @@ class LoopbackServer:
         self.api_key = api_key
         self.retry_after_s = retry_after_s
         self.drip_ms = drip_ms
+        self.token_ms = token_ms
         self.stats = Stats()
         self.url = ""
         self.http: web.Server | None = None

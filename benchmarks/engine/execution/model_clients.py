@@ -65,6 +65,7 @@ def _provider(name: str) -> Provider:
             api_key=configured.api_key(os.environ),
             timeouts=configured.timeouts,
             headers=configured.headers,
+            stream=configured.stream,
         )
     _providers.append(make_provider(spec))
     return _providers[-1]

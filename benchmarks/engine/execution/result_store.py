@@ -170,6 +170,8 @@ class ResultStore:
             "error_kind": "",
             "error_message": "",
             "duration_ms": answer.duration_ms,
+            "first_token_ms": answer.first_token_ms,
+            "tokens_per_second": answer.tokens_per_second,
             "tokens_in": answer.tokens_in,
             "tokens_out": answer.tokens_out,
             "reasoning_tokens": answer.reasoning_tokens,

@@ -66,6 +66,12 @@ class Answer:
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     duration_ms: float | None = None
+    first_token_ms: float | None = None
+    """Of the first reply, if it was streamed."""
+    generated: int = 0
+    """Tokens after the first of each streamed reply…"""
+    generating_ms: float = 0.0
+    """…and the time in which they came."""
     replies: int = 0
     """Replies of the endpoint, including those before an error: each of them is paid for."""
     from_cache: bool = False
@@ -80,6 +86,16 @@ class Answer:
         self.tokens_out = reply.tokens_out if first else known_sum(self.tokens_out, reply.tokens_out)
         self.reasoning_tokens = _reported_sum(self.reasoning_tokens, reply.reasoning_tokens)
         self.cached_tokens = _reported_sum(self.cached_tokens, reply.cached_tokens)
+        if reply.first_token_ms is not None:
+            self.first_token_ms = reply.first_token_ms if first else self.first_token_ms
+            if reply.tokens_out:
+                self.generated += reply.tokens_out - 1
+                self.generating_ms += reply.duration_ms - reply.first_token_ms
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Speed after the first token; ``None`` unless streamed with known tokens."""
+        return 1000 * self.generated / self.generating_ms if self.generated and self.generating_ms > 0 else None
 
     @property
     def result_id(self) -> int:

@@ -57,7 +57,7 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
         "metrics": {metric: _metric_numbers(run, metric, means, outcomes) for metric in run.metrics},
         "outcomes": outcomes,
         "error_kinds": _error_kinds(run) if run.errors else {},
-        "latency_ms": _latency(run),
+        **_times(run),
         "tokens": run.results.aggregate(reasoning=Sum("reasoning_tokens"), cached=Sum("cached_tokens")),
         "histograms": {
             metric: _histogram(run, metric, of_metric.highest)
@@ -146,28 +146,41 @@ def _error_kinds(run: Run) -> dict[str, int]:
     return dict(failed.values_list("error_kind").annotate(n=Count("id")))
 
 
-def _latency(run: Run) -> dict[str, float]:
-    """Of answers of the endpoint, judged or not; the time of a cached response or of an error means nothing."""
+def _times(run: Run) -> dict[str, dict[str, float]]:
+    """Numbers on the time of the endpoint's answers, judged or not; the time of a cached response or of an error means
+    nothing. Those of the first token and the speed after it exist for streamed answers."""
     timed = Result.objects.filter(run=run, cached=False, duration_ms__isnull=False).order_by()
     timed = timed.exclude(outcome=Outcome.PROVIDER_ERROR)
-    numbers = timed.aggregate(n=Count("pk"), mean=Avg("duration_ms"), max=Max("duration_ms"))
-    if not numbers["n"]:
+    fields = {"latency_ms": "duration_ms", "first_token_ms": "first_token_ms", "tokens_per_second": "tokens_per_second"}
+    numbers = timed.aggregate(
+        **{
+            f"{name}_{which}": function(field)
+            for name, field in fields.items()
+            for which, function in (("n", Count), ("mean", Avg), ("max", Max))
+        }
+    )
+    return {name: _spread(timed, name, field, numbers) for name, field in fields.items()}
+
+
+def _spread(timed: QuerySet[Result], name: str, field: str, numbers: Mapping[str, Any]) -> dict[str, float]:
+    n = numbers[f"{name}_n"]
+    if not n:
         return {}
     return {
-        "n": numbers["n"],
-        "mean": numbers["mean"],
-        "p50": _quantile(timed, numbers["n"], 0.5),
-        "p95": _quantile(timed, numbers["n"], 0.95),
-        "max": numbers["max"],
+        "n": n,
+        "mean": numbers[f"{name}_mean"],
+        "p50": _quantile(timed, field, n, 0.5),
+        "p95": _quantile(timed, field, n, 0.95),
+        "max": numbers[f"{name}_max"],
     }
 
 
-def _quantile(timed: QuerySet[Result], n: int, share: float) -> float:
+def _quantile(timed: QuerySet[Result], field: str, n: int, share: float) -> float:
     """Linear interpolation between the closest ranks (type 7 of Hyndman and Fan)."""
     place = (n - 1) * share
     below = int(place)
-    ranked = timed.order_by("duration_ms").values_list("duration_ms", flat=True)[below : below + 2]
-    times = [time for time in ranked if time is not None]
+    measured = timed.filter(**{f"{field}__isnull": False})
+    times: list[float] = list(measured.order_by(field).values_list(field, flat=True)[below : below + 2])
     return times[0] + (times[-1] - times[0]) * (place - below)
 
 

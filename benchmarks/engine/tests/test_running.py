@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from benchmarks.dataset_format.spec import ToolUse
+from benchmarks.engine.execution import model_clients
+from benchmarks.engine.execution.work_items import Answer, Prompt, Question
+from benchmarks.metrics.base import Item
 from benchmarks.models import CachedResponse, Outcome, RunStatus
+from benchmarks.providers.base import ChatReply
 from benchmarks.sandbox.sandbox import Sandbox
 from benchmarks.services.runs.control import verify_run
+from codeforge.config import Config
 from tests.loopback.replies import Asked, Reply
 from tests.support import services
 from tests.support.factories import make_dataset, make_run, make_task
@@ -179,3 +184,35 @@ def test_a_vendor_gets_its_thinking_back_with_the_results_of_tools(endpoint: End
     tool = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
     worked(make_run(make_dataset([make_task(1, tools=[tool])])))
     assert server.stats.bodies[1]["messages"][1]["reasoning_content"] == "hm"
+
+
+def test_streamed_answers_have_the_time_of_their_first_token_and_a_speed(endpoint: Endpoint, settings: Any) -> None:
+    server = endpoint(lambda asked: Reply("one two three four five"), token_ms=2)
+    document = settings.CODEFORGE.model_dump()
+    document["providers"]["loop"]["stream"] = True
+    settings.CODEFORGE = Config.model_validate(document)
+    model_clients.forget()
+    run = worked(make_run(make_dataset(3)))
+    assert run.status == RunStatus.COMPLETED
+    assert all(body["stream"] for body in server.stats.bodies)
+    for result in run.results.all():
+        assert 0 < result.first_token_ms < result.duration_ms
+        generating = result.duration_ms - result.first_token_ms
+        assert result.tokens_per_second == pytest.approx(1000 * (result.tokens_out - 1) / generating)
+    for name in ("first_token_ms", "tokens_per_second"):
+        assert run.summary[name]["n"] == 3
+        assert run.summary[name]["p50"] <= run.summary[name]["p95"] <= run.summary[name]["max"]
+
+
+def test_the_speed_of_a_conversation_counts_the_time_in_which_tokens_came() -> None:
+    answer = Answer(Question(1, 1, Prompt(()), Item("", "", "")), [])
+    answer.count(ChatReply("a", duration_ms=300, first_token_ms=100, tokens_out=11))
+    answer.count(ChatReply("b", duration_ms=700, first_token_ms=500, tokens_out=31))
+    assert (answer.first_token_ms, answer.tokens_per_second) == (100, 100.0)
+
+
+def test_answers_that_are_not_streamed_have_no_first_token(endpoint: Endpoint) -> None:
+    endpoint(adds)
+    run = worked(make_run(make_dataset(1)))
+    assert run.results.filter(first_token_ms=None, tokens_per_second=None).count() == 1
+    assert (run.summary["first_token_ms"], run.summary["tokens_per_second"]) == ({}, {})

@@ -11,7 +11,7 @@ from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell, batches
 from benchmarks.exports.text_files import csv_pieces, jsonl_pieces, scores_pieces
 from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import metric_title, run_status
-from benchmarks.presentation.numbers import UNKNOWN, interval, n_of, plural, score
+from benchmarks.presentation.numbers import UNKNOWN, duration, interval, n_of, number, plural, score
 from benchmarks.presentation.sentences import readable, sample, total_cost
 from benchmarks.services.errors import NotPossible
 
@@ -107,11 +107,30 @@ def report_head(run: Run, images: Sequence[str] = ()) -> Head:
         ("Judge", run.judge_model or "None"),
         ("Parameters", parameters or "None"),
         ("Cost", total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)),
+        *_times(run.summary),
         ("Started", run.started_at.isoformat(" ", "seconds") if run.started_at else "Not started"),
         ("Code version", run.code_version or UNKNOWN),
     ]
     means = [(metric_title(name), _mean(run.summary.get("metrics", {}).get(name, {}))) for name in run.metrics]
     return Head(f"Run {run.pk}: {run.model} on {run.dataset.slug}", facts, means, images)
+
+
+def _times(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Medians of what was measured, with the 95th percentile and n."""
+
+    def milliseconds(value: float) -> str:
+        return duration(value / 1000)
+
+    kinds = (
+        ("Latency", "latency_ms", milliseconds),
+        ("Time to first token", "first_token_ms", milliseconds),
+        ("Tokens per second", "tokens_per_second", lambda value: number(value, 1)),
+    )
+    return [
+        (title, f"median {words(times['p50'])}, 95th percentile {words(times['p95'])}, n = {number(times['n'])}")
+        for title, name, words in kinds
+        if (times := summary.get(name))
+    ]
 
 
 def _mean(numbers: dict[str, Any]) -> str:
