@@ -88,6 +88,11 @@ class ProviderConfig(Section):
             raise ValueError("`stream` does not apply to the kind litellm. Remove it.")
         return self
 
+    @property
+    def address(self) -> str:
+        """The URL without its query, which may hold a secret; empty for kinds without one."""
+        return (self.base_url or "").partition("?")[0]
+
     def api_key(self, environ: Mapping[str, str]) -> str | None:
         """The key from the environment, or ``None`` if none is named or set."""
         return (environ.get(self.api_key_env) or None) if self.api_key_env else None

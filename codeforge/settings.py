@@ -50,6 +50,7 @@ def _list(name: str) -> list[str]:
 DEV_MODE = os.environ.get("APP_ENV", "production") == "development"
 DEBUG = _flag("DEBUG")
 PUBLIC_READING = _flag("CODEFORGE_PUBLIC_READING")
+KEYS_ON_PAGE = _flag("CODEFORGE_KEYS_ON_PAGE")
 
 STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
 STATE_DIR.mkdir(parents=True, exist_ok=True)
@@ -252,6 +253,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "benchmarks.models.RunStatus",
+        "ProviderStatusEnum": "benchmarks.presentation.providers.STATUSES",
     },
     "PREPROCESSING_HOOKS": ["benchmarks.api.urls.without_trailing_slashes"],
 }

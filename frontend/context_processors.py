@@ -17,6 +17,7 @@ SECTIONS = (
     ("Compare", "compare"),
     ("Leaderboard", "leaderboard"),
     ("Judges", "judges"),
+    ("Providers", "providers"),
 )
 
 

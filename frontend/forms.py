@@ -14,6 +14,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import TASK_FIELD, sentence_case
 from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.queries.providers import provider_rows, suggested_models
 from benchmarks.queries.runs import models_used
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest
@@ -99,7 +100,12 @@ class LaunchForm(RequestForm):
         self._choose("dataset", [(dataset.slug, dataset.slug + marks.get(dataset.kind, "")) for dataset in datasets])
         self._choose("metrics", [(name, metric.title) for name, metric in REGISTERED_METRICS.items()])
         self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
-        self.known_models = sorted({*known_baselines(), *settings.CODEFORGE.models, *models_used(external=False)})
+
+    @property
+    def known_models(self) -> list[str]:
+        """Names to choose from: baselines and models asked before, configured ones, and what endpoints list."""
+        names = sorted({*known_baselines(), *settings.CODEFORGE.models, *models_used(external=False)})
+        return list(dict.fromkeys([*names, *suggested_models(provider_rows())]))
 
     def groups(self) -> Iterator[tuple[str, list[tuple[str, forms.BoundField]]]]:
         """Heading, and kind with field of each parameter, for every group that is folded."""

@@ -8,7 +8,7 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from benchmarks.api import canvas_sets, experiments, judges, operations, statistics, views
+from benchmarks.api import canvas_sets, experiments, judges, operations, providers, statistics, views
 
 RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
 
@@ -20,6 +20,7 @@ router.register(rf"canvas-sets/{SLUG}/canvases", canvas_sets.CanvasViewSet, base
 router.register("runs", views.RunViewSet, basename="run")
 router.register("experiments", experiments.ExperimentViewSet, basename="experiment")
 router.register("calibrations", judges.CalibrationViewSet, basename="calibration")
+router.register("providers", providers.ProviderViewSet, basename="provider")
 
 VIEWS = (
     (f"{RUN}/results", views.ResultList, "result-list"),

@@ -4,6 +4,7 @@ from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.operations import Lease, Worker
+from benchmarks.models.providers import ModelTest, ProviderCheck, ProviderKey
 from benchmarks.models.results import UNSCORED, CachedResponse, Outcome, Result, ResultState, Score, Transcript
 from benchmarks.models.runs import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
@@ -24,7 +25,10 @@ __all__ = [
     "Experiment",
     "IdempotencyKey",
     "Lease",
+    "ModelTest",
     "Outcome",
+    "ProviderCheck",
+    "ProviderKey",
     "Result",
     "ResultState",
     "Run",

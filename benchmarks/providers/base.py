@@ -140,6 +140,14 @@ class Times(TypedDict, total=False):
     first_token_ms: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model that an endpoint lists, by its name there; its context window in tokens if the endpoint says so."""
+
+    name: str
+    context_length: int | None = None
+
+
 def known_sum(*counts: int | None) -> int | None:
     """The sum of token counts; ``None`` if one is unknown."""
     known = [count for count in counts if count is not None]
@@ -220,6 +228,10 @@ class Provider(ABC):
     @abstractmethod
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Send the request once. Raises ``ProviderError`` without a usable answer, whatever the remote cause."""
+
+    async def list_models(self) -> list[ListedModel]:
+        """The models that the endpoint lists, which costs no tokens. Raises ``ProviderError`` like ``complete``."""
+        raise ProviderError("unsupported", f"{self.name}: This kind of provider does not list its models.")
 
     async def close(self) -> None:  # noqa: B027 - most providers hold nothing to close
         """Release connections. Called once, on the event loop that used the provider."""

@@ -19,6 +19,7 @@ NOTE = f"a key that the endpoint quoted replaced by {SECRET_SHOWN_AS}"
 _SHORTEST_SECRET = 6
 """Shorter "keys", such as ``none``, are dummies too; masking them would garble error messages."""
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "password")
+_remembered: set[str] = set()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEY_LIKE = re.compile(
     r"\b(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|csk|fw)[-_][A-Za-z0-9_\-*.]{8,}"  # vendors' prefixes
@@ -59,11 +60,19 @@ def storable_json(value: Any, notes: list[str]) -> Any:
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """``text`` with the known secrets, and whatever looks like a vendor's key, masked."""
-    for secret in sorted(secrets, key=len, reverse=True):
+    """``text`` with the known secrets, those remembered, and whatever looks like a vendor's key, masked."""
+    for secret in sorted({*secrets, *_remembered}, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, SECRET_SHOWN_AS)
     return _KEY_LIKE.sub(SECRET_SHOWN_AS, text)
+
+
+def remember_secret(secret: str) -> None:
+    """Have ``without_secrets`` mask this secret from now on in this process, in log lines for example.
+
+    For keys from the database: secrets of the environment are known when logging is set up.
+    """
+    _remembered.add(secret)
 
 
 def shortened(text: str, length: int = 300) -> str:

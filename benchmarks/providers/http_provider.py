@@ -22,11 +22,11 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from benchmarks import __version__
-from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec, Times
+from benchmarks.providers.base import ChatReply, ChatRequest, ListedModel, Provider, ProviderError, ProviderSpec, Times
 from benchmarks.providers.clean_text import keys_sent, shortened, without_keys, without_secrets
 from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, error_object, filter_message
 from benchmarks.providers.rate_limit_headers import seconds_until_allowed
-from benchmarks.providers.reading import read_reply
+from benchmarks.providers.reading import read_models, read_reply
 from benchmarks.providers.streaming import Assembler, read_stream
 
 USER_AGENT = f"CodeForge-Benchmarks/{__version__}"
@@ -43,6 +43,7 @@ class HTTPProvider(Provider):
 
     path: ClassVar[str]
     """Where requests go, after ``base_url``."""
+    models_path: ClassVar[str] = "models"
     stream_options: ClassVar[Mapping[str, Any]] = {}
     """What a streamed request has beside ``stream``."""
     max_body_bytes: int = 16 * 1024 * 1024
@@ -102,6 +103,22 @@ class HTTPProvider(Provider):
         except ProviderError as error:
             # The message may quote the endpoint, and that may quote what it was sent.
             raise replace(error, message=f"{self.name}: {without_secrets(error.message, self._secrets)}") from None
+
+    async def list_models(self) -> list[ListedModel]:
+        try:
+            return read_models(await self._get(self.url(self.models_path)))
+        except ProviderError as error:
+            raise replace(error, message=f"{self.name}: {without_secrets(error.message, self._secrets)}") from None
+
+    async def _get(self, url: URL) -> bytes:
+        try:
+            async with self._session_here().get(url, allow_redirects=False) as response:
+                raw = await self._bounded_body(response)
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._transport_error(error, None) from None
+        if not 200 <= response.status < 300:
+            raise error_for_reply(response.status, response.headers, raw, self._secrets)
+        return raw
 
     async def _ask(self, url: URL, body: bytes | io.BytesIO, session: aiohttp.ClientSession) -> ChatReply:
         first_byte_ms = first_token = None

@@ -9,12 +9,16 @@ from typing import Any, NamedTuple, Unpack
 
 import orjson
 
-from benchmarks.providers.base import ChatReply, ProviderError, Times, ToolCall
+from benchmarks.providers.base import ChatReply, ListedModel, ProviderError, Times, ToolCall
 from benchmarks.providers.clean_text import shortened, storable, storable_json
 
 _MOST_TOKENS = 2**31 - 1
 """More than any model can use, and the largest integer of the database column."""
 _LONGEST_NAME = 200
+_MOST_MODELS = 2_000
+_LONGEST_CONTEXT = 10**9
+_CONTEXT_FIELDS = ("context_length", "max_model_len", "context_window", "max_context_length", "inputTokenLimit")
+"""What vendors call the context window in their lists: OpenRouter, vLLM, Groq, Mistral, Gemini."""
 _THINKING_BEGINS = re.compile(r"\s*<(?:think|thinking)>", re.IGNORECASE)
 _THINKING_ENDS = re.compile(r"</(?:think|thinking)>", re.IGNORECASE)
 _RETURNED_FIELDS = ("reasoning_content", "reasoning_details", "thinking_blocks", "reasoning_items")
@@ -88,6 +92,35 @@ def reply_from(document: Any, **times: Unpack[Times]) -> ChatReply:
         notes=tuple(notes),
         **times,
     )
+
+
+def read_models(body: bytes) -> list[ListedModel]:
+    """The models in the body of a list, sorted by name; entries without a usable name are left out.
+
+    Lists are objects with ``data`` (OpenAI's form) or ``models``, or plain arrays. Raises ``ProviderError``
+    (``bad_response``) for everything else.
+    """
+    try:
+        document = parse_json(body)
+    except ValueError:
+        raise _bad_response(f"is not valid JSON: {_sketch(body)}") from None
+    entries = document
+    if isinstance(document, dict):
+        field = "data" if "data" in document else "models"
+        # Ollama without a model sends null.
+        entries = (document[field] or []) if field in document else None
+    if not isinstance(entries, list):
+        raise _bad_response("is not a list of models")
+    models = {}
+    for entry in entries:
+        name = (entry.get("id") or entry.get("name")) if isinstance(entry, dict) else None
+        # A name that would have to be cut or changed is not one that a request can use.
+        if isinstance(name, str) and name.isprintable() and name == name.strip() and 0 < len(name) <= _LONGEST_NAME:
+            name = name.removeprefix("models/")  # Gemini's form
+            context = next((entry[field] for field in _CONTEXT_FIELDS if field in entry), None)
+            known = isinstance(context, int) and 0 < context <= _LONGEST_CONTEXT
+            models[name] = ListedModel(name, context if known else None)
+    return [models[name] for name in sorted(models)[:_MOST_MODELS]]
 
 
 def _first_choice(document: Any) -> tuple[Mapping[str, Any], str]:

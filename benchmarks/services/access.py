@@ -21,7 +21,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 Caller = AbstractBaseUser | AnonymousUser | None
 
 _OURS = Q(content_type__app_label__in=("benchmarks", "tasks_app"))
-_HIDDEN_FROM_VIEWERS = Q(content_type__model__in=("auditentry", "apitoken", "idempotencykey"))
+_HIDDEN_FROM_VIEWERS = Q(content_type__model__in=("auditentry", "apitoken", "idempotencykey", "providerkey"))
 _EDITED_MODELS = ("dataset", "datasetversion", "datasetfile", "task", "canvasset", "canvas", "question", "schedule")
 _VIEWER = _OURS & Q(codename__startswith="view_") & ~_HIDDEN_FROM_VIEWERS
 _RUNNER = _VIEWER | Q(codename__in=("launch_run", "delete_run"), content_type__app_label="benchmarks")
@@ -43,6 +43,7 @@ LAUNCH_REFUSAL = (
 EDIT_REFUSAL = (
     "You do not have permission to edit datasets. Log in, or ask an administrator for the permission “change dataset”."
 )
+KEYS_REFUSAL = "Only administrators can enter API keys. Log in as one, or ask one."
 READ_REFUSAL = "You must log in to view this site."
 LOCAL_HINT = "On a local installation, you can set APP_ENV=development instead."
 
@@ -90,6 +91,11 @@ def may_launch(user: Caller) -> bool:
 def may_edit(user: Caller) -> bool:
     """Whether the user may create, change and delete datasets and canvas sets."""
     return _has(user, "benchmarks.change_dataset")
+
+
+def may_set_keys(user: Caller) -> bool:
+    """Whether the user may enter and remove API keys of providers, and start and stop the local model."""
+    return _has(user, "benchmarks.change_providerkey")
 
 
 def account_of(user: Caller) -> User | None:

@@ -43,6 +43,7 @@ PLANTED = {
     "SIGNING": f"whsec_{base64.b64encode(b'planted-webhook-secret-3a8d90f1').decode()}",
     "database password": "planted-database-password-60c2",
     "Redis password": "planted-redis-password-f49e",
+    "entered key": "planted-entered-key-0e7d51b8a36c",  # on the page of providers, and stored
     "webhook address": "planted-webhook-address-b7714ce0",
 }
 FRAGMENT = 12
@@ -52,6 +53,7 @@ benchmark: {{judge_model: judging/judge, datasets_dir: "{state}/datasets"}}
 providers:
   loop: {{base_url: "{url}", api_key_env: GATEWAY, retries: {{max_attempts: 2, base_seconds: 0}}}}
   judging: {{base_url: "{url}", api_key_env: JUDGE_API_KEY, retries: {{max_attempts: 2, base_seconds: 0}}}}
+  entered: {{base_url: "{url}", api_key_env: NOT_SET, retries: {{max_attempts: 2, base_seconds: 0}}}}
 webhooks:
   chat: {{url: "{hook}", secret_env: SIGNING, retries: {{max_attempts: 2, base_seconds: 1}}}}
 models: {{}}
@@ -77,6 +79,12 @@ class Installation:
             answer = error
         with answer:
             return f"{answer.status}\n{answer.headers}\n{answer.read().decode('utf-8', 'replace')}"
+
+    def send(self, page: str, path: str, **form: str) -> str:
+        """Send a form of a page as its visitor would."""
+        csrf = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', self.text(page))
+        assert csrf
+        return self.text(path, urllib.parse.urlencode({"csrfmiddlewaretoken": csrf[1], **form}).encode())
 
     def rows(self, query: str) -> list[Any]:
         with psycopg.connect(self.database) as connection:
@@ -109,6 +117,7 @@ def installation() -> Iterator[Installation]:
             "DATABASE_URL": database,
             "REDIS_URL": redis,
             "CODEFORGE_PUBLIC_READING": "1",
+            "CODEFORGE_KEYS_ON_PAGE": "1",
             "SECURE_SSL_REDIRECT": "0",
             "SECURE_COOKIES": "0",
             "DJANGO_SUPERUSER_PASSWORD": "only-for-this-test",
@@ -127,7 +136,7 @@ def installation() -> Iterator[Installation]:
 
 
 def started(stack: Stack, endpoint: LoopbackServer, database: str) -> Installation:
-    """The installation at work: logged in, and both runs ended."""
+    """The installation at work: logged in, a key entered, and all runs ended."""
     stack.manage("collectstatic", "--noinput", "--verbosity", "0")
     stack.manage("datasets", "sync")
     stack.manage("createsuperuser", "--noinput", "--username", ACCOUNT, "--email", "root@example.com")
@@ -135,19 +144,29 @@ def started(stack: Stack, endpoint: LoopbackServer, database: str) -> Installati
     stack.start_worker()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
     found = Installation(stack, endpoint, database, browser, {})
-    csrf = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', found.text("/login/"))
-    assert csrf
-    form = {"csrfmiddlewaretoken": csrf[1], "username": ACCOUNT, "password": "only-for-this-test"}
-    found.text("/login/", urllib.parse.urlencode(form).encode())
+    found.send("/login/", "/login/", username=ACCOUNT, password="only-for-this-test")
+    saved = found.send("/providers/", "/providers/key/", provider="entered", key=PLANTED["entered key"])
+    assert "Key of entered saved." in saved
+    assert leaks(saved) == []
+    assert "entered/model answered in" in found.send("/providers/", "/providers/test/", model="entered/model")
     token = stack.manage("tokens", "create", ACCOUNT, "t", "--scope", "read", "--scope", "launch").strip()
-    for slug in ("quoted", "refused"):
-        body = {"dataset": slug, "model": "loop/model", "metrics": ["exact_match", "correctness"], "use_cache": True}
+    for name, slug, provider in (
+        ("quoted", "quoted", "loop"),
+        ("refused", "refused", "loop"),
+        ("entered", "quoted", "entered"),
+    ):
+        body = {
+            "dataset": slug,
+            "model": f"{provider}/model",
+            "metrics": ["exact_match", "correctness"],
+            "use_cache": True,
+        }
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
         request = urllib.request.Request(f"{stack.address}/api/v1/benchmarks/runs", json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=60) as response:
             path = f"/api/v1/benchmarks/runs/{json.load(response)['id']}"
         stack.wait_until(lambda path=path: stack.get(path)["completed_at"], f"the run at {path} has ended")
-        found.runs[slug] = stack.get(path)
+        found.runs[name] = stack.get(path)
     tried = "SELECT 1 FROM benchmarks_webhookdelivery WHERE last_error != ''"
     stack.wait_until(lambda: found.rows(tried), "the webhook was tried and refused")
     return found
@@ -214,7 +233,7 @@ def database_text(found: Installation) -> str:
 def test_the_endpoint_was_given_the_keys_and_quoted_them(installation: Installation) -> None:
     """Else nothing below would show anything."""
     sent = {headers["authorization"] for headers in installation.endpoint.stats.headers}
-    assert sent == {f"Bearer {PLANTED['GATEWAY']}", f"Bearer {PLANTED['JUDGE_API_KEY']}"}
+    assert sent == {f"Bearer {PLANTED[name]}" for name in ("GATEWAY", "JUDGE_API_KEY", "entered key")}
     assert {"key_in_answer", "key_in_call", "key_in_400", "unauthorized_401"} <= set(installation.endpoint.stats.faults)
     assert installation.runs["refused"]["status"] == "failed"
     assert "[key hidden]" in installation.runs["refused"]["error_message"]

@@ -27,6 +27,7 @@ OPEN = frozenset(ACTORS)
 READ = frozenset(GROUPS)
 LAUNCH = frozenset({"runner", "editor", "admin"})
 EDIT = frozenset({"editor", "admin"})
+ADMIN = frozenset({"admin"})
 SCOPES = {READ: "read", LAUNCH: "launch", EDIT: "edit"}
 
 
@@ -67,6 +68,9 @@ RULES: dict[str, Rule] = {
     "experiment-plan": writes(LAUNCH),
     "experiment-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
     **{f"experiment-{action}": writes(LAUNCH, **PK) for action in EXPERIMENT_ACTIONS},
+    "provider-list": pages(),
+    "provider-detail": pages(name="openai"),
+    **{f"provider-{action}": writes(LAUNCH, name="none") for action in ("check", "test")},
     "run-statistics": pages(**PK),
     "result-list": pages(**PK),
     "run-export": pages(pk=1, form="csv"),
@@ -116,6 +120,10 @@ RULES: dict[str, Rule] = {
     "frontend:calibration-action": writes(LAUNCH, pk=1, action="cancel"),
     "frontend:calibration-progress": pages(pk=1),
     "frontend:calibration-chart": pages(pk=1, name="none", form="svg"),
+    "frontend:providers": pages(),
+    "frontend:check-providers": writes(LAUNCH),
+    "frontend:test-model": writes(LAUNCH),
+    "frontend:provider-key": writes(ADMIN),
     "frontend:compare": pages(),
     "frontend:compare-chart": pages(name="none", form="svg"),
     "frontend:workers": pages(),

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.models import Outcome
 from benchmarks.presentation import labels, numbers, texts
+from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
 from frontend.view_models import MetricRow
@@ -94,6 +95,32 @@ def run_badge(status: str, errors: int = 0) -> SafeString:
 def badge(outcome: str, state: str = "pending") -> SafeString:
     """The outcome of a result; its state while it has none."""
     return _badge(outcome or "pending", labels.result_label(state, outcome))
+
+
+_PROVIDER_MARK = {
+    "ready": "completed",
+    "no_key": "pending",
+    "no_connection": "failed",
+    "refusing": "refused",
+    "failing": "provider_error",
+    "unchecked": "pending",
+}
+_SUPPORT_MARK = {"yes": "correct", "ignored": "pending", "refused": "refused", "unknown": "provider_error"}
+
+
+@register.simple_tag
+def provider_badge(status: str, name: str = "") -> SafeString:
+    """The status of a provider; with its name: "ollama: No connection", or the name alone if it is ready."""
+    label = PROVIDER_STATUS[status]
+    named = name if status == "ready" else f"{name}: {label}"
+    return _badge(_PROVIDER_MARK[status], named if name else label)
+
+
+@register.simple_tag
+def support_badge(support: str, message: str) -> SafeString:
+    """Whether a model supports something, with what the endpoint said in the title."""
+    mark = _badge(_SUPPORT_MARK[support], SUPPORT[support])
+    return format_html('<span title="{}">{}</span>', texts.visible(message), mark) if message else mark
 
 
 @register.filter
@@ -176,6 +203,12 @@ def when(moment: datetime | None) -> SafeString:
         timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z"),
         numbers.ago(moment, timezone.now()),
     )
+
+
+@register.filter
+def price(usd_per_million: float) -> str:
+    """A price in US dollars per million tokens, without the currency: ``2.50``, ``0.075``."""
+    return f"{usd_per_million:,.2f}" if round(usd_per_million, 2) == usd_per_million else f"{usd_per_million:,.4g}"
 
 
 @register.filter

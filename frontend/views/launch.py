@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,9 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Run
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.providers import warnings_before_run
 from benchmarks.queries.runs import run_detail
 from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.providers import check_if_stale
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.start import request_of, start_run
 from frontend import params
@@ -63,10 +66,16 @@ def _require_permission(request: HttpRequest) -> None:
 
 
 def _estimate(form: LaunchForm) -> dict[str, Any]:
+    """The plan of the run and what is known against its models, or why there is no plan."""
+    request = form.request_data()
     try:
-        return {"plan": plan_run(form.request_data())}
+        plan = plan_run(request)
     except InvalidRequest as error:
         return {"plan_errors": form.problems(error)}
+    judge = request.get("judge_model") or settings.CODEFORGE.benchmark.judge_model
+    models = [request["model"], *([judge] if plan.judge_requests and judge else [])]
+    check_if_stale(models)
+    return {"plan": plan, "warnings": warnings_before_run(models)}
 
 
 def _choices(form: LaunchForm) -> dict[str, Any]:

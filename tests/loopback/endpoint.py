@@ -13,7 +13,7 @@ from aiohttp import web
 
 from tests.loopback.faults import Ending, Fault
 from tests.loopback.replies import chunks
-from tests.loopback.server import LoopbackServer, Stats
+from tests.loopback.server import LoopbackServer, Stats, fault_named
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _MIDWAY_PAUSE_S = 0.005
@@ -29,8 +29,7 @@ def application(server: LoopbackServer) -> web.Server:
             case "POST", "/v1/chat/completions":
                 return await _chat(server, request)
             case "GET", "/v1/models":
-                names = server.models or ("loopback",)
-                return _json({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+                return await _list_models(server, request)
             case "GET", "/stats":
                 return _json(server.stats.as_json())
             case "POST", "/reset":
@@ -39,6 +38,19 @@ def application(server: LoopbackServer) -> web.Server:
         return _error(404, f"{request.method} {request.path} does not exist")
 
     return web.Server(handle, handler_cancellation=True, access_log=None)
+
+
+async def _list_models(server: LoopbackServer, request: web.BaseRequest) -> web.StreamResponse:
+    names = server.models or ("loopback",)
+    body = orjson.dumps({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+    sent = request.headers.get("Authorization", "")
+    refused = server.api_key is not None and sent != f"Bearer {server.api_key}"
+    name = "unauthorized_401" if refused else server.models_fault
+    if not name:
+        return web.Response(body=body, content_type="application/json")
+    fault = fault_named(name)
+    spoiled = fault.body(body) if fault.body else body
+    return await _send_faulty(server, request, fault, spoiled.replace(b"{key}", sent.removeprefix("Bearer ").encode()))
 
 
 async def _chat(server: LoopbackServer, request: web.BaseRequest) -> web.StreamResponse:

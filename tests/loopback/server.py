@@ -88,6 +88,7 @@ class LoopbackServer:
         faults: Sequence[str] = ("server_500",),
         seed: int = 0,
         models: Sequence[str] = (),
+        models_fault: str = "",
         api_key: str | None = None,
         retry_after_s: float = 1.0,
         drip_ms: float = 20.0,
@@ -95,7 +96,8 @@ class LoopbackServer:
     ) -> None:
         """``fault_rate`` is the chance of one of ``faults`` per attempt, fixed by ``seed``, question and attempt alone.
 
-        With ``models`` any other model is a 404, with ``api_key`` any other key a 401.
+        With ``models`` any other model is a 404, with ``api_key`` any other key a 401. ``models_fault`` is what happens
+        to whoever asks for the list of models.
         """
         for name in faults:
             fault_named(name)
@@ -105,6 +107,7 @@ class LoopbackServer:
         self.faults = tuple(faults)
         self.seed = seed
         self.models = tuple(models)
+        self.models_fault = models_fault
         self.api_key = api_key
         self.retry_after_s = retry_after_s
         self.drip_ms = drip_ms

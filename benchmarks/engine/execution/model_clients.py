@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 from dataclasses import dataclass, field
 from functools import cache
 
 from django.conf import settings
 
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
+from benchmarks.engine.provider_keys import key_of
 from benchmarks.providers.base import ChatReply, ChatRequest, Limits, Provider, ProviderSpec, RetryPolicy
 from benchmarks.providers.gate import Gate
-from benchmarks.providers.registered_providers import make_provider, split_model
+from benchmarks.providers.registered_providers import BASELINE, make_provider, split_model
 from benchmarks.providers.retrying import Attempt, complete_with_retries
 from benchmarks.providers.shared_limits import Gates
 
@@ -39,7 +39,9 @@ def model_client(name: str) -> Model:
     provider, model = split_model(name)
     configured = settings.CODEFORGE.providers.get(provider)
     policy = configured.retries if configured else RetryPolicy(max_attempts=1)
-    return Model(_provider(provider), model, _gates().of(provider, model, limits_of(name)), policy)
+    return Model(
+        _provider(provider, key_of(provider).value), model, _gates().of(provider, model, limits_of(name)), policy
+    )
 
 
 def limits_of(name: str) -> Limits:
@@ -51,24 +53,28 @@ def limits_of(name: str) -> Limits:
 
 
 @cache
-def _provider(name: str) -> Provider:
-    configured = settings.CODEFORGE.providers.get(name)
-    if name == "baseline":
-        spec = ProviderSpec(name=name, kind="baseline")
-    elif configured is None:
-        raise ValueError(f"Provider {name!r} is not configured. Add it to codeforge.yaml.")
-    else:
-        spec = ProviderSpec(
-            name=name,
-            kind=configured.kind,
-            base_url=configured.base_url,
-            api_key=configured.api_key(os.environ),
-            timeouts=configured.timeouts,
-            headers=configured.headers,
-            stream=configured.stream,
-        )
-    _providers.append(make_provider(spec))
+def _provider(name: str, api_key: str | None) -> Provider:
+    """One for each key: a key that changes on the page is used from the next lease on."""
+    _providers.append(make_provider(provider_spec(name, api_key)))
     return _providers[-1]
+
+
+def provider_spec(name: str, api_key: str | None) -> ProviderSpec:
+    """What is configured for a provider. Raises ``ValueError`` if nothing is."""
+    if name == BASELINE:
+        return ProviderSpec(name=name, kind=BASELINE)
+    configured = settings.CODEFORGE.providers.get(name)
+    if configured is None:
+        raise ValueError(f"Provider {name!r} is not configured. Add it to codeforge.yaml.")
+    return ProviderSpec(
+        name=name,
+        kind=configured.kind,
+        base_url=configured.base_url,
+        api_key=api_key,
+        timeouts=configured.timeouts,
+        headers=configured.headers,
+        stream=configured.stream,
+    )
 
 
 @cache

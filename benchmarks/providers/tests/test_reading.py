@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.providers.base import ChatReply, ProviderError
-from benchmarks.providers.reading import CUT_OFF_WHILE_THINKING, parse_json, read_reply
+from benchmarks.providers.reading import CUT_OFF_WHILE_THINKING, parse_json, read_models, read_reply
 
 
 def unchanged(document: Any) -> Any:
@@ -210,3 +210,39 @@ def test_what_a_vendor_wants_back_with_its_tool_calls_is_kept() -> None:
     assert reply.returned == {"reasoning_content": "hm"}
     assert reply.tool_calls[0].returned == {"extra_content": signature}
     assert read({"content": "4", "reasoning_content": "hm"}).returned == {}
+
+
+@given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_no_list_of_models_raises_anything_but_a_provider_error(body: bytes) -> None:
+    with contextlib.suppress(ProviderError):
+        assert all(model.name.isprintable() for model in read_models(body))
+
+
+def test_lists_of_models_are_read_in_every_vendors_form() -> None:
+    long = "x" * 201
+    for document, names in (
+        ({"data": [{"id": "b"}, {"id": "a", "max_model_len": 4096}]}, [("a", 4096), ("b", None)]),
+        ({"models": [{"name": "models/gemini", "inputTokenLimit": 7}]}, [("gemini", 7)]),
+        ([{"id": "bare", "context_length": "many"}], [("bare", None)]),
+        (
+            {"data": [{"id": 7}, None, {"id": ""}, {"id": long}, {"id": "a\nb"}, {"id": " a"}, {"id": "ok"}]},
+            [("ok", None)],
+        ),
+        ({"data": [{"id": "same"}, {"id": "same"}]}, [("same", None)]),
+        ({"data": []}, []),
+        ({"object": "list", "data": None}, []),
+        ({"error": "no"}, None),
+        ({"data": {"id": "a"}}, None),
+        ("text", None),
+    ):
+        body = json.dumps(document).encode()
+        if names is None:
+            with pytest.raises(ProviderError, match="is not a list of models"):
+                read_models(body)
+        else:
+            assert [(model.name, model.context_length) for model in read_models(body)] == names, document
+
+
+def test_a_huge_list_of_models_is_cut() -> None:
+    body = json.dumps({"data": [{"id": f"model-{number}"} for number in range(5_000)]}).encode()
+    assert len(read_models(body)) == 2_000

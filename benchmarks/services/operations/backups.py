@@ -1,7 +1,8 @@
 """Backup and restore of all stored data, between any two of the supported databases.
 
 Not included are sessions, failed logins and the list of active workers, because they belong to one installation at one
-time. Secrets (the secret key, provider keys) are configuration and never in the database.
+time. Secrets are never in the database in clear: provider keys entered on the page are encrypted, see
+``engine/provider_keys.py``.
 """
 
 from __future__ import annotations

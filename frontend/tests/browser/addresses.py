@@ -71,6 +71,7 @@ PAGES: dict[str, dict[str, Address]] = {
     },
     "judges": {"judges": lambda site: "/judges/"},
     "calibration": {"calibration": lambda site: f"/judges/{site.runs['calibration']}/"},
+    "providers": {"providers": lambda site: "/providers/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",
@@ -99,6 +100,9 @@ NO_PAGES = {
     "calibration-action": "accepts a form and goes to the calibration",
     "calibration-progress": "a part of the calibration page",
     "calibration-chart": "an image",
+    "check-providers": "accepts a form and goes to the providers",
+    "test-model": "accepts a form and goes to the providers",
+    "provider-key": "accepts a form and goes to the providers",
     "new-canvas-set": "accepts the form of the canvas sets page",
     "picture": "an image",
 }

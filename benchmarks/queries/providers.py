@@ -1,0 +1,293 @@
+"""The configured providers with all that is known of them: configuration, key, checks, tests, runs. Sends nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from django.conf import settings
+from django.db.models import F, Max, Q
+from django.utils import timezone
+
+from benchmarks.engine.provider_keys import Key, KeySource, keys_allowed, keys_of
+from benchmarks.models import ModelTest, ProviderCheck, ProviderKey, Run, RunStatus
+from benchmarks.presentation.numbers import ago
+from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, key_sentence, listed, missing_key
+from benchmarks.providers.base import Limits
+
+Status = Literal["ready", "no_key", "no_connection", "refusing", "failing", "unchecked"]
+_STATUS_OF: dict[str, Status] = {
+    "": "ready",
+    "connection": "no_connection",
+    "timeout": "no_connection",
+    "auth": "refusing",
+    "rate_limited": "refusing",
+}
+"""Kind of error → status; every other kind is ``failing``."""
+_OF_THE_MODEL = frozenset({"bad_request", "not_found", "too_large", "unsupported"})
+"""Errors of a test that concern the model and not the endpoint, which did respond."""
+ORDER: tuple[str, ...] = (*PROBLEMS, "unchecked", "ready")
+MOST_SUGGESTED = 500
+OTHERS_SHOWN = 8
+"""Models that are listed but not configured, before the rest is folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model of a provider. ``name`` is ``provider/model``; prices are US dollars per million tokens, ``None`` where
+    they are unknown."""
+
+    name: str
+    configured: bool
+    listed: bool
+    judge: bool
+    context_length: int | None
+    input_per_million: float | None
+    output_per_million: float | None
+    test: ModelTest | None = None
+
+    @property
+    def own_name(self) -> str:
+        return self.name.partition("/")[2]
+
+    @property
+    def supports(self) -> list[tuple[str, str]]:
+        """For each of ``CAPABILITY``: the support that the latest test found, and what the endpoint said."""
+        found = self.test.capabilities if self.test else {}
+        untested = {"support": "unknown", "message": "Not tested"}
+        return [(each["support"], each["message"]) for each in (found.get(name, untested) for name in CAPABILITY)]
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The latest run in which a provider answered, or failed."""
+
+    run: int
+    at: datetime | None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRow:
+    """A configured provider. ``error`` is what the latest look at it met, if it failed; ``models`` are those that are
+    configured or tested, ``others`` those that the endpoint lists besides."""
+
+    name: str
+    kind: str
+    address: str
+    key_variable: str | None
+    key_source: KeySource
+    key_set_at: datetime | None
+    key_set_by: str
+    status: Status
+    error: str
+    looked_at: datetime | None
+    duration_ms: float | None
+    listed_at: datetime | None
+    limits: Limits
+    models: tuple[ModelRow, ...]
+    others: tuple[ModelRow, ...]
+    last_answer: LastRun | None
+    last_errors: LastRun | None
+
+    @property
+    def others_shown(self) -> tuple[ModelRow, ...]:
+        return self.others[:OTHERS_SHOWN]
+
+    @property
+    def others_folded(self) -> tuple[ModelRow, ...]:
+        return self.others[OTHERS_SHOWN:]
+
+    @property
+    def key_words(self) -> str:
+        return key_sentence(self.key_variable, self.key_source)
+
+    @property
+    def lacks_key(self) -> bool:
+        return self.status == "no_key"
+
+    @property
+    def key_can_be_entered(self) -> bool:
+        """Whether entering a key on the page changes anything: the environment wins."""
+        return keys_allowed() and self.key_source in ("missing", "stored", "unreadable")
+
+    @property
+    def problem(self) -> str:
+        """Why a run with this provider would fail, and what to do; empty if nothing is known against it."""
+        if self.lacks_key:
+            return missing_key(self.key_variable, self.key_source, on_page=keys_allowed())
+        return self.error.removeprefix(f"{self.name}: ") if self.status in PROBLEMS else ""
+
+
+def provider_rows() -> list[ProviderRow]:
+    """All configured providers, those with problems first. Six queries, whatever the number of providers and runs."""
+    names = list(settings.CODEFORGE.providers)
+    keys = keys_of(names)
+    stored = {row.provider: row for row in ProviderKey.objects.select_related("set_by").defer("sealed")}
+    checks = {check.provider: check for check in ProviderCheck.objects.all()}
+    tests: dict[str, list[ModelTest]] = defaultdict(list)
+    for test in ModelTest.objects.order_by("-tested_at"):
+        tests[test.provider].append(test)
+    answers, errors = _last_runs(Q(done__gt=F("errors"))), _last_runs(Q(errors__gt=0) | Q(status=RunStatus.FAILED))
+    rows = [
+        _row(
+            name,
+            key=keys[name],
+            stored=stored.get(name),
+            check=checks.get(name),
+            tests=tests[name],
+            answer=answers.get(name),
+            errors=errors.get(name),
+        )
+        for name in names
+    ]
+    return sorted(rows, key=lambda row: (ORDER.index(row.status), row.name))
+
+
+def provider_row(name: str) -> ProviderRow | None:
+    return next((row for row in provider_rows() if row.name == name), None)
+
+
+def suggested_models(rows: Iterable[ProviderRow]) -> list[str]:
+    """Names for a list to choose from: configured and tested models first, then what endpoints list."""
+    rows = list(rows)
+    names = [
+        *(model.name for row in rows for model in row.models),
+        *(model.name for row in rows for model in row.others),
+    ]
+    return list(dict.fromkeys(names))[:MOST_SUGGESTED]
+
+
+def warnings_before_run(models: Iterable[str]) -> list[str]:
+    """What is known against requests to these models: no key, no connection, a failed test, an unknown price."""
+    rows = {row.name: row for row in provider_rows()}
+    found = []
+    for model in dict.fromkeys(models):
+        row = rows.get(model.partition("/")[0])
+        if row is None:  # a baseline
+            continue
+        known = {each.name: each for each in (*row.models, *row.others)}.get(model)
+        test = known.test if known else None
+        if row.problem:
+            when = f" (checked {ago(row.looked_at, timezone.now())})" if row.looked_at else ""
+            found.append(f"{row.name}: {row.problem}{when}")
+        elif test and test.error:
+            found.append(f"The latest test of {model} failed: {test.error}")
+        elif row.listed_at and (known is None or not known.listed):
+            found.append(f"{row.name} does not list {model.partition('/')[2]}. Check the name of the model.")
+        found += _unknown_prices(model)
+    return found
+
+
+def _unknown_prices(model: str) -> list[str]:
+    price = settings.CODEFORGE.model(model)
+    names = [name for name in ("input_per_million", "output_per_million") if getattr(price, name) is None]
+    if not names:
+        return []
+    keys = listed([f"`{name}`" for name in names])
+    return [f"The price of {model} is unknown. To see costs, set {keys} of `models.{model}` in codeforge.yaml."]
+
+
+def _row(
+    name: str,
+    *,
+    key: Key,
+    stored: ProviderKey | None,
+    check: ProviderCheck | None,
+    tests: list[ModelTest],
+    answer: LastRun | None,
+    errors: LastRun | None,
+) -> ProviderRow:
+    configured = settings.CODEFORGE.providers[name]
+    # What was seen at another address says nothing about this one.
+    check = check if check and check.address == configured.address else None
+    tests = [test for test in tests if test.address == configured.address]
+    status, look = _status(key, check, tests)
+    models, others = _models(name, check, tests)
+    return ProviderRow(
+        name=name,
+        kind=configured.kind,
+        address=configured.address,
+        key_variable=configured.api_key_env,
+        key_source=key.source,
+        key_set_at=stored.set_at if stored else None,
+        key_set_by=stored.set_by.get_username() if stored and stored.set_by else "",
+        status=status,
+        error=look.error if look and status != "ready" else "",
+        looked_at=_time_of(look) if look else None,
+        duration_ms=next((test.duration_ms for test in tests if test.duration_ms is not None), None),
+        listed_at=check.listed_at if check else None,
+        limits=configured.limits,
+        models=models,
+        others=others,
+        last_answer=answer,
+        last_errors=errors,
+    )
+
+
+def _status(
+    key: Key, check: ProviderCheck | None, tests: list[ModelTest]
+) -> tuple[Status, ProviderCheck | ModelTest | None]:
+    """The status by the latest look, and that look."""
+    if key.source in ("missing", "unreadable"):
+        return "no_key", None
+    # Many endpoints answer requests but list no models.
+    looks: list[ProviderCheck | ModelTest] = [*tests]
+    if check and not (tests and check.error_kind in _OF_THE_MODEL):
+        looks.append(check)
+    if not looks:
+        return "unchecked", None
+    latest = max(looks, key=_time_of)
+    if isinstance(latest, ModelTest) and latest.error_kind in _OF_THE_MODEL:
+        return "ready", latest
+    if latest.error_kind == "unsupported":
+        return "unchecked", latest
+    return _STATUS_OF.get(latest.error_kind, "failing"), latest
+
+
+def _time_of(look: ProviderCheck | ModelTest) -> datetime:
+    return look.checked_at if isinstance(look, ProviderCheck) else look.tested_at
+
+
+def _models(
+    provider: str, check: ProviderCheck | None, tests: list[ModelTest]
+) -> tuple[tuple[ModelRow, ...], tuple[ModelRow, ...]]:
+    config = settings.CODEFORGE
+    there = {f"{provider}/{model['name']}": model["context_length"] for model in (check.listed if check else ())}
+    tested = {test.model: test for test in tests}
+    configured = [name for name in config.models if name.partition("/")[0] == provider]
+
+    def row(name: str) -> ModelRow:
+        known = config.model(name)
+        return ModelRow(
+            name=name,
+            configured=name in config.models,
+            listed=name in there,
+            judge=name == config.benchmark.judge_model,
+            context_length=known.context_length or there.get(name),
+            input_per_million=known.input_per_million,
+            output_per_million=known.output_per_million,
+            test=tested.get(name),
+        )
+
+    main = list(dict.fromkeys([*configured, *sorted(tested)]))
+    return tuple(map(row, main)), tuple(row(name) for name in there if name not in main)
+
+
+def _last_runs(condition: Q) -> dict[str, LastRun]:
+    """Provider → its latest run of which the condition holds."""
+    ours = Run.objects.filter(condition, import_format="")
+    by_model = dict(ours.order_by().values_list("model").annotate(Max("id")))
+    latest: dict[str, int] = {}
+    for model, pk in by_model.items():
+        provider = model.partition("/")[0]
+        latest[provider] = max(pk, latest.get(provider, 0))
+    runs = Run.objects.only("completed_at", "started_at", "error_message").in_bulk(latest.values())
+    return {
+        provider: LastRun(pk, runs[pk].completed_at or runs[pk].started_at, runs[pk].error_message)
+        for provider, pk in latest.items()
+        if pk in runs
+    }

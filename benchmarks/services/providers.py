@@ -1,0 +1,173 @@
+"""Look at providers before a run does: check an endpoint, test a model, store a key.
+
+Requests are sent by the calling process, because a worker may be busy for hours. Each call is bounded in time (see
+``TEST_SECONDS``), so a web page can wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from benchmarks.engine.execution.model_clients import limits_of, provider_spec
+from benchmarks.engine.provider_keys import key_of, keys_allowed, sealed_key
+from benchmarks.models import ModelTest, ProviderCheck, ProviderKey
+from benchmarks.providers.base import ListedModel, Provider, ProviderError, Timeouts
+from benchmarks.providers.clean_text import without_secrets
+from benchmarks.providers.model_test import PARALLEL, TEST_SECONDS, TEST_TIMEOUTS, ModelReport, run_model_test
+from benchmarks.providers.registered_providers import make_provider, split_model
+from benchmarks.services.access import Caller, account_of, record
+from benchmarks.services.errors import NotPossible
+
+CHECK_TIMEOUTS = Timeouts(connect=3.0, first_byte=5.0, whole=8.0)
+QUICK_TIMEOUTS = Timeouts(connect=1.0, first_byte=2.0, whole=2.0)
+"""For a form that is being filled in."""
+LONGEST_MODEL = 300
+FRESH_FOR = timedelta(minutes=1)
+_KEY = re.compile(r"[\x21-\x7e]{8,500}")
+"""What an HTTP header can carry. Shorter keys are dummies of local servers, which need none."""
+
+
+def check_providers(names: Iterable[str] | None = None, timeouts: Timeouts = CHECK_TIMEOUTS) -> list[ProviderCheck]:
+    """Have each provider, by default all, list its models, all at the same time. This costs no tokens.
+
+    Providers whose key is missing are left out, because nothing can be learned of them. Raises ``NotPossible`` for
+    a provider that is not configured.
+    """
+    chosen = list(settings.CODEFORGE.providers if names is None else names)
+    ways = {name: way for name in chosen if (way := _way_to(name, timeouts)) is not None}
+    found = asyncio.run(_lists(list(ways.values())))
+    return [_store_check(name, result) for name, result in zip(ways, found, strict=True)]
+
+
+def check_if_stale(models: Iterable[str]) -> None:
+    """Check the providers of these models that were not checked within ``FRESH_FOR``. Unknown ones are ignored."""
+    names = {model.partition("/")[0] for model in models} & set(settings.CODEFORGE.providers)
+    since = timezone.now() - FRESH_FOR
+    fresh = set(
+        ProviderCheck.objects.filter(provider__in=names, checked_at__gt=since).values_list("provider", flat=True)
+    )
+    if stale := names - fresh:
+        check_providers(stale, QUICK_TIMEOUTS)
+
+
+def run_test(model: str, user: Caller = None) -> ModelTest:
+    """Send a few tiny requests to ``provider/model``, which cost some tokens, and store what came of them.
+
+    Raises ``NotPossible`` if the provider is not configured or its key is missing.
+    """
+    try:
+        provider, name = split_model(model)
+    except ValueError as error:
+        raise NotPossible(str(error)) from None
+    if len(model) > LONGEST_MODEL or not model.isprintable():
+        raise NotPossible("This is not the name of a model. Use provider/model, for example, openai/gpt-4o.")
+    way = _way_to(provider, TEST_TIMEOUTS)
+    if way is None:
+        variable = settings.CODEFORGE.providers[provider].api_key_env
+        raise NotPossible(f"{variable} is not set, so {provider} cannot be tested. Set it where the server runs.")
+    report = asyncio.run(_report(way, name, limits_of(model).max_in_flight or PARALLEL))
+    failure = report.error
+    values = {
+        "provider": provider,
+        "address": settings.CODEFORGE.providers[provider].address,
+        "tested_at": timezone.now(),
+        "duration_ms": report.duration_ms,
+        "error_kind": failure.kind if failure else "",
+        "error": failure.message if failure else "",
+        "capabilities": {capability: asdict(found) for capability, found in report.capabilities.items()},
+    }
+    with transaction.atomic():
+        test, _ = ModelTest.objects.update_or_create(model=model, defaults=values)
+        record(user, "provider.test", f"model {model}", error=failure.kind if failure else "")
+    return test
+
+
+def set_key(provider: str, key: str, user: Caller = None) -> None:
+    """Store a provider's API key, encrypted. Raises ``NotPossible`` without ever quoting the key."""
+    _require_key_variable(provider)
+    key = key.strip()
+    if not _KEY.fullmatch(key):
+        raise NotPossible("This is not an API key. Paste the key as the vendor shows it, without spaces.")
+    with transaction.atomic():
+        ProviderKey.objects.update_or_create(
+            provider=provider, defaults={"sealed": sealed_key(provider, key), "set_by": account_of(user)}
+        )
+        _forget_failures(provider)
+        record(user, "provider.set_key", f"provider {provider}")
+
+
+def remove_key(provider: str, user: Caller = None) -> None:
+    """Delete a stored key. Removing it again changes nothing."""
+    _require_key_variable(provider)
+    with transaction.atomic():
+        if ProviderKey.objects.filter(provider=provider).delete()[0]:
+            record(user, "provider.remove_key", f"provider {provider}")
+
+
+def _require_key_variable(provider: str) -> None:
+    if not keys_allowed():
+        raise NotPossible("Keys cannot be entered here. Set CODEFORGE_KEYS_ON_PAGE=1, or the provider's variable.")
+    configured = settings.CODEFORGE.providers.get(provider)
+    if configured is None:
+        raise NotPossible(f"Provider {provider} is not configured. Add it to codeforge.yaml.")
+    if configured.api_key_env is None:
+        raise NotPossible(f"{provider} needs no key. If it does, set `api_key_env` in codeforge.yaml.")
+
+
+def _forget_failures(provider: str) -> None:
+    """What failed under another key says nothing about this one."""
+    ProviderCheck.objects.filter(provider=provider).exclude(error_kind="").delete()
+    ModelTest.objects.filter(provider=provider).exclude(error_kind="").delete()
+
+
+def _way_to(name: str, timeouts: Timeouts) -> Provider | None:
+    """The provider with its key and these timeouts; ``None`` if its key is missing."""
+    if name not in settings.CODEFORGE.providers:
+        known = ", ".join(sorted(settings.CODEFORGE.providers))
+        raise NotPossible(f"Provider {name} is not configured. Configured providers: {known}.")
+    key = key_of(name)
+    if key.source in ("missing", "unreadable"):
+        return None
+    return make_provider(replace(provider_spec(name, key.value), timeouts=timeouts))
+
+
+async def _lists(providers: list[Provider]) -> list[list[ListedModel] | ProviderError]:
+    async def models(provider: Provider) -> list[ListedModel] | ProviderError:
+        try:
+            async with asyncio.timeout(TEST_SECONDS):
+                return await provider.list_models()
+        except ProviderError as error:
+            return error
+        except TimeoutError:
+            return ProviderError("timeout", f"{provider.name}: No response within {TEST_SECONDS:g} s.")
+        finally:
+            await provider.close()
+
+    return await asyncio.gather(*map(models, providers))
+
+
+async def _report(provider: Provider, model: str, parallel: int) -> ModelReport:
+    try:
+        return await run_model_test(provider, model, min(parallel, PARALLEL))
+    finally:
+        await provider.close()
+
+
+def _store_check(name: str, result: list[ListedModel] | ProviderError) -> ProviderCheck:
+    values: dict[str, Any] = {"address": settings.CODEFORGE.providers[name].address, "checked_at": timezone.now()}
+    if isinstance(result, ProviderError):
+        values |= {"error_kind": result.kind, "error": without_secrets(result.message, ())}
+    else:
+        listed = [asdict(model) for model in result]
+        values |= {"error_kind": "", "error": "", "listed": listed, "listed_at": values["checked_at"]}
+    check, _ = ProviderCheck.objects.update_or_create(provider=name, defaults=values)
+    return check

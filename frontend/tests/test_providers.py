@@ -1,0 +1,99 @@
+"""The page of providers and its forms, and what the launch form says of a provider before a run starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from benchmarks.services.access import assign_group
+from benchmarks.services.providers import check_providers
+from codeforge.config import parse_config
+from tests.loopback import LoopbackServer
+from tests.loopback.hosting import serve
+from tests.support.factories import make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def live(settings: Any) -> Iterator[LoopbackServer]:
+    with serve(models=("large", *(f"extra-{number}" for number in range(12)))) as server:
+        settings.CODEFORGE = parse_config(
+            {
+                "providers": {
+                    "live": {"base_url": server.url + "?token=in-the-query", "headers": {"X-Key": "in-a-header"}},
+                    "keyless": {"base_url": server.url, "api_key_env": "NO_SUCH_KEY"},
+                },
+                "models": {"live/large": {"input_per_million": 0.075, "context_length": 8000}},
+            },
+            environ={},
+        )
+        yield server
+
+
+def page(client: Client, address: str = "/providers/", sent: dict[str, Any] | None = None) -> str:
+    """The page, after following redirects, with its white space collapsed."""
+    response = client.get(address) if sent is None else client.post(address, sent, follow=True)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def test_the_page_shows_status_models_and_prices(client: Client, live: LoopbackServer) -> None:
+    check_providers()
+    html = page(client)
+    assert "<strong>1 of 3 providers is ready.</strong> keyless and openai have no key." in html
+    assert "NO_SUCH_KEY is not set" in html
+    for cell in ('<td class="num">8,000</td>', '<td class="num">0.075</td>', "extra-0", "4 more models"):
+        assert cell in html, cell
+    assert "in-the-query" not in html
+    assert "in-a-header" not in html
+
+
+def test_a_check_and_a_test_are_plain_forms(client: Client, live: LoopbackServer) -> None:
+    assert "live responds and lists 13 models." in page(client, "/providers/check/", {"provider": "live"})
+    assert live.stats.requests == 0
+    assert "live/large answered in" in page(client, "/providers/test/", {"model": "live/large"})
+    assert live.stats.requests > 0
+    for sent, said in (
+        ({"model": "live/gone"}, "Test of live/gone failed."),
+        ({"model": "keyless/m"}, "NO_SUCH_KEY is not set"),
+        ({"model": ""}, "is not a valid model name"),
+    ):
+        assert said in page(client, "/providers/test/", sent), sent
+    assert "is not configured" in page(client, "/providers/check/", {"provider": "nowhere"})
+
+
+def test_a_viewer_sees_the_status_and_no_button(client: Client, live: LoopbackServer, settings: Any) -> None:
+    settings.DEV_MODE = False
+    viewer = User.objects.create_user("vera", password="x")
+    assign_group(viewer, "viewer")
+    client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
+    html = page(client)
+    assert "NO_SUCH_KEY is not set" in html
+    assert 'action="/providers/' not in html
+
+
+def test_text_of_an_endpoint_cannot_become_markup(client: Client, live: LoopbackServer) -> None:
+    live.models = ("<script>alert(1)</script>", "a\u202eb")
+    check_providers(["live"])
+    html = page(client)
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)" in html
+
+
+def test_the_launch_form_suggests_models_and_warns_before_a_run(client: Client, live: LoopbackServer) -> None:
+    make_dataset(2, slug="sums")
+    check_providers(["live"])
+    assert '<option value="live/extra-3">' in page(client, "/runs/new/")
+    request = {"dataset": "sums", "metrics": ["exact_match"]}
+    for model, said in (
+        ("keyless/m", "keyless: NO_SUCH_KEY is not set. Set it"),
+        ("live/typo", "live does not list typo."),
+        ("live/large", "The price of live/large is unknown. To see costs, set `output_per_million`"),
+    ):
+        assert said in page(client, "/runs/new/plan/", {**request, "model": model}), model
+    assert "message warn" not in page(client, "/runs/new/plan/", {**request, "model": "baseline/random"})

@@ -1,0 +1,117 @@
+"""The page of providers: state, models, tests, keys."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from benchmarks.presentation.numbers import duration, plural
+from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, summary
+from benchmarks.providers.model_test import REQUESTS
+from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows
+from benchmarks.services import providers as services
+from benchmarks.services.access import KEYS_REFUSAL, may_launch, may_set_keys
+from benchmarks.services.errors import NotPossible
+from frontend.params import text
+from frontend.views.shared import require_launch
+
+
+@never_cache
+@require_safe
+def provider_list(request: HttpRequest) -> HttpResponse:
+    rows = provider_rows()
+    by_status: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        by_status[row.status].append(row.name)
+    context = {
+        "rows": rows,
+        "summary": summary(by_status),
+        "all_ready": set(by_status) <= {"ready"},
+        "capabilities": CAPABILITY,
+        "requests": REQUESTS,
+        "may_launch": may_launch(request.user),
+        "may_set_keys": may_set_keys(request.user),
+    }
+    return render(request, "frontend/providers/list.html", context)
+
+
+@require_POST
+def check(request: HttpRequest) -> HttpResponse:
+    """Check one provider, or all."""
+    require_launch(request)
+    name = text(request.POST, "provider")
+    try:
+        checks = services.check_providers([name] if name else None)
+    except NotPossible as refusal:
+        messages.error(request, refusal.message)
+    else:
+        if name:
+            _report_status(request, name)
+        else:
+            messages.success(request, f"{plural(len(checks), 'provider')} checked.")
+    return _back_to(name)
+
+
+@require_POST
+def test(request: HttpRequest) -> HttpResponse:
+    """Test one model."""
+    require_launch(request)
+    model = text(request.POST, "model")
+    try:
+        done = services.run_test(model, request.user)
+    except NotPossible as refusal:
+        messages.error(request, refusal.message)
+        return _back_to("")
+    if done.error:
+        messages.error(request, f"Test of {model} failed. {done.error}")
+    else:
+        messages.success(request, f"{model} answered in {duration((done.duration_ms or 0) / 1000)}.")
+    return _back_to(done.provider)
+
+
+@sensitive_post_parameters("key")
+@require_POST
+def key(request: HttpRequest) -> HttpResponse:
+    """Store the key of a provider and check it, or remove it."""
+    if not may_set_keys(request.user):
+        raise PermissionDenied(KEYS_REFUSAL)
+    name = text(request.POST, "provider")
+    try:
+        if request.POST.get("do") == "remove":
+            services.remove_key(name, request.user)
+            messages.success(request, f"Key of {name} removed.")
+        else:
+            services.set_key(name, request.POST.get("key", ""), request.user)
+            services.check_providers([name])
+            messages.success(request, f"Key of {name} saved.")
+            _report_status(request, name)
+    except NotPossible as refusal:
+        messages.error(request, refusal.message)
+    return _back_to(name)
+
+
+def _report_status(request: HttpRequest, name: str) -> None:
+    row = provider_row(name)
+    if row is not None and row.problem:
+        messages.error(request, f"{name}: {row.problem}")
+    elif row is not None:
+        messages.success(request, _status_sentence(row))
+
+
+def _status_sentence(row: ProviderRow) -> str:
+    if row.status != "ready":
+        return f"{row.name}: {row.error or PROVIDER_STATUS[row.status]}"
+    n_models = sum(model.listed for model in (*row.models, *row.others))
+    return f"{row.name} responds and lists {plural(n_models, 'model')}."
+
+
+def _back_to(name: str) -> HttpResponseRedirect:
+    return HttpResponseRedirect(reverse("frontend:providers") + (f"#p-{name}" if name else ""))
