@@ -103,14 +103,14 @@ def read_models(body: bytes) -> list[ListedModel]:
     try:
         document = parse_json(body)
     except ValueError:
-        raise _bad_response(f"is not valid JSON: {_sketch(body)}") from None
+        raise bad_response(f"is not valid JSON: {_sketch(body)}") from None
     entries = document
     if isinstance(document, dict):
         field = "data" if "data" in document else "models"
         # Ollama without a model sends null.
         entries = (document[field] or []) if field in document else None
     if not isinstance(entries, list):
-        raise _bad_response("is not a list of models")
+        raise bad_response("is not a list of models")
     models = {}
     for entry in entries:
         name = (entry.get("id") or entry.get("name")) if isinstance(entry, dict) else None
