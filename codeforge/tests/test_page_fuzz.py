@@ -1,0 +1,190 @@
+"""Every link, form and htmx request of every page, dashboard and admin, with hostile values, by each role.
+
+Pages are found by following links from the start pages, so a new one is fuzzed without being named here. The requests
+are the same in every run; ``CODEFORGE_FUZZ`` multiplies their number.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.test import Client
+from django.urls import Resolver404, resolve
+
+from benchmarks.admin.tests.test_roles import one_of_each
+from benchmarks.services.access import assign_group
+from codeforge.config import parse_config
+from codeforge.tests.fuzzing.hostile import Variant, variant
+from codeforge.tests.fuzzing.reading import Form, pages_of
+from codeforge.tests.routes import all_routes
+from frontend.tests.calibrations import make_calibration
+from tests.support.page_factories import make_canvas_set, make_scored_run
+
+pytestmark = pytest.mark.django_db
+FUZZ = float(os.environ.get("CODEFORGE_FUZZ", "1"))
+SEED = 20
+VISITS = 4
+"""So many addresses and sets of parameters of one route are tried; further ones differ in their objects only."""
+OWN_ROWS = ("django_session", "axes_", "benchmarks_apitoken")
+"""Tables in which a visitor's own visit leaves a trace."""
+WRITERS = ("runner", "editor")
+"""Who may write from pages of the dashboard."""
+NOT_FOLLOWED = ("logout", "admin:logout", "admin:jsi18n")
+
+
+@pytest.fixture
+def clients(settings: Any) -> dict[str, Client]:
+    """A client for each role, as in production, with an object of every kind and providers that nothing is behind."""
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    nowhere = "http://127.0.0.1:9/v1"
+    document = {"providers": {"loop": {"base_url": nowhere}}, "models": {"loop/model": {"input_per_million": 1.0}}}
+    settings.CODEFORGE = parse_config(document, {"OPENAI_BASE_URL": nowhere})
+    clients = {}
+    for role in ("admin", "editor", "runner", "viewer"):
+        account = User.objects.create_user(role)
+        assign_group(account, role)
+        clients[role] = Client(raise_request_exception=False)
+        clients[role].force_login(account, backend="django.contrib.auth.backends.ModelBackend")
+    one_of_each(User.objects.get(username="admin"))
+    make_scored_run(metrics=["exact_match", "contains"])
+    canvases = make_canvas_set(slug="drawn")
+    make_scored_run(canvases.dataset, [1.0, 0.0, 0.5, None])
+    make_calibration(canvases)
+    return {**clients, "nobody": Client(raise_request_exception=False)}
+
+
+@contextmanager
+def undone() -> Iterator[list[str]]:
+    """Collects the statements of the block that write rows of others than the visitor, and undoes them."""
+    written: list[str] = []
+
+    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith(("INSERT", "UPDATE", "DELETE")) and not any(table in sql[:80] for table in OWN_ROWS):
+            written.append(sql[:120])
+        return execute(sql, params, many, context)
+
+    with transaction.atomic(), connection.execute_wrapper(note):
+        yield written
+        transaction.set_rollback(True)
+
+
+def send(client: Client, request: Variant) -> Any:
+    if request.method == "POST" and request.files:
+        fields = {name: [_text(value) for value in values] for name, values in request.fields.items()}
+        return client.post(request.path, {**fields, **request.files})
+    if request.method == "GET":
+        return client.get(request.path, QUERY_STRING=request.encoded)
+    form = "application/x-www-form-urlencoded"
+    return client.generic(request.method, request.path, request.encoded, form)
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")
+
+
+def crawl(client: Client) -> list[Form]:
+    """The requests that pages offer. What pages give to one address by GET is one form with all its parameters."""
+    gets: dict[str, Form] = {}
+    others: dict[tuple[str, str, tuple[str, ...]], Form] = {}
+    visits: Counter[str] = Counter()
+    waiting = [Form("GET", path) for path in ("/", "/admin/", "/login/")]
+    while waiting:
+        form = waiting.pop(0)
+        name = route_of(form.path)
+        if form.method != "GET":
+            others.setdefault((form.method, form.path, tuple(sorted(form.fields))), form)
+            continue
+        known = gets.get(form.path)
+        if name in NOT_FOLLOWED or visits[name] >= VISITS or (known and form.fields.keys() <= known.fields.keys()):
+            continue
+        visits[name] += 1
+        gets.setdefault(form.path, Form("GET", form.path)).merge(form)
+        with undone() as written:
+            response = send(client, Variant("GET", form.path, {**form.fields}))
+        assert response.status_code < 500, form
+        assert not written, (form, written)
+        for page in pages_of(response):
+            waiting += page.forms
+        if response.status_code == 302:
+            waiting.append(Form("GET", urlsplit(response["Location"]).path))
+    few = Counter[tuple[str, str]]()
+    for form in others.values():
+        few[form.method, route_of(form.path)] += 1
+        if few[form.method, route_of(form.path)] <= VISITS:
+            gets[f"{form.method} {form.path} {sorted(form.fields)}"] = form
+    return list(gets.values())
+
+
+def route_of(path: str) -> str:
+    try:
+        match = resolve(path)
+    except Resolver404:
+        return "none"
+    # The admin's route of an object is the same for everything in its place.
+    return match.view_name or match.route
+
+
+def faults_of(response: Any, request: Variant) -> list[str]:
+    """What is wrong with a response to a hostile request."""
+    faults = [f"status {response.status_code}"] if response.status_code >= 500 else []
+    if not response.streaming and b"Traceback (most recent call last)" in response.content:
+        faults.append("a traceback")
+    if response.has_header("X-Injected"):
+        faults.append("a header of the request's making")
+    if "evil.example" in urlsplit(response.get("Location", "")).netloc:
+        faults.append(f"a redirect to {response['Location']}")
+    faults += [f"the page has {tag[:100]}" for page in pages_of(response) for tag in page.injected]
+    return [f"{request}: {fault}" for fault in faults]
+
+
+@pytest.fixture
+def requests(clients: dict[str, Client]) -> list[Variant]:
+    """The hostile requests, made from what an administrator's pages offer."""
+    dice = random.Random(SEED)
+    return [
+        variant(form, dice)
+        for form in crawl(clients["admin"])
+        for _ in range(round(FUZZ * min(2 + len(form.fields), 12)) if form.fields else 1)
+    ]
+
+
+def test_no_hostile_request_from_a_page_breaks_the_site_or_puts_a_script_into_a_page(
+    clients: dict[str, Client], requests: list[Variant]
+) -> None:
+    faults: list[str] = []
+    for request in requests:
+        with undone() as written:
+            faults += faults_of(send(clients["admin"], request), request)
+        if request.method == "GET" and written:
+            faults.append(f"{request}: a GET wrote {written}")
+    assert faults == [], "\n".join(faults)
+    pages = {route.name for route in all_routes() if route.name.startswith("frontend:")}
+    reached = {route_of(request.path) for request in requests}
+    print(f"{len(requests)} requests, {len(reached)} routes; not reached: {sorted(pages - reached)}")
+    assert len(pages & reached) > 0.8 * len(pages)
+
+
+def test_no_request_from_a_page_writes_for_a_role_that_may_not(
+    clients: dict[str, Client], requests: list[Variant]
+) -> None:
+    faults: list[str] = []
+    for request in requests:
+        for role in ("nobody", "viewer", "runner", "editor"):
+            if request.method == "GET" or (role in WRITERS and not request.path.startswith("/admin/")):
+                continue
+            with undone() as written:
+                response = send(clients[role], request)
+            accounts = [sql for sql in written if '"auth_' in sql or "apitoken" in sql]
+            if accounts or (written and role != "editor"):
+                faults.append(f"{role}, {request}: {written}")
+            faults += faults_of(response, request)
+    assert faults == [], "\n".join(faults)
