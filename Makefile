@@ -93,6 +93,11 @@ bench-statistics: $(VENV)/installed-dev  ## Simulated coverage of intervals and 
 bench-client: $(VENV)/installed-dev  ## HTTP client compared with bare aiohttp
 	$(BIN)/python -m tests.benches.client_speed
 
+MINUTES ?= 30
+.PHONY: bench-soak
+bench-soak: $(VENV)/installed-dev  ## Both stacks for MINUTES under kills, freezes, restarts and full disks; needs root, PostgreSQL, Redis
+	$(BIN)/python -m tests.benches.soak --minutes $(MINUTES)
+
 screenshots: $(VENV)/installed-dev  ## Take the screenshots of the README
 	$(BIN)/python -m frontend.tests.browser.screenshots
 

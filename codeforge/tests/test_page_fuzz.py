@@ -9,14 +9,11 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
 from django.test import Client
 from django.urls import Resolver404, resolve
 
@@ -25,6 +22,7 @@ from benchmarks.services.access import assign_group
 from codeforge.config import parse_config
 from codeforge.tests.fuzzing.hostile import Variant, variant
 from codeforge.tests.fuzzing.reading import Form, pages_of
+from codeforge.tests.fuzzing.writes import undone
 from codeforge.tests.routes import all_routes
 from frontend.tests.calibrations import make_calibration
 from tests.support.page_factories import make_canvas_set, make_scored_run
@@ -34,8 +32,6 @@ FUZZ = float(os.environ.get("CODEFORGE_FUZZ", "1"))
 SEED = 20
 VISITS = 4
 """So many addresses and sets of parameters of one route are tried; further ones differ in their objects only."""
-OWN_ROWS = ("django_session", "axes_", "benchmarks_apitoken")
-"""Tables in which a visitor's own visit leaves a trace."""
 WRITERS = ("runner", "editor")
 """Who may write from pages of the dashboard."""
 NOT_FOLLOWED = ("logout", "admin:logout", "admin:jsi18n")
@@ -60,21 +56,6 @@ def clients(settings: Any) -> dict[str, Client]:
     make_scored_run(canvases.dataset, [1.0, 0.0, 0.5, None])
     make_calibration(canvases)
     return {**clients, "nobody": Client(raise_request_exception=False)}
-
-
-@contextmanager
-def undone() -> Iterator[list[str]]:
-    """Collects the statements of the block that write rows of others than the visitor, and undoes them."""
-    written: list[str] = []
-
-    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if sql.startswith(("INSERT", "UPDATE", "DELETE")) and not any(table in sql[:80] for table in OWN_ROWS):
-            written.append(sql[:120])
-        return execute(sql, params, many, context)
-
-    with transaction.atomic(), connection.execute_wrapper(note):
-        yield written
-        transaction.set_rollback(True)
 
 
 def send(client: Client, request: Variant) -> Any:

@@ -1,24 +1,31 @@
-"""Requests made from the OpenAPI schema, sensible ones and others: none is answered with a server error."""
+"""Requests made from the OpenAPI schema, sensible ones and others, by each role.
+
+They are the same in every run; ``CODEFORGE_FUZZ`` multiplies their number.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import schemathesis
+from django.contrib.auth.models import User
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
 from schemathesis.generation import GenerationMode
 
-from benchmarks.models import Run
+from benchmarks.models import Dataset, Run
+from benchmarks.services.access import assign_group
+from codeforge.tests.fuzzing.writes import undone
 from tests.support.factories import make_dataset, make_run
 
 SCHEMA = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
-EXAMPLES = 8
+EXAMPLES = round(8 * float(os.environ.get("CODEFORGE_FUZZ", "1")))
 
 
 def send(client: Client, case: Any) -> Any:
@@ -41,19 +48,39 @@ def _encoded(body: Any) -> bytes:
     return body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
-@pytest.mark.django_db
+@pytest.fixture
+def clients(settings: Any, db: None) -> dict[str, Client]:
+    """A client for each role, as in production, with a dataset to run."""
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    make_dataset()
+    clients = {"nobody": Client(raise_request_exception=False)}
+    for role in ("viewer", "admin"):
+        account = User.objects.create_user(role)
+        assign_group(account, role)
+        clients[role] = Client(raise_request_exception=False)
+        clients[role].force_login(account, backend="django.contrib.auth.backends.ModelBackend")
+    return clients
+
+
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
-def test_no_request_is_answered_with_a_server_error(operation: Any, mode: GenerationMode) -> None:
-    dataset = make_dataset()
-    client = Client(raise_request_exception=False)
+def test_no_request_is_answered_with_a_server_error_or_writes_for_who_may_not(
+    clients: dict[str, Client], operation: Any, mode: GenerationMode
+) -> None:
+    dataset = Dataset.objects.get()
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def ask(case: Any) -> None:
         if not Run.objects.exists():
             make_run(dataset, model="baseline/reference")
-        response = send(client, case)
-        assert response.status_code < 500, (case.method, response.request["PATH_INFO"], case.query, case.body)
+        for role, client in clients.items():
+            with undone() as written:
+                response = send(client, case)
+            asked = (role, case.method, response.request["PATH_INFO"], case.query, case.body)
+            assert response.status_code < 500, asked
+            assert b"Traceback (most" not in getattr(response, "content", b""), asked
+            if role != "admin":
+                assert not written, (asked, written)
 
     ask()

@@ -128,7 +128,7 @@ def soak(kind: str, minutes: float, seed: int, gap: float) -> dict[str, Any]:
                 [event.kind, round(event.began, 1), round(event.ended, 1), event.pids] for event in faults.events
             ],
             "refusals": dict(trials.refusals),
-            "notes": [*found.notes, *still_live, *watch.notes],
+            "notes": [*found.notes, *still_live, *watch.notes.values()],
         }
 
 

@@ -70,7 +70,8 @@ def check_run(rows: Rows, run: int, expected: int, asks: Sequence[Ask], events: 
         "failed": False,
         "cancelled": True,
     }[status]
-    if not right or (total, done, errors) != (expected, states["done"] + states["error"], states["error"]):
+    failed = states["error"] - unasked
+    if not right or (total, done, errors) != (expected, states["done"] + failed, failed):
         found.wrong_status = 1
         note(f"total {total}, done {done}, errors {errors}; the rows say {dict(states)}, {unasked} not asked")
     answers = [ask for ask in asks if ask.answer is None and ask.number not in marks]

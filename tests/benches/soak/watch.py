@@ -30,7 +30,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.longest_unrelated_s = 0.0
         self.longest_own_s = 0.0
-        self.notes: list[str] = []
+        self.notes: dict[str, str] = {}
         self._rows, self._faults = rows, faults
         self._runs: dict[int, Stillness] = {}
         self._stopped = threading.Event()
@@ -76,4 +76,4 @@ class Watch(threading.Thread):
                     for event in self._faults.events
                     if event.ended > now - still.seconds - 5
                 ]
-                self.notes.append(f"{name} {still.seconds:.0f} s: run {run} {still.progress}, after {recent}")
+                self.notes[name] = f"{name} {still.seconds:.0f} s: run {run} {still.progress}, after {recent}"
