@@ -11,13 +11,12 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from benchmarks.admin.base import ModelAdmin
+from benchmarks.admin.base import CheckedChangeList, ModelAdmin
 from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services.access import create_token, revoke_token, token_errors
 
 for _logins in (AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin):
-    # Django answers a year or month beyond the machine's integers, in the address of this navigation, with a 500.
-    _logins.date_hierarchy = None
+    _logins.get_changelist = lambda self, request, **options: CheckedChangeList
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its stubs only

@@ -52,15 +52,24 @@ class BoundedPaginator(PlainPaginator):
         return int(rows.order_by().values("pk")[:MAX_LISTED].count()) if isinstance(rows, QuerySet) else len(rows)
 
 
-class BoundedChangeList(ChangeList):
-    """Loads the columns that the list shows and no long texts."""
+class CheckedChangeList(ChangeList):
+    """Leads to the list without filters where the address has values that no database can compare."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().__init__(*args, **kwargs)
+        except (ValueError, OverflowError) as error:  # a year beyond the calendar fails when rows are counted
+            raise IncorrectLookupParameters from error
 
     def get_filters(self, request: HttpRequest) -> Any:
-        """Filters as in Django. Values that no database can compare lead to the list without filters."""
         values = [str(value) for name, value in request.GET.items() if name != SEARCH_VAR]
         if any("\0" in value or (value.isdigit() and key_number(value) is None) for value in values):
             raise IncorrectLookupParameters
         return super().get_filters(request)
+
+
+class BoundedChangeList(CheckedChangeList):
+    """Loads the columns that the list shows and no long texts."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         model_admin: Any = self.model_admin
