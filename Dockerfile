@@ -18,8 +18,8 @@ RUN groupadd --gid 10001 codeforge \
 COPY --from=packages /opt/venv /opt/venv
 WORKDIR /app
 COPY . /app
-# The key signs nothing here: collecting static files only has to get past the check that there is one.
-RUN SECRET_KEY=only-for-this-step python manage.py collectstatic --noinput \
+# The key signs nothing here: collecting static files only has to get past the check that there is a good one.
+RUN SECRET_KEY=$(python -c "import secrets; print(secrets.token_hex(32))") python manage.py collectstatic --noinput \
     && chown --recursive codeforge:codeforge /srv/state
 USER codeforge
 EXPOSE 8000

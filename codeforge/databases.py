@@ -8,7 +8,9 @@ see ``benchmarks.engine.processes`` for what happens to a stopped one.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import dj_database_url
@@ -48,6 +50,7 @@ def database(url: str, kind: ProcessKind = "command") -> dict[str, Any]:
     parsed: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=600, conn_health_checks=True)}
     given = parsed.get("OPTIONS", {})
     if parsed["ENGINE"] == "django.db.backends.sqlite3":
+        _keep_private(Path(parsed["NAME"]))
         parsed["OPTIONS"] = _sqlite(LIMITS[kind]) | given
     else:
         ours = _postgresql(LIMITS[kind])
@@ -60,6 +63,16 @@ def database(url: str, kind: ProcessKind = "command") -> dict[str, Any]:
 def use_limits(kind: ProcessKind) -> None:
     """Apply the limits of a kind of process to the connections that this process opens from now on."""
     settings.DATABASES["default"]["OPTIONS"] = database(settings.DATABASE_URL, kind)["OPTIONS"]
+
+
+def _keep_private(database: Path) -> None:
+    """Let only the owner read the database. SQLite gives its other files, which it makes anew, the same mode."""
+    with contextlib.suppress(OSError):  # not ours, a directory that is missing, or no file at all
+        if database.parent.is_dir() and ":memory:" not in database.name:
+            database.touch(mode=0o600)
+        for file in (database, *(database.with_name(database.name + suffix) for suffix in ("-wal", "-shm"))):
+            if file.exists():
+                file.chmod(0o600)
 
 
 def _sqlite(limits: Limits) -> dict[str, Any]:

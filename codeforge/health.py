@@ -1,22 +1,25 @@
 """``/healthz`` and ``/readyz`` for load balancers, compose and systemd, without login, host name or HTTPS.
 
 ``/healthz``: the process responds. ``/readyz``: requests can be served, because the database and the broker respond and
-every migration is applied. Neither reveals more than which of these fails.
+can be written, and every migration is applied. Neither reveals more than which of these fails.
 """
 
 from __future__ import annotations
 
-import os
+import tempfile
 from pathlib import Path
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
 
 TIMEOUT_SECONDS = 2.0
+SILENT = "does not respond"
 
 
 class HealthMiddleware(MiddlewareMixin):
@@ -36,17 +39,27 @@ def checks() -> dict[str, str]:
     database = database_state()
     return {
         "database": database,
-        "migrations": migrations_state() if database == "ok" else "unknown while the database does not respond",
+        "migrations": "unknown while the database does not respond" if database == SILENT else migrations_state(),
         "broker": broker_state(),
     }
 
 
 def database_state() -> str:
+    """Whether the database responds and a change can be stored. Without its first table there is nothing to change."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
+        if not MigrationRecorder(connection).has_table():
+            return "ok"
     except DatabaseError:
-        return "does not respond"
+        return SILENT
+    oldest = MigrationRecorder.Migration.objects.order_by("pk")[:1]
+    try:
+        with transaction.atomic():
+            # The same value again is stored again. Read-only databases and full disks refuse it.
+            MigrationRecorder.Migration.objects.filter(pk__in=[row.pk for row in oldest]).update(applied=F("applied"))
+    except DatabaseError:
+        return "cannot be written. Check for a full disk, missing permissions or a read-only database"
     return "ok"
 
 
@@ -58,8 +71,13 @@ def migrations_state() -> str:
 
 def broker_state() -> str:
     if not settings.REDIS_URL:
-        writable = os.access(Path(settings.STATE_DIR) / "broker" / "queue", os.W_OK)
-        return "ok" if writable else "its folder in the state directory is not writable"
+        try:
+            with tempfile.TemporaryFile(dir=Path(settings.STATE_DIR) / "broker") as probe:
+                probe.write(b"0" * 4096)
+                probe.flush()
+        except OSError:
+            return "its folder in the state directory cannot be written. Check for a full disk or missing permissions"
+        return "ok"
     try:
         client = redis.Redis.from_url(
             settings.REDIS_URL, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS

@@ -56,13 +56,26 @@ STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
 STATE_DIR.mkdir(parents=True, exist_ok=True)
 
 
+def _weakness(key: str) -> str:
+    """Why a secret key can be guessed, by the rules of Django's deployment check; empty if it is good enough."""
+    if not key:
+        return "is not set"
+    if len(key) < 50:
+        return f"has {len(key)} characters, but needs at least 50"
+    if len(set(key)) < 5:
+        return "repeats fewer than 5 different characters"
+    return "is an example of Django's" if key.startswith("django-insecure-") else ""
+
+
 def _secret_key() -> str:
-    if key := os.environ.get("SECRET_KEY"):
-        return key
-    if not DEV_MODE:
+    key = os.environ.get("SECRET_KEY", "")
+    if not DEV_MODE and (problem := _weakness(key)):
         raise ImproperlyConfigured(
-            "SECRET_KEY is not set. Set it to a long random text, or set APP_ENV=development for development mode."
+            f"SECRET_KEY {problem}. Set it to a long random text, such as `openssl rand -hex 32` prints, or set "
+            "APP_ENV=development for development mode."
         )
+    if key:
+        return key
     path = STATE_DIR / "secret_key"
     if not path.exists():
         path.touch(mode=0o600)
@@ -80,8 +93,9 @@ except ConfigError as error:
     raise ImproperlyConfigured(str(error)) from None
 DATASETS_DIR = CODEFORGE.datasets_path(BASE_DIR)
 
-ALLOWED_HOSTS = _list("ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]", "testserver"] if DEV_MODE else [])
+ALLOWED_HOSTS = _list("ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]"] if DEV_MODE else [])
 CSRF_TRUSTED_ORIGINS = _list("CSRF_TRUSTED_ORIGINS")
+CSRF_FAILURE_VIEW = "codeforge.error_pages.without_csrf_token"
 
 INSTALLED_APPS = [
     # Before the admin: their templates replace the admin's templates of the same name.
@@ -198,11 +212,12 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "frontend:overview"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-# Ten wrong passwords from one address block its login for 15 minutes, counted in the database that all web processes
-# share.
+# Ten wrong passwords from one address, or for one account, block it for 15 minutes, counted in the database that all
+# web processes share. Attempts during that time do not extend it.
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_LOCKOUT_PARAMETERS = ["ip_address"]
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_PARAMETERS = "codeforge.access.lockout_parameters"
 AXES_CLIENT_IP_CALLABLE = "codeforge.access.client_address"
 AXES_VERBOSE = False
 
@@ -267,7 +282,10 @@ if not DEV_MODE:
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _flag("SECURE_COOKIES", default=True)
     SECURE_SSL_REDIRECT = _flag("SECURE_SSL_REDIRECT", default=True)
     SECURE_HSTS_SECONDS = int(_number("SECURE_HSTS_SECONDS", 31_536_000))
-    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = SECURE_HSTS_SECONDS > 0
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
+    # A browser's preload list holds for all of a domain, and takes months to leave.
+    SECURE_HSTS_PRELOAD = _flag("SECURE_HSTS_PRELOAD")
+    SILENCED_SYSTEM_CHECKS = ["security.W021"]
     if BEHIND_PROXY:
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 

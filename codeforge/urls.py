@@ -6,6 +6,11 @@ from django.urls import include, path
 
 from benchmarks.api.operations import PrometheusView
 
+handler400 = "codeforge.error_pages.bad_request"
+handler403 = "codeforge.error_pages.forbidden"
+handler404 = "codeforge.error_pages.not_found"
+handler500 = "codeforge.error_pages.server_error"
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("benchmarks.api.urls")),

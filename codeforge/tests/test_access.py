@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client, RequestFactory
@@ -132,13 +133,39 @@ def test_an_account_is_a_member_of_one_group(ada: User) -> None:
 
 
 def test_ten_wrong_passwords_lock_the_login_for_the_address(client: Client, ada: User, settings: Any) -> None:
-    wrong = [client.post("/login/", {"username": "ada", "password": f"guess {n}"}) for n in range(10)]
+    wrong = [client.post("/login/", {"username": f"account {n}", "password": "guess"}) for n in range(10)]
     assert {response.status_code for response in wrong[:9]} == {200}
     right = {"username": "ada", "password": "right password"}
     assert client.post("/login/", right).status_code == 429
     assert client.post("/admin/login/", right).status_code == 429
     elsewhere = Client(REMOTE_ADDR="203.0.113.9")
     assert elsewhere.post("/login/", right).status_code == 302
+
+
+def guess_from(*addresses: str) -> list[int]:
+    guess = {"username": "ada", "password": "wrong"}
+    return [Client(REMOTE_ADDR=address).post("/login/", guess).status_code for address in addresses]
+
+
+def test_wrong_passwords_from_many_addresses_lock_the_account_for_strangers_only(ada: User) -> None:
+    right = {"username": "ada", "password": "right password"}
+    home, stranger = Client(REMOTE_ADDR="203.0.113.9"), Client(REMOTE_ADDR="198.51.100.1")
+    assert home.post("/login/", right).status_code == 302
+    assert guess_from(*(f"192.0.2.{n}" for n in range(10)))[:9] == [200] * 9
+    assert stranger.post("/login/", right).status_code == 429
+    assert home.post("/login/", right).status_code == 302, "from an address where its owner has logged in before"
+    User.objects.create_user("bob", password="right password")
+    assert stranger.post("/login/", {**right, "username": "bob"}).status_code == 302, "other accounts are not blocked"
+
+
+def test_guessing_on_does_not_extend_the_lock_of_an_account(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    guess_from(*(f"192.0.2.{n}" for n in range(10)))
+    locked_at = AccessAttempt.objects.latest("attempt_time").attempt_time
+    assert guess_from("192.0.2.77", "192.0.2.3") == [429, 429]
+    assert AccessAttempt.objects.latest("attempt_time").attempt_time == locked_at
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
+    right = {"username": "ada", "password": "right password"}
+    assert Client(REMOTE_ADDR="198.51.100.1").post("/login/", right).status_code == 302
 
 
 def test_the_client_address_is_the_one_that_our_own_proxy_saw(settings: Any) -> None:

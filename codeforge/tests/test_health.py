@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +15,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from tests.support import services
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -54,6 +61,49 @@ def test_a_database_that_does_not_respond_is_reported_without_its_address(
     assert response.status_code == 503
     assert response.json()["checks"]["database"] == "does not respond"
     assert b"hunter22" not in response.content
+
+
+@pytest.mark.usefixtures("strict", "db")
+def test_a_database_that_cannot_be_written_is_not_ready(client: Client) -> None:
+    with connection.cursor() as cursor:
+        sqlite = connection.vendor == "sqlite"
+        cursor.execute("PRAGMA query_only = ON" if sqlite else "SET TRANSACTION READ ONLY")
+        try:
+            response = client.get("/readyz")
+        finally:
+            if sqlite:
+                cursor.execute("PRAGMA query_only = OFF")
+    assert response.status_code == 503
+    assert response.json()["checks"]["database"].startswith("cannot be written")
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("strict")
+def test_a_read_only_server_is_not_ready() -> None:
+    with services.postgres_database() as database:
+        own = {**os.environ, "DATABASE_URL": database, "APP_ENV": "development", "CODEFORGE_ENV_FILE": os.devnull}
+        manage = [sys.executable, "manage.py"]
+        subprocess.run([*manage, "migrate", "--verbosity", "0"], cwd=ROOT, env=own, check=True)
+        probe = "from codeforge.health import checks; print(checks()['database'])"
+        read_only = {
+            **own,
+            "DATABASE_URL": f"{database}?options=-c%20default_transaction_read_only%3Don",
+        }
+        for environment, state in ((own, "ok"), (read_only, "cannot be written")):
+            command = [*manage, "shell", "--verbosity", "0", "-c", probe]
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+            assert done.stdout.startswith(state), done.stderr
+
+
+@pytest.mark.usefixtures("strict", "db")
+def test_a_full_disk_is_not_ready(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert "full disk" in response.json()["checks"]["broker"]
 
 
 @pytest.mark.usefixtures("strict", "db")

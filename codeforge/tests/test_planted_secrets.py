@@ -36,7 +36,7 @@ from tests.support import services
 from tests.support.stack import Stack, installed
 
 PLANTED = {
-    "SECRET_KEY": "planted-django-secret-5c1f0e9a7d3b48261f",
+    "SECRET_KEY": "planted-django-secret-5c1f0e9a7d3b48261f-b06d97e2a45c",
     "GATEWAY": "planted-gateway-9b04d7f6a1c25e83",  # a provider's key in a variable whose name does not say so
     "JUDGE_API_KEY": "planted-judge-key-77e2a90c4f1b",
     "OPENAI_API_KEY": "planted-openai-d81c6a3e5f90",

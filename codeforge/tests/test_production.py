@@ -29,6 +29,9 @@ def manage(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Co
     ("environment", "says"),
     [
         ({}, "SECRET_KEY is not set"),
+        ({**SAFE, "SECRET_KEY": "x"}, "SECRET_KEY has 1 characters, but needs at least 50"),
+        ({**SAFE, "SECRET_KEY": "ab" * 40}, "SECRET_KEY repeats fewer than 5 different characters"),
+        ({**SAFE, "SECRET_KEY": "django-insecure-" + "abcdefgh" * 8}, "openssl rand -hex 32"),
         ({**SAFE, "DEBUG": "1"}, "DEBUG is on in production"),
         ({**SAFE, "DEBUG": "perhaps"}, "Set it to 1 or 0"),
         ({**SAFE, "CODEFORGE_DATASETS_DIR": "x", "CODEFORGE_JUDGE_MODEL": "nonsense"}, "benchmark.judge_model"),
@@ -49,3 +52,30 @@ def test_the_dev_command_refuses_to_run_in_production(tmp_path: Path) -> None:
     done = manage(tmp_path, "dev", **SAFE)
     assert done.returncode != 0
     assert "APP_ENV=development" in done.stderr
+
+
+HSTS = "from django.conf import settings; print(settings.SECURE_HSTS_SECONDS, settings.SECURE_HSTS_PRELOAD)"
+
+
+def test_the_preload_list_of_browsers_is_a_choice(tmp_path: Path) -> None:
+    assert manage(tmp_path, "shell", "--verbosity", "0", "-c", HSTS, **SAFE).stdout.split() == ["31536000", "False"]
+    chosen = manage(tmp_path, "shell", "--verbosity", "0", "-c", HSTS, **SAFE, SECURE_HSTS_PRELOAD="1")
+    assert chosen.stdout.split() == ["31536000", "True"]
+
+
+def test_testserver_is_no_host_in_development(tmp_path: Path) -> None:
+    hosts = "from django.conf import settings; print(settings.ALLOWED_HOSTS)"
+    done = manage(tmp_path, "shell", "--verbosity", "0", "-c", hosts, APP_ENV="development")
+    assert done.stdout.strip() == "['localhost', '127.0.0.1', '[::1]']"
+
+
+def test_only_the_owner_can_read_the_embedded_database(tmp_path: Path) -> None:
+    (tmp_path / "codeforge.sqlite3").touch(mode=0o644)
+    write = (
+        "from django.db import connection; connection.cursor().execute('CREATE TABLE t (n)'); import os; "
+        "from django.conf import settings; folder = settings.STATE_DIR; "
+        "print(sorted((n, oct((folder / n).stat().st_mode)) for n in os.listdir(folder) if 'sqlite3' in n))"
+    )
+    done = manage(tmp_path, "shell", "--verbosity", "0", "-c", write, APP_ENV="development")
+    names = ("codeforge.sqlite3", "codeforge.sqlite3-shm", "codeforge.sqlite3-wal")
+    assert done.stdout.strip() == str([(name, "0o100600") for name in names]), done.stderr
