@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,6 +75,17 @@ def orphan(lease: Lease) -> None:
 def judged_by(reply: Reply | Fault | str) -> Script:
     """A model that answers 2, and a judge with this reply."""
     return lambda asked: reply if asked.body["model"] == "judge" else "2"
+
+
+def relevant(asked: Asked) -> str:
+    """A judge's replies on the relevancy of an answer, by the schema it is given."""
+    replies = {
+        "statements": {"statements": ["It is 2."]},
+        "verdicts": {"verdicts": [{"verdict": "yes", "reason": None}]},
+        "reason": {"reason": "to the point"},
+    }
+    properties = asked.body["response_format"]["json_schema"]["schema"]["properties"]
+    return json.dumps(next(reply for name, reply in replies.items() if name in properties))
 
 
 def judge_prompts(server: LoopbackServer) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +71,13 @@ class Site:
 
 
 @contextmanager
-def site(kind: str, *endpoint: str, extra: Mapping[str, str] | None = None) -> Iterator[Site]:
-    """An installation of the kind ``embedded`` or ``postgres-redis``, with an endpoint of these options."""
+def site(
+    kind: str, *endpoint: str, extra: Mapping[str, str] | None = None, served: str | None = None
+) -> Iterator[Site]:
+    """An installation of the kind ``embedded`` or ``postgres-redis``, with an endpoint of these options, or the one
+    that is ``served`` at this URL."""
     given = dict(extra or {})
-    with spawn(*endpoint) as url:
+    with nullcontext(served) if served else spawn(*endpoint) as url:
         if kind == EMBEDDED:
             with installed(url, given) as stack, telling_the_log(stack):
                 yield Site(stack, url)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -230,12 +230,12 @@ class RunExecutor:
             scored += [_not_stored(answer, error) for answer, error in broken]
             # Stored before a judge is called: a judge that fails must not cost the answer again.
             held = self._write_answers(scored)
-            self._mark_stored(len(answers))
+            self._mark_stored(len(answers), len(answers))
             if self.sending:  # otherwise they are given back as answered, and judged once the run is resumed
                 self._submit([self.scorer.to_judge(s) for s in scored if s.to_judge and s.result_id in held])
         if judged:
-            self._write_judged(judged)
-            self._mark_stored(len(judged))
+            self._write_judged(list(_joined(judged)))
+            self._mark_stored(len(judged), sum(not unit.unfinished for unit in judged))
         self._stop_if_broken()
 
     def _write_answers(self, batch: Sequence[Scored]) -> set[int]:
@@ -260,10 +260,11 @@ class RunExecutor:
     def _not_judged(self, result_id: int, error: Exception) -> Judged:
         return Judged(ToJudge(result_id, NO_ITEM, ()), {name: broken_metric(error) for name in self.deferred})
 
-    def _mark_stored(self, count: int) -> None:
+    def _mark_stored(self, count: int, finished: int) -> None:
+        """Note that ``count`` parts of units are stored, with which ``finished`` units are complete."""
         ENGINE_LOOP.call(self.pool.stored, count)
-        self.in_progress -= count
-        self.finished += count
+        self.in_progress -= finished
+        self.finished += finished
 
     # Stop, yield and report.
 
@@ -348,6 +349,15 @@ class RunExecutor:
 
     def _retry(self, operation: Callable[[], T]) -> T:
         return retry_db(operation, f"run {self.run.pk}")
+
+
+def _joined(batch: Iterable[Judged]) -> Iterable[Judged]:
+    """The batch with one ``Judged`` for each result."""
+    joined: dict[int, Judged] = {}
+    for judged in batch:
+        earlier = joined.get(judged.result_id)
+        joined[judged.result_id] = earlier.followed_by(judged) if earlier else judged
+    return joined.values()
 
 
 def _not_sent(result_id: int, error: Exception) -> Scored:

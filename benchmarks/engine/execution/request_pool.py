@@ -47,7 +47,8 @@ class Aborted:
 
 
 Finished = Answer | Judged | Aborted
-"""What the pool puts into the executor's inbox, one for each unit of work that was submitted."""
+"""What the pool puts into the executor's inbox: one for each unit of work that was submitted, after any ``Judged`` that
+are unfinished."""
 
 
 @dataclass(eq=False)
@@ -201,18 +202,23 @@ class RequestPool:
             answer.messages += _tool_messages(reply, question.tool_results)
 
     async def _judge(self, request: ToJudge, slot: Slot) -> Judged:
-        """The scores. If the slot is cancelled, those that came before, because they are paid for."""
-        scores: dict[str, Score] = {}
+        """The last score. Those before it go into the inbox as they come, because they are paid for."""
+        judged = Judged(request, {})
         for name in request.metrics:
             judge = EngineJudge(self.judge, slot, self.judge_cache) if self.judge else None
             try:
-                scores[name] = await self._score(self.deferred[name], request, judge)
+                await self._wait_for_room()
+                score = await self._score(self.deferred[name], request, judge)
             except asyncio.CancelledError:
                 spent = judge.spent if judge else JudgeUsage()
-                if not scores and not spent.calls:
+                if not spent.calls:
                     raise
-                return Judged(request, scores, aborted=True, unscored=(spent,))
-        return Judged(request, scores)
+                return Judged(judged.rest, {}, aborted=True, unscored=(spent,))
+            judged = Judged(judged.rest, {name: score}, unfinished=name != request.metrics[-1])
+            if judged.unfinished:
+                self._unstored += 1
+                self.inbox.put(judged)
+        return judged
 
     async def _score(self, metric: Metric, request: ToJudge, judge: EngineJudge | None) -> Score:
         if isinstance(metric, DeterministicMetric):

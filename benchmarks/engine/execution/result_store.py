@@ -126,9 +126,9 @@ class ResultStore:
         return list(held)
 
     def write_judged(self, batch: Sequence[Judged]) -> list[int]:
-        """Write the scores of deferred metrics, and with them the end of their results; return as above.
+        """Write the scores of deferred metrics, with the last of them the end of their results; return as above.
 
-        Where judging was aborted, the scores it brought are written and the result stays claimed.
+        Where judging is unfinished or was aborted, the scores it brought are written and the result stays claimed.
         """
         with transaction.atomic():
             held = self._held([judged.result_id for judged in batch], ResultState.JUDGING)
@@ -136,7 +136,10 @@ class ResultStore:
             batch = [judged for judged in batch if judged.result_id in held]
             scores = {judged.result_id: _keeping_errors(judged, errors.get(judged.result_id, {})) for judged in batch}
             upsert_scores(self.run_id, scores.items())
-            rows = [self._judged_row(judged, scores[judged.result_id], held[judged.result_id]) for judged in batch]
+            rows = []
+            for judged in batch:
+                known = _known(judged, errors.get(judged.result_id, {}))
+                rows.append(self._judged_row(judged, known | scores[judged.result_id], held[judged.result_id]))
             ended = [row for row in rows if "state" in row]
             _update_results(ended)
             _update_results([row for row in rows if "state" not in row])
@@ -147,7 +150,7 @@ class ResultStore:
                 judge_tokens_in=F("judge_tokens_in") + known_sum(*(usage.tokens_in for usage in usages)),
                 judge_tokens_out=F("judge_tokens_out") + known_sum(*(usage.tokens_out for usage in usages)),
                 judge_cost_usd=F("judge_cost_usd") + self._cost_of_judging(batch),
-                reserved_usd=F("reserved_usd") - sum(judged.request.reserved_usd for judged in batch),
+                reserved_usd=F("reserved_usd") - sum(j.request.reserved_usd for j in batch if not j.unfinished),
             )
         return list(held)
 
@@ -190,13 +193,12 @@ class ResultStore:
             return row | waiting | {"judge_cost_usd": 0.0}
         return row | ending_of(self.metrics, scored.scores, answer.finish_reason)
 
-    def _judged_row(self, judged: Judged, new: Mapping[str, Score], claimed: _Claimed) -> dict[str, Any]:
+    def _judged_row(self, judged: Judged, scores: Mapping[str, Score], claimed: _Claimed) -> dict[str, Any]:
         """The judge cost of a result grows with each judging, so those of a run's results add up to the run's."""
         cost = _sum((claimed.judge_cost_usd, self._cost_of_judging([judged])))
         row = {"id": judged.result_id, "judge_cost_usd": cost}
-        if judged.aborted:
+        if judged.aborted or judged.unfinished:
             return row
-        scores = {**judged.request.scores, **new}
         ended = {"claimed_by": None, "finished_at": timezone.now()}
         return row | ended | ending_of(self.metrics, scores, judged.request.finish_reason)
 
@@ -326,6 +328,13 @@ def _keeping_errors(judged: Judged, errors: Mapping[str, StoredScore]) -> dict[s
         if scores[name].status in FAILED:
             scores[name] = _failed_again(errors[name], scores[name])
     return scores
+
+
+def _known(judged: Judged, errors: Mapping[str, StoredScore]) -> dict[str, Score]:
+    """The scores that are stored already; of a metric that just failed again, its first error."""
+    first = {name: Score(ScoreStatus(error.status), reason=error.reason) for name, error in errors.items()}
+    known = judged.request.scores
+    return {name: first.get(name, score) if score.status in FAILED else score for name, score in known.items()}
 
 
 def _failed_again(stored: StoredScore, score: Score) -> Score:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -150,14 +150,15 @@ class ToJudge:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The scores of deferred metrics, one for each that was requested.
+    """Scores of deferred metrics that came since the last ``Judged`` of the same request.
 
-    ``aborted``: some are missing, because the lease ended before they came. ``unscored``: usage of the judge that led
-    to no score.
+    ``unfinished``: more of them follow. ``aborted``: the others are missing, because the lease ended before they came.
+    ``unscored``: usage of the judge that led to no score.
     """
 
     request: ToJudge
     scores: Mapping[str, Score]
+    unfinished: bool = False
     aborted: bool = False
     unscored: tuple[JudgeUsage, ...] = ()
 
@@ -169,3 +170,13 @@ class Judged:
     def usages(self) -> list[JudgeUsage]:
         """All usage of the judge."""
         return [*(score.usage for score in self.scores.values() if score.usage), *self.unscored]
+
+    @property
+    def rest(self) -> ToJudge:
+        """The request once these scores are stored."""
+        scores = {**self.request.scores, **self.request.rescored, **self.scores}
+        return replace(self.request, scores=scores, rescored={})
+
+    def followed_by(self, later: Judged) -> Judged:
+        """Both as one, to be stored at once."""
+        return replace(later, request=self.request, scores={**self.scores, **later.scores})

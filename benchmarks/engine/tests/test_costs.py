@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import Any
 
@@ -21,7 +20,17 @@ from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked, Reply
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import make_dataset, make_run, make_task
-from tests.support.running import VERDICT, Endpoint, Script, judge_prompts, judged_by, wait_while, worked, working
+from tests.support.running import (
+    VERDICT,
+    Endpoint,
+    Script,
+    judge_prompts,
+    judged_by,
+    relevant,
+    wait_while,
+    worked,
+    working,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,17 +41,6 @@ def price_of(prompts: list[str], replies: int) -> float:
     """US dollars for prompts and verdicts, by the loopback endpoint's own counting of tokens."""
     tokens_in = sum(max(1, len(prompt) // 4) for prompt in prompts)
     return (tokens_in + 2 * replies * (len(VERDICT) // 4)) / 1e6
-
-
-def relevant(asked: Asked) -> str:
-    """A judge's replies on the relevancy of an answer, by the schema it is given."""
-    replies = {
-        "statements": {"statements": ["It is 2."]},
-        "verdicts": {"verdicts": [{"verdict": "yes", "reason": None}]},
-        "reason": {"reason": "to the point"},
-    }
-    properties = asked.body["response_format"]["json_schema"]["schema"]["properties"]
-    return json.dumps(next(reply for name, reply in replies.items() if name in properties))
 
 
 def canceled_while_judged(run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,14 @@ import os
 import random
 import threading
 import time
+from collections import Counter
 
 import pytest
 
+from tests.loopback.faults import FAULTS, Fault
+from tests.loopback.hosting import serve
+from tests.loopback.replies import Asked
+from tests.support.running import VERDICT, relevant
 from tests.support.stacks import BOTH, kill, site
 
 CRASHES = int(os.environ.get("CODEFORGE_CRASHES", "3"))
@@ -86,6 +91,37 @@ def test_a_worker_that_shuts_down_hands_over_within_seconds_and_nothing_is_sent_
         here.stack.start_worker()
         here.wait_for_the_end(run)
         assert here.stats()["requests"] == 500
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_verdict_that_came_before_a_kill_is_not_asked_again(kind: str) -> None:
+    """The judge scores correctness at once, and never answers about relevancy before the worker is killed."""
+    correctness: Counter[str] = Counter()
+    relevancy = 0
+    killed = threading.Event()
+
+    def reply(question: Asked) -> Fault | str:
+        if question.body["model"] == "model":
+            return "2"
+        if "REFERENCE" in question.prompt:
+            correctness[question.prompt] += 1
+            return VERDICT
+        nonlocal relevancy
+        relevancy += 1
+        return relevant(question) if killed.is_set() else FAULTS["hang"]
+
+    with serve(reply) as server, site(kind, served=server.url) as here:
+        worker = here.stack.start_worker()
+        run = here.start(12, concurrency=4, metrics=["correctness", "answer_relevancy"])
+        stored = "from benchmarks.models import Score; print(Score.objects.exclude(value=None).count())"
+        here.stack.wait_until(lambda: here.stack.manage("shell", "--no-imports", "-c", stored) == "4\n", "4 verdicts")
+        kill(worker)
+        killed.set()
+        here.stack.start_worker()
+        here.wait_for_the_end(run)
+        assert here.counts()[:5] == ["completed", "12", "12", "0", "12"]
+    assert list(correctness.values()) == [1] * 12
+    assert relevancy == 12 * 2 + 4, "two requests each, and again what was in flight at the kill"
 
 
 def test_a_second_signal_does_not_delay_the_shutdown() -> None:

@@ -9,13 +9,13 @@ import pytest
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.model_clients import model_client
 from benchmarks.engine.execution.request_pool import EngineJudge
-from benchmarks.models import Outcome, Result, ResultState, RunStatus
+from benchmarks.models import Outcome, Result, ResultState, RunStatus, Score
 from benchmarks.providers.base import ProviderError
 from benchmarks.services.runs.control import retry_failed
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked
 from tests.support.factories import JUDGE, make_dataset, make_run
-from tests.support.running import VERDICT, Endpoint, Script, judged_by, model_requests, worked
+from tests.support.running import VERDICT, Endpoint, Script, judged_by, model_requests, relevant, worked
 
 
 def failing_after(verdicts: int, fault: Fault) -> Script:
@@ -122,3 +122,27 @@ def test_a_judge_that_never_judged_anything_fails_the_run_and_keeps_its_answers(
     assert server.stats.requests < 100
     assert run.results.exclude(transcript__actual_output=None).count() == model_requests(server)
     assert not run.results.filter(state__in=(ResultState.ANSWERED, ResultState.JUDGING)).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_verdicts_that_fail_again_keep_their_first_errors(endpoint: Endpoint) -> None:
+    server = endpoint(judged_by("no json"))
+    run = worked(make_run(make_dataset(2), metrics=["correctness", "answer_relevancy"]))
+    before = list(run.results.order_by("pk").values("error_kind", "error_message"))
+    server.script = judged_by(FAULTS["bad_request_400"])
+    assert retry_failed(run) == 2
+    worked(run)
+    assert list(run.results.order_by("pk").values("error_kind", "error_message")) == before
+    for score in Score.objects.filter(run=run):
+        (again,) = score.detail["retries"]
+        assert again["reason"] != score.reason
+    server.script = lambda asked: "2" if asked.body["model"] == "model" else _right(asked)
+    assert retry_failed(run) == 2
+    worked(run)
+    assert (run.status, run.done, run.errors) == (RunStatus.COMPLETED, 2, 0)
+    spent = sum(result.judge_cost_usd or 0.0 for result in run.results.all())
+    assert run.judge_cost_usd == pytest.approx(spent)
+
+
+def _right(asked: Asked) -> str:
+    return VERDICT if "REFERENCE" in asked.prompt else relevant(asked)
