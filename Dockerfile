@@ -2,8 +2,12 @@
 FROM python:3.11.14-slim-bookworm AS packages
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/venv
-COPY requirements.txt /tmp/requirements.txt
-RUN /opt/venv/bin/pip install --require-hashes --only-binary :all: -r /tmp/requirements.txt
+# What else to install, such as --build-arg EXTRAS="litellm parquet opentelemetry".
+ARG EXTRAS=""
+COPY requirements*.txt /tmp/
+RUN for name in requirements ${EXTRAS:+$(printf 'requirements-%s ' $EXTRAS)}; do \
+        /opt/venv/bin/pip install --require-hashes --only-binary :all: -r /tmp/$name.txt || exit 1; \
+    done
 
 FROM python:3.11.14-slim-bookworm
 ENV PATH=/opt/venv/bin:$PATH \

@@ -53,8 +53,9 @@ format: $(VENV)/installed-dev  ## Format the code
 	$(BIN)/ruff check --fix .
 
 requirements: $(VENV)/installed-dev  ## Compile and pin the requirements
-	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 --no-header -o requirements.txt requirements.in
-	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 --no-header -o requirements-dev.txt requirements-dev.in
+	@for name in requirements requirements-dev requirements-litellm; do \
+		$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 --no-header -o $$name.txt $$name.in || exit 1; \
+	done
 
 audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt

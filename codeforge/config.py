@@ -18,7 +18,8 @@ import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from benchmarks.providers.base import Limits, RetryPolicy, Section, Timeouts
-from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
+from benchmarks.providers.http_provider import HTTPProvider
+from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS, provider_kinds
 
 
 class ConfigError(Exception):
@@ -56,7 +57,7 @@ def _model_name(value: str) -> str:
 
 
 def _provider_kind(value: str) -> str:
-    kinds = [kind for kind in PROVIDER_KINDS if kind != BASELINE]
+    kinds = [kind for kind in provider_kinds() if kind != BASELINE]
     if value not in kinds:
         raise ValueError(f"{value!r} does not exist. Use one of: {', '.join(kinds)}.")
     return value
@@ -82,7 +83,8 @@ class ProviderConfig(Section):
 
     @model_validator(mode="after")
     def _address_is_known(self) -> ProviderConfig:
-        if self.kind == "openai_compatible" and self.base_url is None:
+        kind = PROVIDER_KINDS.get(self.kind)
+        if kind is not None and issubclass(kind, HTTPProvider) and self.base_url is None:
             raise ValueError("`base_url` is missing. Set it to the endpoint's URL.")
         if self.kind == "litellm" and self.stream:
             raise ValueError("`stream` does not apply to the kind litellm. Remove it.")

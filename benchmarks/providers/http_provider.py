@@ -30,6 +30,7 @@ from benchmarks.providers.reading import read_models, read_reply
 from benchmarks.providers.streaming import Assembler, read_stream
 
 USER_AGENT = f"CodeForge-Benchmarks/{__version__}"
+NO_SEED = "This API takes no seed, so none was sent."
 _KEEPALIVE_SECONDS = 4.0
 """Less than the 5 s after which uvicorn, and so vLLM, closes an idle connection: a POST into a closing one is lost."""
 _LARGE_BODY_BYTES = 2**20
@@ -46,6 +47,7 @@ class HTTPProvider(Provider):
     models_path: ClassVar[str] = "models"
     stream_options: ClassVar[Mapping[str, Any]] = {}
     """What a streamed request has beside ``stream``."""
+    takes_seed: ClassVar[bool] = True
     max_body_bytes: int = 16 * 1024 * 1024
 
     def __init__(self, spec: ProviderSpec) -> None:
@@ -99,10 +101,13 @@ class HTTPProvider(Provider):
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         try:
-            return await self._ask(self.request_url(request), self._encoded(request), self._session_here())
+            reply = await self._ask(self.request_url(request), self._encoded(request), self._session_here())
         except ProviderError as error:
             # The message may quote the endpoint, and that may quote what it was sent.
             raise replace(error, message=f"{self.name}: {without_secrets(error.message, self._secrets)}") from None
+        if request.seed is None or self.takes_seed:
+            return reply
+        return replace(reply, notes=(*reply.notes, NO_SEED))
 
     async def list_models(self) -> list[ListedModel]:
         try:
