@@ -12,6 +12,8 @@ from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 
 
 class AzureOpenAIProvider(OpenAICompatibleProvider):
+    models_path = "openai/models"
+
     def __init__(self, spec: ProviderSpec) -> None:
         """Raises ``ValueError`` if ``base_url`` has no ``api-version``."""
         super().__init__(spec)
