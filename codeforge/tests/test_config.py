@@ -97,3 +97,10 @@ def test_every_variable_the_code_reads_is_listed_in_the_example() -> None:
     keys = {provider["api_key_env"] for provider in configured["providers"].values() if "api_key_env" in provider}
     assert len(read) > 15
     assert read | keys <= listed
+
+
+def test_every_commented_entry_of_the_shipped_file_is_valid() -> None:
+    text = re.sub(r"^  # (\w+: \{.*)$", r"  \1", (ROOT / "codeforge.yaml").read_text(), flags=re.MULTILINE)
+    providers = parse_config(yaml.safe_load(text), {}).providers
+    assert {"mistral", "azure", "openai_responses", "sglang"} <= providers.keys()
+    assert all(provider.base_url for provider in providers.values())

@@ -11,8 +11,7 @@ from benchmarks.providers.baseline import BaselineProvider
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 from benchmarks.providers.openai_responses import OpenAIResponsesProvider
-from benchmarks.providers.registered_providers import make_provider, split_model
-from codeforge.config import parse_config
+from benchmarks.providers.registered_providers import make_provider, provider_kinds, split_model
 
 
 @pytest.mark.parametrize(
@@ -70,9 +69,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("package")
-async def test_a_package_adds_a_kind_that_the_configuration_accepts() -> None:
-    config = parse_config({"providers": {"mine": {"kind": "echo"}}}, {})
-    provider = make_provider(ProviderSpec("mine", config.providers["mine"].kind))
+async def test_a_package_adds_a_kind_and_replaces_none() -> None:
+    assert provider_kinds()[-3:] == ["broken", "echo", "odd"]
+    provider = make_provider(ProviderSpec("mine", "echo"))
     assert (await provider.complete(ChatRequest("m", [{"role": "user", "content": "hello"}]))).text == "hello"
     assert type(make_provider(ProviderSpec("a", "anthropic", "http://127.0.0.1:1/v1"))) is AnthropicProvider
 
