@@ -48,6 +48,7 @@ urlpatterns = [
     path("runs/<key:pk>/thresholds/<str:name>.<str:form>", statistics.threshold_chart, name="threshold-chart"),
     path("runs/<key:pk>/export.<str:form>", exports.export, name="run-export"),
     path("runs/<key:pk>/share/", exports.share, name="share"),
+    path("runs/<key:pk>/revoke-links/", exports.revoke_links, name="revoke-links"),
     path("shared/<str:key>/", exports.shared_run, name="shared-run"),
     path("runs/<key:pk>/surface/", runs.surface, name="surface"),
     path("runs/<key:pk>/surface/<str:metric>/<str:name>.<str:form>", runs.surface_chart, name="surface-chart"),

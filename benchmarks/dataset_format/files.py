@@ -81,7 +81,7 @@ def dataset_paths(root: Path) -> list[Path]:
     return sorted(
         root / entry.name
         for entry in os.scandir(root)
-        if not entry.name.startswith(".") and Path(entry.name).suffix in SUFFIXES
+        if not entry.name.startswith(".") and Path(entry.name).suffix.lower() in SUFFIXES
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -164,15 +165,25 @@ def _known_keys(name: str, record: type[Record]) -> str:
 
 
 def _repeats(items: object, path: Path, below: Sequence[str]) -> Iterator[Fault]:
-    """Yield texts that occur twice in a list, ``below`` their items. Works on invalid items too."""
-    seen: dict[str, Path] = {}
+    """Yield texts that occur twice in a list, or look the same, ``below`` their items. Works on invalid items too."""
+    seen: dict[str, tuple[Path, str]] = {}
     for index, item in enumerate(items if isinstance(items, list | tuple) else ()):
         name = item
         for step in below:
             name = name.get(step) if isinstance(name, Mapping) else None
         here = (*path, index, *below)
-        if isinstance(name, str) and (first := seen.setdefault(name, here)) != here:
-            yield Fault(here, f"{quoted(name)} occurs twice", first=first)
+        if not isinstance(name, str):
+            continue
+        first, earlier = seen.setdefault(_as_seen(name), (here, name))
+        if first != here:
+            how = "occurs twice" if name == earlier else "looks like another one, written with other characters"
+            yield Fault(here, f"{quoted(name)} {how}", first=first)
+
+
+def _as_seen(name: str) -> str:
+    """The name without what nobody can see: Unicode's composed form, and no format characters."""
+    composed = unicodedata.normalize("NFC", name)
+    return "".join(sign for sign in composed if unicodedata.category(sign) != "Cf") or name
 
 
 def _cross_faults(data: Mapping[str, Any], tasks: Mapping[int, TaskSpec], *, complete: bool) -> Iterator[Fault]:

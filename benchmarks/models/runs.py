@@ -124,6 +124,8 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     completed_at = models.DateTimeField(null=True, blank=True)
     active_seconds = models.FloatField(default=0.0, help_text="Time in preparation and running, up to active_since")
+    shared_since = models.DateTimeField(null=True, blank=True, help_text="Share links made since then are valid")
+    shared_until = models.DateTimeField(null=True, blank=True, help_text="End of the last share link")
     active_since = models.DateTimeField(null=True, blank=True, help_text="Only while it is preparing or running")
 
     class Meta:

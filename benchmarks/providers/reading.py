@@ -12,6 +12,7 @@ import orjson
 from benchmarks.providers.base import ChatReply, ListedModel, ProviderError, Times, ToolCall
 from benchmarks.providers.clean_text import shortened, storable, storable_json
 
+_BOM = "\ufeff"
 _MOST_TOKENS = 2**31 - 1
 """More than any model can use, and the largest integer of the database column."""
 _LONGEST_NAME = 200
@@ -36,8 +37,9 @@ class Usage(NamedTuple):
     cached_tokens: int | None = None
 
 
-def parse_json(body: bytes | str) -> Any:
-    """Strict JSON, except for lone surrogates and bytes that are not UTF-8, which occur in otherwise good answers.
+def parse_json(body: bytes | str, *, with_nan: bool = False) -> Any:
+    """Strict JSON, except for lone surrogates, a byte order mark and bytes that are not UTF-8, which occur in otherwise
+    good answers; ``with_nan`` also accepts NaN and infinities, as some servers count tokens.
 
     Raises ``ValueError`` if it is not JSON, nests too deeply, or contains NaN or infinities.
     """
@@ -46,7 +48,7 @@ def parse_json(body: bytes | str) -> Any:
     except orjson.JSONDecodeError:
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text.removeprefix(_BOM), parse_constant=None if with_nan else _refuse_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -58,7 +60,7 @@ def read_reply(body: bytes, chat_completion: Callable[[Any], Any], **times: Unpa
     Raises ``ProviderError`` (``bad_response``) if there is none.
     """
     try:
-        document = parse_json(body)
+        document = parse_json(body, with_nan=True)
     except ValueError:
         raise bad_response(f"is not valid JSON: {_sketch(body)}") from None
     return reply_from(chat_completion(document), **times)
@@ -140,12 +142,14 @@ def _text(content: Any, notes: list[str]) -> str:
     """Content as text. If it comes in parts, as from some vendors, the text parts are joined."""
     if content is None:
         return ""
-    if isinstance(content, str):
-        return storable(content, notes)
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return storable("".join(part for part in parts if isinstance(part, str)), notes)
-    raise bad_response(f"has content of type {type(content).__name__}")
+        content = "".join(part for part in parts if isinstance(part, str))
+    if not isinstance(content, str):
+        raise bad_response(f"has content of type {type(content).__name__}")
+    if content.startswith(_BOM):
+        notes.append("a byte order mark at the beginning of the answer was removed")
+    return storable(content.removeprefix(_BOM), notes)
 
 
 def _thoughts(message: Mapping[str, Any], notes: list[str]) -> list[str]:

@@ -49,7 +49,7 @@ async def read_stream(
             assembler.complete = True
             break
         try:
-            event = parse_json(data)
+            event = parse_json(data, with_nan=True)
         except ValueError:
             raise bad_response("has an event that is not JSON") from None
         if not isinstance(event, dict):

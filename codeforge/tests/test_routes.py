@@ -102,6 +102,7 @@ RULES: dict[str, Rule] = {
     "frontend:run-export": pages(pk=1, form="csv"),
     "frontend:dismiss-score-drop": writes(LAUNCH, pk=1),
     "frontend:share": writes(LAUNCH, **PK),
+    "frontend:revoke-links": writes(LAUNCH, **PK),
     "frontend:shared-run": pages(OPEN, key="forged"),
     "frontend:surface": pages(**PK),
     "frontend:threshold-chart": pages(pk=1, name="none", form="svg"),

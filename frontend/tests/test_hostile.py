@@ -33,6 +33,7 @@ NOT_READ = {
     "size": "takes a form",
     "run-action": "takes a form",
     "share": "takes a form",
+    "revoke-links": "takes a form",
     "new-calibration": "takes a form",
     "new-canvas-set": "takes a form",
     "calibration-action": "takes a form",

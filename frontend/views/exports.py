@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from django.contrib import messages
-from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
-from benchmarks.services.access import record
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.runs import exports as services
 from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 from frontend import drawing
 from frontend.run_charts import run_charts
 from frontend.views.shared import require_launch, run_or_404
 
-SHARED_FOR = timedelta(days=7)
-_SALT = "shared run"
 # The report styles itself and does nothing else; no other page learns its address, which is a key.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
@@ -43,24 +38,31 @@ def share(request: HttpRequest, pk: int) -> HttpResponse:
     """Create a link to the run's report."""
     require_launch(request)
     run = run_or_404(pk)
-    key = signing.dumps({"run": run.pk}, salt=_SALT)
-    record(request.user, "run.share", f"run {run.pk}", days=SHARED_FOR.days)
+    key = services.share_run(run, request.user)
     address = request.build_absolute_uri(reverse("frontend:shared-run", args=(key,)))
     messages.success(
         request,
-        f"Share link created. Anyone with this link can read the report for {SHARED_FOR.days} days: {address}",
+        f"Share link created. Anyone with this link can read the report for {services.SHARED_FOR.days} days: {address}",
     )
+    return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
+
+
+@require_POST
+def revoke_links(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make all links to the run's report invalid."""
+    require_launch(request)
+    services.revoke_links(run_or_404(pk), request.user)
+    messages.success(request, "Share links revoked. Nobody can open the report with them any more.")
     return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
 
 
 @require_safe
 def shared_run(request: HttpRequest, key: str) -> StreamingHttpResponse:
-    """The report behind a share link. A forged link and an expired one get the same answer."""
-    try:
-        shared = signing.loads(key, salt=_SALT, max_age=SHARED_FOR)
-    except signing.BadSignature:
-        raise Http404("This link has expired or is not valid. Ask for a new one.") from None
-    return _streamed(run_or_404(shared["run"]), "html", _HEADERS)
+    """The report behind a share link. A forged link, an expired and a revoked one get the same answer."""
+    run = services.shared_run(key)
+    if run is None:
+        raise Http404("This link has expired or is not valid. Ask for a new one.")
+    return _streamed(run_or_404(run.pk), "html", _HEADERS)
 
 
 def _streamed(run: Run, form: str, headers: dict[str, str]) -> StreamingHttpResponse:

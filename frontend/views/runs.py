@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -90,6 +91,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "scheduled": scheduled_run_of(run),
         "deliveries": deliveries_of(run),
         "export_forms": forms_here(),
+        "is_shared": run.shared_until is not None and run.shared_until > timezone.now(),
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
         "outcomes_known": [*Outcome.choices, ("pending", RESULT_STATE["pending"])],

@@ -30,6 +30,14 @@ def test_a_file_is_read_and_named_relative_to_its_directory(root: Path) -> None:
     assert str(read_dataset_file(root / "demo.yaml", root).problems[0]).startswith("demo.yaml:1: name: must be text")
 
 
+def test_a_file_with_an_extension_in_capitals_is_found(root: Path) -> None:
+    names = ["UPPER.YAML", "mixed.Yml", "plain.yaml"]
+    for name in (*names, "notes.txt"):
+        (root / name).write_text(VALID)
+    assert [path.name for path in dataset_paths(root)] == names
+    assert name_problem(root / "UPPER.YAML", root) is None
+
+
 def test_a_link_inside_the_directory_is_followed(root: Path) -> None:
     (root / "demo.yaml").write_text(VALID)
     (root / "link.yaml").symlink_to("demo.yaml")

@@ -55,6 +55,8 @@ ERRORS: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"tolerance": float("inf")}, "tolerance", "finite"),
     ({"tolerance": 10**400}, "tolerance", "finite"),
     ({"choices": ["a", "b", "a"]}, "choices", "[2]: \"a\" occurs twice, first at choices[0]"),
+    ({"choices": ["é", "e\u0301"]}, "choices", "[1]: \"e\u0301\" looks like another one"),
+    ({"choices": ["a", "b", "a\u200b"]}, "choices", "looks like another one, written with other characters, first at"),
     ({"tests": "def"}, "tests", "is not valid Python"),
     ({"tests": "x" * (limits.MAX_TESTS + 1)}, "tests", "the limit is 100,000"),
     ({"tests": "x = 1"}, "tests", "checks nothing"),

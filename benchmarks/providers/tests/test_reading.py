@@ -246,3 +246,15 @@ def test_lists_of_models_are_read_in_every_vendors_form() -> None:
 def test_a_huge_list_of_models_is_cut() -> None:
     body = json.dumps({"data": [{"id": f"model-{number}"} for number in range(5_000)]}).encode()
     assert len(read_models(body)) == 2_000
+
+
+def test_an_answer_survives_byte_order_marks_and_numbers_that_json_does_not_have() -> None:
+    body = b'\xef\xbb\xbf{"choices": [{"message": {"content": "\\ufeff4"}}], "usage": {"prompt_tokens": NaN, '
+    body += b'"completion_tokens": 2, "total_tokens": Infinity}}'
+    reply = read_reply(body, unchanged, duration_ms=1.0, first_byte_ms=None)
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("4", None, 2)
+    assert reply.notes == (
+        "usage reports prompt_tokens as nan, which is not a token count",
+        "usage reports total_tokens as inf, which is not a token count",
+        "a byte order mark at the beginning of the answer was removed",
+    )

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any
+
+from django.core import signing
+from django.db import transaction
+from django.utils import timezone
 
 from benchmarks.exports.html_file import Head, html_pieces
 from benchmarks.exports.parquet_file import MISSING, has_parquet, parquet_pieces
@@ -13,9 +18,12 @@ from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import metric_title, run_status
 from benchmarks.presentation.numbers import UNKNOWN, duration, interval, n_of, number, plural, score
 from benchmarks.presentation.sentences import readable, sample, total_cost
+from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
 
 PORTION = 500
+SHARED_FOR = timedelta(days=7)
+_LINKS = "shared run"
 PIECE_BYTES = 64 * 1024
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -149,3 +157,33 @@ def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
     for result, metric, value, status, reason in stored.values_list("result", "metric", "value", "status", "reason"):
         cells.setdefault(result, {})[metric] = ScoreCell(value, status, reason)
     return cells
+
+
+def share_run(run: Run, user: Caller = None) -> str:
+    """The key of a link with which anyone can read the run's report for ``SHARED_FOR``, or until links are revoked."""
+    now = timezone.now()
+    if run.shared_until is None or run.shared_until < now:
+        run.shared_since = now
+    run.shared_until = now + SHARED_FOR
+    with transaction.atomic():
+        run.save(update_fields=["shared_since", "shared_until"])
+        record(user, "run.share", f"run {run.pk}", days=SHARED_FOR.days)
+    return signing.dumps({"run": run.pk, "since": now.timestamp()}, salt=_LINKS)
+
+
+def revoke_links(run: Run, user: Caller = None) -> None:
+    """Make all links to the run's report invalid."""
+    run.shared_since = run.shared_until = None
+    with transaction.atomic():
+        run.save(update_fields=["shared_since", "shared_until"])
+        record(user, "run.unshare", f"run {run.pk}")
+
+
+def shared_run(key: str) -> Run | None:
+    """The run whose report a link shows; ``None`` if the link is forged, has expired or was revoked."""
+    try:
+        shared = signing.loads(key, salt=_LINKS, max_age=SHARED_FOR)
+    except signing.BadSignature:
+        return None
+    run = Run.objects.filter(pk=shared["run"], shared_since__isnull=False).first()
+    return run if run and run.shared_since and run.shared_since.timestamp() <= shared["since"] else None

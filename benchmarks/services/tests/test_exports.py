@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from benchmarks.models import Result, Run
+from benchmarks.models import AuditEntry, Result, Run
 from benchmarks.services.runs import exports
 from tests.support.canvas_sets import canvas_run, make_canvas_set
 from tests.support.factories import make_dataset
@@ -124,6 +124,19 @@ def test_a_share_link_opens_the_report_without_an_account(client: Client, run: R
     assert run.model in response.getvalue().decode()
     assert (response["Cache-Control"], response["Referrer-Policy"]) == ("private, no-store", "no-referrer")
     assert Client().get(f"/runs/{run.pk}/").status_code == 302
+
+
+def test_share_links_can_be_revoked_and_made_again(client: Client, run: Run) -> None:
+    first, second = shared_link(client, run), shared_link(client, run)
+    assert [Client().get(link).status_code for link in (first, second)] == [200, 200]
+    assert "Revoke share links" in client.get(f"/runs/{run.pk}/").content.decode()
+    client.post(f"/runs/{run.pk}/revoke-links/")
+    assert [Client().get(link).status_code for link in (first, second)] == [404, 404]
+    assert "Revoke share links" not in client.get(f"/runs/{run.pk}/").content.decode()
+    third = shared_link(client, run)
+    assert [Client().get(link).status_code for link in (first, second, third)] == [404, 404, 200]
+    actions = AuditEntry.objects.filter(subject=f"run {run.pk}").order_by("pk").values_list("action", flat=True)
+    assert [action for action in actions if "share" in action] == ["run.share", "run.share", "run.unshare", "run.share"]
 
 
 def test_a_share_link_expires(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

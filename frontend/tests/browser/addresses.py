@@ -95,6 +95,7 @@ NO_PAGES = {
     "run-export": "a file",
     "dismiss-score-drop": "accepts a form and goes to the overview",
     "share": "accepts a form and goes to the run",
+    "revoke-links": "accepts a form and goes to the run",
     "shared-run": "a report in one file",
     "new-calibration": "accepts the form of the judges page",
     "calibration-action": "accepts a form and goes to the calibration",
