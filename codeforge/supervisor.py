@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from benchmarks.engine.processes import STOPPED_SECONDS, is_stopped
 
@@ -33,7 +34,14 @@ class Process:
     """After the Python interpreter."""
 
 
-def supervise(processes: Sequence[Process]) -> None:
+class Optional(Protocol):
+    """A process that runs only while it is wanted."""
+
+    def keep_running(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+def supervise(processes: Sequence[Process], optional: Sequence[Optional] = ()) -> None:
     """Run the processes until SIGINT or SIGTERM. Raises ``SystemExit`` if one keeps exiting."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -43,7 +51,11 @@ def supervise(processes: Sequence[Process]) -> None:
         while not stop.wait(0.2):
             for process in supervised:
                 process.keep_running()
+            for each in optional:
+                each.keep_running()
     finally:
+        for each in optional:
+            each.stop()
         _stop_all(supervised)
 
 
@@ -58,7 +70,7 @@ class _Supervised:
         self.running = subprocess.Popen(
             [sys.executable, *self.process.arguments],
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - the supervisor has no other threads
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - the supervisor has no other threads
         )
 
     def keep_running(self) -> None:
@@ -98,6 +110,7 @@ def _stop_all(supervised: Sequence[_Supervised]) -> None:
         process.signal(signal.SIGKILL)  # to the group: grandchildren may outlive their parent
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For ``preexec_fn``: on Linux, end with the supervisor."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

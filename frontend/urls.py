@@ -69,6 +69,7 @@ urlpatterns = [
     path("providers/", providers.provider_list, name="providers"),
     path("providers/check/", providers.check, name="check-providers"),
     path("providers/test/", providers.test, name="test-model"),
+    path("providers/local-model/", providers.local, name="local-model"),
     path("providers/key/", providers.key, name="provider-key"),
     path("compare/", compare.compare, name="compare"),
     path("compare/<str:name>.<str:form>", compare.chart, name="compare-chart"),

@@ -127,7 +127,7 @@ class ProviderViewSet(viewsets.ViewSet):
     )
     @action(detail=True, methods=["post"])
     def test(self, request: Request, name: str) -> Response:
-        """Send up to five short requests to a model, within 10 seconds. They cost a few hundred tokens."""
+        """Send up to six short requests to a model, within 10 seconds. They cost a few hundred tokens."""
         model = validated_by(ModelTestRequest(data=request.data))["model"]
         services.run_test(f"{_row(name).name}/{model}", request.user)
         return self.retrieve(request, name)

@@ -16,6 +16,7 @@ PROBLEMS = ("no_connection", "failing", "refusing", "no_key")
 CAPABILITY = {
     "tools": "Tools",
     "json_schema": "JSON schema",
+    "streaming": "Streaming",
     "images": "Images",
     "temperature": "Temperature",
 }

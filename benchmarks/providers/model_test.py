@@ -49,6 +49,7 @@ class _Trial:
     prompt: Prompt
     options: Mapping[str, Any]
     shown_by: Callable[[ChatReply], bool]
+    streamed: bool = False
 
 
 def _png(red: int, green: int, blue: int, side: int = 32) -> str:
@@ -98,6 +99,7 @@ _TRIALS: Mapping[str, _Trial] = {
         {"response_format": {"type": "json_schema", "json_schema": {"name": "r", "strict": True, "schema": _SCHEMA}}},
         _is_object_with_ready,
     ),
+    "streaming": _Trial("Reply with OK.", {}, lambda reply: reply.first_token_ms is not None, streamed=True),
     "images": _Trial(_PICTURE, {}, lambda reply: "red" in reply.text.lower()),
     "temperature": _Trial("Reply with OK.", {"temperature": 0.0}, lambda reply: True),
 }
@@ -107,19 +109,20 @@ REQUESTS = 1 + len(_TRIALS)
 _REFUSALS = frozenset({"bad_request", "unsupported", "not_found", "too_large"})
 
 
-async def run_model_test(provider: Provider, model: str, parallel: int = PARALLEL) -> ModelReport:
+async def run_model_test(provider: Provider, streaming: Provider, model: str, parallel: int = PARALLEL) -> ModelReport:
     """Test ``model``, its name without the provider's prefix, with at most ``parallel`` requests in flight.
 
+    ``streaming`` is the same provider, set to stream its replies.
     Ends after ``TEST_SECONDS`` at the latest. Errors of the endpoint are part of the report and not raised.
     """
     deadline = asyncio.get_running_loop().time() + TEST_SECONDS
     free = asyncio.Semaphore(max(1, parallel))
 
-    async def answer(prompt: Prompt, options: Mapping[str, Any]) -> ChatReply:
+    async def answer(prompt: Prompt, options: Mapping[str, Any], streamed: bool = False) -> ChatReply:
         request = ChatRequest(model, [{"role": "user", "content": prompt}], max_tokens=MAX_TOKENS, **options)
         try:
             async with asyncio.timeout_at(deadline), free:
-                return await provider.complete(request)
+                return await (streaming if streamed else provider).complete(request)
         except TimeoutError:
             message = (
                 f"{provider.name}: No response within {TEST_SECONDS:g} s. A model that is being loaded takes longer"
@@ -128,7 +131,7 @@ async def run_model_test(provider: Provider, model: str, parallel: int = PARALLE
 
     async def capability(trial: _Trial) -> Capability:
         try:
-            reply = await answer(trial.prompt, trial.options)
+            reply = await answer(trial.prompt, trial.options, trial.streamed)
         except ProviderError as error:
             return Capability("refused" if error.kind in _REFUSALS else "unknown", error.message)
         return Capability("yes" if trial.shown_by(reply) else "ignored")

@@ -98,3 +98,8 @@ def models_used(*, external: bool = True) -> list[str]:
     if not external:
         found = found.filter(import_format="")
     return list(found.order_by("model").values_list("model", flat=True).distinct())
+
+
+def real_models_used() -> bool:
+    """Whether any run from here asked a model other than a baseline."""
+    return Run.objects.filter(import_format="").exclude(model__startswith="baseline/").exists()

@@ -70,11 +70,11 @@ def run_test(model: str, user: Caller = None) -> ModelTest:
         raise NotPossible(str(error)) from None
     if len(model) > LONGEST_MODEL or not model.isprintable():
         raise NotPossible("This is not the name of a model. Use provider/model, for example, openai/gpt-4o.")
-    way = _way_to(provider, TEST_TIMEOUTS)
-    if way is None:
+    way, streaming = _way_to(provider, TEST_TIMEOUTS), _way_to(provider, TEST_TIMEOUTS, stream=True)
+    if way is None or streaming is None:
         variable = settings.CODEFORGE.providers[provider].api_key_env
         raise NotPossible(f"{variable} is not set, so {provider} cannot be tested. Set it where the server runs.")
-    report = asyncio.run(_report(way, name, limits_of(model).max_in_flight or PARALLEL))
+    report = asyncio.run(_report(way, streaming, name, limits_of(model).max_in_flight or PARALLEL))
     failure = report.error
     values = {
         "provider": provider,
@@ -129,7 +129,7 @@ def _forget_failures(provider: str) -> None:
     ModelTest.objects.filter(provider=provider).exclude(error_kind="").delete()
 
 
-def _way_to(name: str, timeouts: Timeouts) -> Provider | None:
+def _way_to(name: str, timeouts: Timeouts, *, stream: bool = False) -> Provider | None:
     """The provider with its key and these timeouts; ``None`` if its key is missing."""
     if name not in settings.CODEFORGE.providers:
         known = ", ".join(sorted(settings.CODEFORGE.providers))
@@ -137,7 +137,7 @@ def _way_to(name: str, timeouts: Timeouts) -> Provider | None:
     key = key_of(name)
     if key.source in ("missing", "unreadable"):
         return None
-    return make_provider(replace(provider_spec(name, key.value), timeouts=timeouts))
+    return make_provider(replace(provider_spec(name, key.value), timeouts=timeouts, stream=stream))
 
 
 async def _lists(providers: list[Provider]) -> list[list[ListedModel] | ProviderError]:
@@ -155,11 +155,12 @@ async def _lists(providers: list[Provider]) -> list[list[ListedModel] | Provider
     return await asyncio.gather(*map(models, providers))
 
 
-async def _report(provider: Provider, model: str, parallel: int) -> ModelReport:
+async def _report(provider: Provider, streaming: Provider, model: str, parallel: int) -> ModelReport:
     try:
-        return await run_model_test(provider, model, min(parallel, PARALLEL))
+        return await run_model_test(provider, streaming, model, min(parallel, PARALLEL))
     finally:
         await provider.close()
+        await streaming.close()
 
 
 def _store_check(name: str, result: list[ListedModel] | ProviderError) -> ProviderCheck:

@@ -125,6 +125,7 @@ RULES: dict[str, Rule] = {
     "frontend:check-providers": writes(LAUNCH),
     "frontend:test-model": writes(LAUNCH),
     "frontend:provider-key": writes(ADMIN),
+    "frontend:local-model": Rule({}, {"GET": ADMIN, "POST": ADMIN}),
     "frontend:compare": pages(),
     "frontend:compare-chart": pages(name="none", form="svg"),
     "frontend:workers": pages(),

@@ -16,8 +16,10 @@ from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
 from benchmarks.queries.leaderboard import MIN_COVERAGE, standings
+from benchmarks.queries.providers import provider_rows
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
-from benchmarks.services.access import may_launch
+from benchmarks.services.access import may_launch, may_set_keys
+from benchmarks.services.operations.local_model import local_model
 from benchmarks.services.schedules import dismiss_score_drop
 from frontend.view_models import run_rows, standing_rows
 from frontend.views.shared import require_launch
@@ -32,7 +34,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     if request.headers.get("HX-Request"):
         return render(request, "frontend/overview/live.html", {"live": live, "polled": True})
     latest = run_rows(run_reads.latest_runs(LATEST))
-    context = {
+    context = _connection(request) | {
         "live": live,
         "latest": latest,
         "standings": standing_rows(standings(RANKED)),
@@ -46,6 +48,15 @@ def overview(request: HttpRequest) -> HttpResponse:
         "first_dataset": None if latest else next(iter(dataset_reads.runnable_datasets()), None),
     }
     return render(request, "frontend/overview/overview.html", context)
+
+
+def _connection(request: HttpRequest) -> dict[str, object]:
+    """How to connect a first model, for whoever may, until a model other than a baseline has been asked."""
+    if not may_set_keys(request.user) or run_reads.real_models_used():
+        return {}
+    keyless = [row.name for row in provider_rows() if row.lacks_key and row.key_can_be_entered]
+    model = local_model()
+    return {"connecting": bool(keyless or model), "keyless": keyless, "local_model": model}
 
 
 @require_POST

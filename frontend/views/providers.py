@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.presentation.numbers import duration, plural
 from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, summary
@@ -20,6 +20,7 @@ from benchmarks.queries.providers import ProviderRow, provider_row, provider_row
 from benchmarks.services import providers as services
 from benchmarks.services.access import KEYS_REFUSAL, may_launch, may_set_keys
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.operations.local_model import PROVIDER, local_model, start_local_model, stop_local_model
 from frontend.params import text
 from frontend.views.shared import require_launch
 
@@ -39,6 +40,8 @@ def provider_list(request: HttpRequest) -> HttpResponse:
         "requests": REQUESTS,
         "may_launch": may_launch(request.user),
         "may_set_keys": may_set_keys(request.user),
+        "local_model": local_model() if may_set_keys(request.user) else None,
+        "local_provider": PROVIDER,
     }
     return render(request, "frontend/providers/list.html", context)
 
@@ -96,6 +99,24 @@ def key(request: HttpRequest) -> HttpResponse:
     except NotPossible as refusal:
         messages.error(request, refusal.message)
     return _back_to(name)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def local(request: HttpRequest) -> HttpResponse:
+    """The state of the local model, as a part of other pages; a POST starts or stops it."""
+    if not may_set_keys(request.user):
+        raise PermissionDenied(KEYS_REFUSAL)
+    if request.method == "POST":
+        stopping = request.POST.get("do") == "stop"
+        try:
+            stop_local_model(request.user) if stopping else start_local_model(request.user)
+        except NotPossible as refusal:
+            messages.error(request, refusal.message)
+        else:
+            messages.success(request, "Stopping the local model." if stopping else "Starting the local model.")
+        return _back_to(PROVIDER)
+    return render(request, "frontend/providers/local_model.html", {"local_model": local_model()})
 
 
 def _report_status(request: HttpRequest, name: str) -> None:

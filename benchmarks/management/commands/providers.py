@@ -45,7 +45,7 @@ class Command(ActionCommand):
         return MISSED if any(row.status in PROBLEMS for row in rows) else OK
 
     @action(
-        "Send up to five short requests to a model, which cost a few hundred tokens: whether it answers, and what it "
+        "Send up to six short requests to a model, which cost a few hundred tokens: whether it answers, and what it "
         "supports.",
         argument("model", "PROVIDER/MODEL", "name of the model, such as openai/gpt-4o"),
         JSON,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,11 +21,13 @@ async def report(script: Script | None = None, *, timeouts: Timeouts | None = No
 
 
 async def report_from(server: LoopbackServer, timeouts: Timeouts) -> ModelReport:
-    provider = OpenAICompatibleProvider(ProviderSpec("loop", base_url=server.url, timeouts=timeouts))
+    spec = ProviderSpec("loop", base_url=server.url, timeouts=timeouts)
+    plain, streaming = OpenAICompatibleProvider(spec), OpenAICompatibleProvider(replace(spec, stream=True))
     try:
-        return await run_model_test(provider, "model")
+        return await run_model_test(plain, streaming, "model")
     finally:
-        await provider.close()
+        await plain.close()
+        await streaming.close()
 
 
 def supports(found: ModelReport) -> dict[str, str]:
@@ -55,6 +58,7 @@ async def test_refused_ignored_and_failed_are_told_apart() -> None:
     assert supports(found) == {
         "tools": "unknown",
         "json_schema": "ignored",
+        "streaming": "yes",
         "images": "ignored",
         "temperature": "refused",
     }

@@ -15,7 +15,9 @@ from benchmarks.engine.execution.scoring import usable_metrics
 from benchmarks.models import Dataset, Run
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.operations.local_model import folder, local_port
 from benchmarks.services.runs.start import start_run
+from codeforge.local_model import LocalModelProcess
 from codeforge.supervisor import Process, supervise
 
 HOST = "127.0.0.1"
@@ -49,9 +51,11 @@ class Command(BaseCommand):
         if not Run.objects.exists():
             self._queue_first_runs()
         self.stdout.write(self.style.SUCCESS(f"CodeForge Benchmarks: http://localhost:{port}   (stop with Ctrl-C)"))
-        self.stdout.write("No API key? To run a small model on this machine: make local-llm")
+        self.stdout.write("No API key? Start a small model on this machine on the first page, or with make local-llm")
         self.stdout.flush()
-        supervise([_web(port), Process("worker", tuple(shlex.split(CELERY)))])
+        model_port = local_port()
+        optional = [] if model_port is None else [LocalModelProcess(folder(), model_port)]
+        supervise([_web(port), Process("worker", tuple(shlex.split(CELERY)))], optional)
 
     def _make_administrator(self) -> None:
         users = get_user_model()

@@ -103,6 +103,7 @@ NO_PAGES = {
     "calibration-chart": "an image",
     "check-providers": "accepts a form and goes to the providers",
     "test-model": "accepts a form and goes to the providers",
+    "local-model": "a part of other pages",
     "provider-key": "accepts a form and goes to the providers",
     "new-canvas-set": "accepts the form of the canvas sets page",
     "picture": "an image",

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 def test_a_first_visitor_starts_a_run_and_opens_a_result(new_tab: NewTab, installation: Site) -> None:
     assert not installation.runs, "run this test first: the installation is no longer empty"
     page = new_tab(installation).open("/")
-    assert page.locator("main button").all_inner_texts() == ["Start first run"]
-    page.click("main button")
+    assert page.locator("main button.primary").all_inner_texts() == ["Start first run"]
+    page.click("main button.primary")
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     page.locator("#status .is-completed").wait_for(timeout=60_000)
     page.locator("#report table a").first.click()
