@@ -112,6 +112,8 @@ OF_OBJECT: dict[str, Callable[..., Any]] = {
     "__enter__": lambda target: target.__enter__(),
     "__exit__": lambda target, *args: target.__exit__(*args),
 }
+COMPUTING = {*ARITHMETIC, *REFLECTED, "__neg__", "__pos__", "__invert__"}
+"""Operators whose result is of the same class."""
 SPECIAL = {**ARITHMETIC, **REFLECTED, **COMPARING, **OF_VALUE, **OF_OBJECT, "__eq__": operator.eq}
 
 
@@ -122,15 +124,16 @@ class AnswerEndedError(BaseException):
 class Proxy:
     """An object of the other process, for one peer that knows it by ``number``.
 
-    ``plain`` is its value if its class derives from a built-in type (an enumeration, a named tuple). ``made`` says that
-    the tests made it by calling a class of the answer, so they mean to use the operators of that class.
+    ``plain`` is its value if its class derives from a built-in type (an enumeration, a named tuple). ``makes`` says that
+    the tests know it as a class; ``made`` that they made it by calling one, or computed it from such an object, so they
+    mean to use the operators of that class. What a method returns may have to be a plain value.
     """
 
-    __slots__ = ("_made", "_methods", "_number", "_peer", "_plain", "_shape")
+    __slots__ = ("_made", "_makes", "_methods", "_number", "_peer", "_plain", "_shape")
 
     def __init__(self, peer: Peer, number: int, shape: str, methods: Iterable[str], plain: tuple[Any, ...]) -> None:
         values = {"_peer": peer, "_number": number, "_shape": shape, "_methods": frozenset(methods)}
-        for name, value in {**values, "_plain": plain, "_made": False}.items():
+        for name, value in {**values, "_plain": plain, "_made": False, "_makes": False}.items():
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -186,6 +189,8 @@ class Peer:
         """Proxies, and local copies of the other side's exceptions and their classes, by number."""
         self.mirrors: dict[int, int] = {}
         """Numbers of these exceptions and classes, by ``id``."""
+        self.passes_stop = False
+        """Whether the tests expect ``StopIteration`` from calls. To ``map`` it would say that all is done."""
         self.operations: dict[str, Callable[..., Any]] = {
             "special": lambda target, name, args, kwargs: _apply(name, target, args, kwargs),
             "method": lambda target, name, args, kwargs: getattr(target, self._public(target, name))(*args, **kwargs),
@@ -207,7 +212,7 @@ class Peer:
         return name
 
     def call(self, target: Proxy, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        return self._made_by(target, self.request("method", target, name, args, kwargs))
+        return self.request("method", target, name, args, kwargs)
 
     def operate(self, target: Proxy, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Apply a special method to a proxy. Raises what the other side raises.
@@ -220,11 +225,8 @@ class Peer:
         guarded = name in ARITHMETIC or name in REFLECTED or name in COMPARING
         if self.strict and guarded and not target._made and not isinstance(args[0], Proxy):
             raise TypeError(f"the answer gave an object of its class {target._shape!r} instead of a plain value")
-        return self._made_by(target, self.request("special", target, name, args, kwargs))
-
-    @staticmethod
-    def _made_by(target: Proxy, result: Any) -> Any:
-        if isinstance(result, Proxy) and (target._made or target._shape == "class"):
+        result = self.request("special", target, name, args, kwargs)
+        if isinstance(result, Proxy) and (target._makes if name == "__call__" else target._made and name in COMPUTING):
             object.__setattr__(result, "_made", True)
         return result
 
@@ -248,6 +250,8 @@ class Peer:
             sys.stdout.write(str(frame.get("printed", "")))
         if not is_error:
             return result
+        if self.strict and isinstance(result, StopIteration) and "__next__" not in args[1:2] and not self.passes_stop:
+            raise RuntimeError("the answer raised StopIteration")
         raise result if isinstance(result, BaseException) else AnswerEndedError("an invalid message: no exception")
 
     def serve_forever(self) -> None:

@@ -40,6 +40,8 @@ class StoppedError(Exception):
 
 
 def main() -> None:
+    # The answer can send an interrupt to the other two processes, and Python would raise it there as an exception.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Not dumpable: the process of the answer has the same user, and could otherwise read or trace the other two.
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     tests_end, answer_end = socket.socketpair()
@@ -89,8 +91,10 @@ class Watch:
             with os.fdopen(order, "wb") as pipe:
                 pipe.write(json.dumps(job).encode())
             report = self._wait()
-        except (StoppedError, BrokenPipeError) as stop:
+        except StoppedError as stop:
             report = {"outcome": "stopped", "reason": str(stop)}
+        except OSError as error:  # the answer ended the tests, or took what this process needs
+            report = {"outcome": "stopped", "reason": how_it_ended(self.tests) or f"not watched: {error.strerror}"}
         if report["outcome"] == "ended":
             report["reason"] = how_it_ended(answer) or report["reason"]
         self._read_output()
@@ -155,7 +159,9 @@ def how_it_ended(process: int) -> str:
     else:
         return ""
     if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
+        number = os.WTERMSIG(status)
+        # Most real-time signals have no name.
+        name = next((known.name for known in signal.Signals if known == number), f"signal {number}")
         return "CPU time limit exceeded" if name == "SIGXCPU" else f"ended by {name}"
     return f"exited with code {os.WEXITSTATUS(status)} before the tests finished"
 
@@ -189,6 +195,7 @@ def run_answer(connection: socket.socket) -> None:
     output = open(1, "wb", buffering=0, closefd=False)  # noqa: SIM115 - open as long as the process lives
     sys.stdout = io.TextIOWrapper(output, encoding="utf-8", errors="replace", write_through=True)
     sys.modules["answer"] = types.ModuleType("answer")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     answer_peer(connection, sys.modules["answer"]).serve_forever()
     os._exit(0)
 
@@ -222,6 +229,8 @@ def tested(job: dict[str, Any], answer: Peer) -> dict[str, Any]:
         if error := answer.request("load", job["code"]):
             return {"outcome": "not_loaded", "reason": str(error)[:500]}
         checks, failures = run_tests(job["tests"], answer)
+        # Tests that catch everything do not see that the answer ended its process.
+        answer.request("global", "__name__")
     except AnswerEndedError as end:
         return {"outcome": "ended", "reason": str(end)}
     return {"outcome": "tested", "checks": checks, "failures": [line[:300] for line in failures[:MAX_FAILURES]]}
@@ -247,7 +256,7 @@ class Names(dict[str, Any]):
         # A function or class is not asked for again; a variable can change with every call.
         if isinstance(value, (Proxy, type)):
             self[name] = value
-        return value
+        return as_named(name, value)
 
 
 class AnswerModule(types.ModuleType):
@@ -260,7 +269,14 @@ class AnswerModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._peer.request("global", name)
+        return as_named(name, self._peer.request("global", name))
+
+
+def as_named(name: str, value: Any) -> Any:
+    """A value that the tests know by this name. Only a capitalized name can be a class, whatever the answer says."""
+    if isinstance(value, Proxy) and name[:1].isupper():
+        object.__setattr__(value, "_makes", value._shape == "class")
+    return value
 
 
 def run_code(code: str, namespace: dict[str, Any]) -> str:
@@ -279,6 +295,7 @@ def run_tests(tests: str, answer: Peer) -> tuple[int, list[str]]:
     statement that fails does, because later statements may depend on it. Raises ``AnswerEndedError``.
     """
     names = Names(answer)
+    answer.passes_stop = "StopIteration" in tests
     sys.modules["answer"] = AnswerModule(answer)
     checks = 0
     failures: list[str] = []

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from benchmarks.providers.clean_text import storable_json
 from benchmarks.sandbox.seccomp import filter_program
 
 GRACE_S = 5.0
@@ -136,7 +137,7 @@ def _run(setup: Setup, code: str, tests: str, limits: Limits) -> Report:
     finally:
         os.close(descriptor)
     try:
-        report = json.loads(process.stdout)
+        report = storable_json(json.loads(process.stdout), [])
         return Report(**{**report, "failures": tuple(report.get("failures", ()))})
     except (ValueError, TypeError, RecursionError):
         output = process.stderr.decode("utf-8", "replace").strip()[-300:] or "no output"

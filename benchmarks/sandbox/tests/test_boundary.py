@@ -23,6 +23,7 @@ from benchmarks.sandbox.sandbox import Limits, Sandbox
 HERE = Path(__file__).parent
 STYLES: dict[str, dict[str, str]] = yaml.safe_load((HERE / "styles.yaml").read_text("utf-8"))
 TRICKS: dict[str, str] = yaml.safe_load((HERE / "tricks.yaml").read_text("utf-8"))
+WITH_TESTS: dict[str, dict[str, str]] = yaml.safe_load((HERE / "tricks_with_tests.yaml").read_text("utf-8"))
 REFUSAL = Sandbox().refusal()
 
 
@@ -114,6 +115,15 @@ def test_no_trick_passes_the_tests_and_the_honest_answer_does():
     assert len(TRICKS) >= 30
 
     passed = [name for name, code in TRICKS.items() if sandbox.run(_with_add(code), ADD).passed]
+
+    assert passed == []
+
+
+@pytest.mark.skipif(bool(REFUSAL), reason=f"the sandbox cannot run: {REFUSAL}")
+def test_no_trick_passes_tests_with_a_tolerance_or_that_catch_everything():
+    sandbox = Sandbox(Limits(wall_s=3, cpu_s=3))
+
+    passed = [name for name, case in WITH_TESTS.items() if sandbox.run(case["answer"], case["tests"]).passed]
 
     assert passed == []
 

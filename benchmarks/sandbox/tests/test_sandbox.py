@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from benchmarks.sandbox import sandbox as sandbox_module
 from benchmarks.sandbox.sandbox import Limits, Sandbox, SandboxError
@@ -19,6 +20,7 @@ REFUSAL = Sandbox().refusal()
 REQUIRED = os.environ.get("CODEFORGE_REQUIRE_SERVICES") == "1"
 pytestmark = pytest.mark.skipif(bool(REFUSAL) and not REQUIRED, reason=f"the sandbox cannot run: {REFUSAL}")
 
+EVASIONS: dict[str, str] = yaml.safe_load(Path(__file__).with_name("evasions.yaml").read_text("utf-8"))
 QUICK = Sandbox(Limits(wall_s=5, cpu_s=5))
 
 
@@ -116,6 +118,26 @@ def test_system_calls_that_no_program_needs_are_refused():
     report = QUICK.run(code, f"allowed = [n for n in {numbers} if not refused(n)]\nassert allowed == [], allowed")
 
     assert report.passed, report
+
+
+def test_no_answer_takes_its_own_score_away():
+    for name, code in EVASIONS.items():
+        report = Sandbox(Limits(wall_s=2, cpu_s=2)).run(code, "assert add(2, 3) == 5")
+        assert not report.passed, name
+        assert report.outcome in {"tested", "not_loaded", "stopped", "ended"}, name
+        assert not {"\0", "\ud800"} & {*report.output, *report.reason, *"".join(report.failures)}, name
+
+
+@pytest.mark.skipif(filter_program() is None, reason="the numbers of this machine's system calls are not known")
+def test_no_memory_is_available_that_belongs_to_no_process():
+    code = (
+        "import ctypes, os\n"
+        "def files():\n    return [os.memfd_create('x') for _ in range(3)]\n"
+        "def segment():\n    return ctypes.CDLL(None).shmget(0, 100 << 20, 0o1600)\n"
+    )
+    tests = "try:\n    files()\nexcept PermissionError:\n    pass\nelse:\n    assert False\nassert segment() == -1"
+
+    assert QUICK.run(code, tests).passed
 
 
 def test_the_first_process_cannot_be_killed_or_read_from_inside():
