@@ -24,7 +24,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks.sandbox.boundary import TESTS, AnswerEndedError, Peer, Proxy
+from benchmarks.sandbox.boundary import TESTS, Peer
+from benchmarks.sandbox.proxies import AnswerEndedError, Proxy
 
 POLL_S = 0.02
 MAX_REPORT = 1_000_000

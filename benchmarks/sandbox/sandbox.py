@@ -29,7 +29,7 @@ NOBODY = 65534
 MAX_JOB = 5_000_000
 """Characters of code and tests together."""
 
-MODULES = ("boundary", "harness")
+MODULES = ("proxies", "encoding", "boundary", "harness")
 """Modules of this package that run inside, in the order in which they import each other."""
 LOADER = """
 import json, os, sys, types
