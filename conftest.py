@@ -33,10 +33,14 @@ def endpoint(settings: Any) -> Iterator[Callable[..., LoopbackServer]]:
     with ExitStack() as servers:
 
         def start(
-            *args: Any, benchmark: dict[str, Any] | None = None, first_byte: float = PATIENT, **options: Any
+            *args: Any,
+            benchmark: dict[str, Any] | None = None,
+            judge: dict[str, Any] | None = None,
+            first_byte: float = PATIENT,
+            **options: Any,
         ) -> LoopbackServer:
             server = servers.enter_context(serve(*args, **options))
-            settings.CODEFORGE = config_for(server.url, first_byte, **(benchmark or {}))
+            settings.CODEFORGE = config_for(server.url, first_byte, judge, **(benchmark or {}))
             model_clients.forget()
             return server
 

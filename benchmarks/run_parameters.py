@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from benchmarks.prompt_template import MAX_LENGTH
+from benchmarks.providers import extra_parameters
 from tasks_app.loader import REPRESENTATIONS
 
 
@@ -25,6 +26,7 @@ class Kind(Enum):
     SWITCH = "true or false"
     NAMES = "list of names"
     CHOICE = "name"
+    PARAMETERS = "object of names and values"
 
 
 class Group(Enum):
@@ -70,16 +72,16 @@ class RunParameter:
 
     @property
     def option(self) -> str:
-        """The option of the command line."""
-        return f"--{self.name.replace('_', '-')}"
+        """The option of the command line. Parameters are given one at a time."""
+        return "--param" if self.kind is Kind.PARAMETERS else f"--{self.name.replace('_', '-')}"
 
     @property
     def empty(self) -> Any:
         """The value of a request that does not give the parameter."""
         if self.default is not None:
             return self.default
-        blank = {Kind.SWITCH: False, Kind.NAMES: [], Kind.TEXT: "", Kind.LONG_TEXT: "", Kind.CHOICE: ""}
-        return blank.get(self.kind)
+        blank = {Kind.SWITCH: False, Kind.NAMES: [], Kind.PARAMETERS: {}}
+        return blank.get(self.kind, "" if self.kind in (Kind.TEXT, Kind.LONG_TEXT, Kind.CHOICE) else None)
 
     @property
     def field(self) -> str:
@@ -97,7 +99,7 @@ class RunParameter:
         return getattr(run, self.field) if self.field else run.parameters.get(self.name, self.empty)
 
 
-TEXT, LONG_TEXT, INTEGER, NUMBER, SWITCH, NAMES, CHOICE = Kind
+TEXT, LONG_TEXT, INTEGER, NUMBER, SWITCH, NAMES, CHOICE, PARAMETERS = Kind
 DATASET, METRICS, CANVAS, LIMITS, PROMPT = Group
 
 _ROWS = (
@@ -255,6 +257,16 @@ _ROWS = (
         column="",
     ),
     RunParameter(
+        "extra",
+        "Extra parameters",
+        PARAMETERS,
+        PROMPT,
+        hint="Sent as they are, for example, reasoning_effort and low. Values are JSON or a plain word",
+        meaning="Further parameters of the request, such as reasoning_effort, stop or top_k; sent as they are",
+        column="",
+        unset="None",
+    ),
+    RunParameter(
         "max_tool_steps",
         "Max tool steps",
         INTEGER,
@@ -330,6 +342,10 @@ ADAPTIVE = ("target_half_width", "max_canvases")
 """What makes a run adaptive: it adds canvases by itself."""
 
 
+NOT_GIVEN: tuple[Any, ...] = (None, "", [], {})
+"""Values that say nothing: a request with one is like a request without the parameter."""
+
+
 def sent_parameters() -> tuple[str, ...]:
     """The names of the parameters that are fields of every request to the model."""
     return tuple(name for name, parameter in RUN_PARAMETERS.items() if parameter.sent)
@@ -352,8 +368,10 @@ def settings_shown(run: Any) -> list[tuple[str, str]]:
 def _shown(parameter: RunParameter, value: Any) -> str:
     if parameter.kind is Kind.SWITCH:
         return "Yes" if value else "No"
-    if value is None or value in ("", []):
+    if value in NOT_GIVEN:
         return parameter.unset
+    if parameter.kind is Kind.PARAMETERS:
+        return extra_parameters.shown(value)
     if parameter.kind is Kind.NAMES:
         return ", ".join(value)
     shown = f"{value:g}" if parameter.kind is Kind.NUMBER else str(value)

@@ -17,8 +17,10 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from benchmarks.providers.base import Limits, RetryPolicy, Section, Timeouts
+from benchmarks.providers.base import JudgeSettings, Limits, RetryPolicy, Section, Timeouts
+from benchmarks.providers.extra_parameters import problems_of
 from benchmarks.providers.http_provider import HTTPProvider
+from benchmarks.providers.model_families import ModelFamily
 from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS, provider_kinds
 
 
@@ -63,6 +65,12 @@ def _provider_kind(value: str) -> str:
     return value
 
 
+def _sendable(parameters: dict[str, Any]) -> dict[str, Any]:
+    if problems := problems_of(parameters):
+        raise ValueError(" ".join(problems))
+    return parameters
+
+
 Address = Annotated[str, AfterValidator(_http_address)]
 ModelName = Annotated[str, AfterValidator(_model_name)]
 ReceiverAddress = Annotated[str, AfterValidator(_receiver_address)]
@@ -101,7 +109,10 @@ class ProviderConfig(Section):
 
 
 class ModelConfig(Section):
-    """Prices in US dollars per million tokens; ``None`` is unknown and never counted as free."""
+    """Prices in US dollars per million tokens; ``None`` is unknown and never counted as free.
+
+    ``params`` are sent with every request to the model, also when it judges.
+    """
 
     input_per_million: Annotated[float, Field(ge=0)] | None = None
     output_per_million: Annotated[float, Field(ge=0)] | None = None
@@ -109,6 +120,7 @@ class ModelConfig(Section):
     context_length: Annotated[int, Field(ge=1)] | None = None
     sees_pictures: bool = False
     limits: Limits = Limits()
+    params: Annotated[dict[str, Any], AfterValidator(_sendable)] = Field(default_factory=dict)
 
 
 class Redelivery(Section):
@@ -151,9 +163,18 @@ class WebhookConfig(Section):
 
 class BenchmarkConfig(Section):
     datasets_dir: str = "datasets"
-    judge_model: ModelName | None = None
     default_concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
     code_tests: bool = True
+
+
+class JudgeConfig(JudgeSettings):
+    """How all judges are asked; ``model`` judges the runs that name none."""
+
+    model: ModelName | None = None
+
+    @property
+    def settings(self) -> JudgeSettings:
+        return JudgeSettings.model_validate(self.model_dump(exclude={"model"}))
 
 
 class RetentionConfig(Section):
@@ -164,9 +185,11 @@ class RetentionConfig(Section):
 
 class Config(Section):
     benchmark: BenchmarkConfig = BenchmarkConfig()
+    judge: JudgeConfig = JudgeConfig()
     retention: RetentionConfig = RetentionConfig()
     providers: dict[str, ProviderConfig] = Field(default_factory=dict)
     models: dict[ModelName, ModelConfig] = Field(default_factory=dict)
+    model_families: dict[str, ModelFamily] = Field(default_factory=dict)
     webhooks: dict[str, WebhookConfig] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -237,7 +260,7 @@ def _with_overrides(document: dict[str, Any], environ: Mapping[str, str], file: 
     """``OPENAI_BASE_URL`` moves the openai provider as it moves the OpenAI SDK; ``CODEFORGE_JUDGE_MODEL`` the judge."""
     overridden = dict(document)
     for variable, section, key in (
-        ("CODEFORGE_JUDGE_MODEL", "benchmark", "judge_model"),
+        ("CODEFORGE_JUDGE_MODEL", "judge", "model"),
         ("CODEFORGE_DATASETS_DIR", "benchmark", "datasets_dir"),
     ):
         if environ.get(variable):

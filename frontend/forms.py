@@ -14,6 +14,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import TASK_FIELD, sentence_case
 from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.providers.extra_parameters import parsed_pairs, typed
 from benchmarks.queries.providers import provider_rows, suggested_models
 from benchmarks.queries.runs import models_used
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
@@ -43,12 +44,35 @@ def _text(label: str, help_text: str = "", widget: forms.Widget | None = None, *
     )
 
 
+class PairsInput(forms.Widget):
+    """Names and values in rows of two inputs, with empty rows for more."""
+
+    template_name = "frontend/components/pairs.html"
+    empty_rows = 3
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        pairs = typed(value) if isinstance(value, dict) else value or []
+        rows = [*pairs, *[("", "")] * self.empty_rows]
+        return {**super().get_context(name, value, attrs), "rows": rows}
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[tuple[str, str]]:
+        """The rows that are not empty, as typed."""
+        rows = zip(data.getlist(f"{name}-name"), data.getlist(f"{name}-value"), strict=False)
+        return [(key, value) for key, value in rows if key.strip() or value.strip()]
+
+
+class PairsField(forms.Field):
+    """Parameters of a request. The service validates them."""
+
+    widget = PairsInput
+
+
 class RequestForm(forms.Form):
     """``request_data`` is what the service receives. ``reject`` attaches its errors to the fields."""
 
     def request_data(self) -> dict[str, Any]:
         """The request as the API would receive it, without empty fields."""
-        return {name: value for name in self.fields if (value := self._sent(name)) not in ("", [], False)}
+        return {name: value for name in self.fields if (value := self._sent(name)) not in ("", [], {}, False)}
 
     def reject(self, error: InvalidRequest) -> None:
         self.full_clean()
@@ -68,7 +92,15 @@ class RequestForm(forms.Form):
         field = self.fields[name]
         if isinstance(field, AnyChoice):
             return self.data.getlist(name)  # type: ignore[attr-defined]  # bound to a QueryDict
+        if isinstance(field, PairsField):
+            return self._parameters(name)
         return name in self.data if isinstance(field, forms.BooleanField) else self.data.get(name, "")
+
+    def _parameters(self, name: str) -> dict[str, Any]:
+        try:
+            return parsed_pairs(PairsInput().value_from_datadict(self.data, self.files, name))
+        except ValueError as error:
+            raise InvalidRequest({name: [str(error)]}) from None
 
     def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
@@ -126,6 +158,8 @@ def _parameter_field(parameter: RunParameter) -> forms.Field:
         return forms.BooleanField(label=parameter.label, help_text=parameter.hint, required=False)
     if parameter.kind is Kind.NAMES:
         return AnyChoice(label=parameter.label, help_text=parameter.hint, required=False)
+    if parameter.kind is Kind.PARAMETERS:
+        return PairsField(label=parameter.label, help_text=parameter.hint, required=False)
     widgets: dict[Kind, forms.Widget] = {
         Kind.INTEGER: _whole(),
         Kind.NUMBER: forms.NumberInput(attrs={"inputmode": "decimal", "step": "any"}),
@@ -157,7 +191,7 @@ class CalibrationForm(RequestForm):
     ) -> None:
         request = CalibrationRequest().fields
         defaults = {str(name): field.default for name, field in request.items() if field.default is not empty}
-        judge = settings.CODEFORGE.benchmark.judge_model
+        judge = settings.CODEFORGE.judge.model
         super().__init__(data, initial={"judge_model": judge or "", **defaults, **(initial or {})})
         for name, field in self.fields.items():
             field.help_text = str(request[name].help_text)

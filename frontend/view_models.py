@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Outcome, Run, RunStatus
 from benchmarks.presentation import sentences
+from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place, Standing
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
@@ -130,12 +131,21 @@ def standing_rows(standings: Iterable[Standing]) -> list[tuple[Standing, MetricR
     ]
 
 
+def _judge_parameters(run: Run) -> dict[str, Any]:
+    """The settings of the run's judge and its own parameters in one list."""
+    settings = {name: value for name, value in run.judge_settings.items() if name != "params"}
+    return {**settings, **run.judge_settings.get("params", {})}
+
+
 def settings_of(run: Run) -> list[tuple[str, object]]:
     """Every parameter of a run with its label, and where its tasks and its code come from."""
     return [
         ("Dataset version", run.version_label),
         ("Content hash", run.dataset_version.content_hash),
         *settings_shown(run),
+        *([("Parameters of the model", shown(run.model_params))] if run.model_params else ()),
+        *([("Judge parameters", shown(_judge_parameters(run)))] if run.judge_settings else ()),
+        *([("Judge trial", f"{run.judge_trial['value']:g}: {run.judge_trial['reason']}")] if run.judge_trial else ()),
         *([("Canvases", sentences.canvases(run.summary.get("canvases", ())))] if run.representation else ()),
         ("Prompt hash", run.prompt_hash or "–"),
         ("Code version", run.code_version or "–"),

@@ -29,8 +29,9 @@ from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import percent
 from benchmarks.presentation.texts import visible
+from benchmarks.providers.extra_parameters import pair_of, parsed_pairs, typed
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
-from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
+from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services import schedules as services
 
 FOLDED = (Group.CANVAS, Group.PROMPT)
@@ -45,6 +46,19 @@ class NamesField(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         return [name for part in super().clean(value).split(",") if (name := part.strip())]
+
+
+class PairsField(TextField):
+    """Parameters, one NAME=VALUE on each line."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(map("=".join, typed(value))) if isinstance(value, dict) else value
+
+    def clean(self, value: Any) -> Any:
+        try:
+            return parsed_pairs(pair_of(line) for line in super().clean(value).splitlines() if line.strip())
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
 
 
 class ScheduleForm(ProblemForm):
@@ -69,7 +83,7 @@ class ScheduleForm(ProblemForm):
     def store(self, user: Any) -> Schedule:
         data = self.cleaned_data
         # As the API receives it, without empty fields.
-        request = {name: data[name] for name in RUN_PARAMETERS if data.get(name) not in ("", [], False, None)}
+        request = {name: data[name] for name in RUN_PARAMETERS if data.get(name) not in (*NOT_GIVEN, False)}
         own = {name: data[name] for name in self.base_fields}
         return services.save_schedule(**own, request=request, schedule=self.schedule, user=user)
 
@@ -91,6 +105,8 @@ def _form_field(parameter: RunParameter) -> forms.Field:
     if parameter.kind is Kind.NAMES:
         return NamesField(widget=forms.TextInput({"class": "vTextField"}), **options)
     del options["required"]
+    if parameter.kind is Kind.PARAMETERS:
+        return PairsField(rows=3, **options | {"help_text": f"One name=value on each line. {parameter.hint}"})
     return TextField(rows=4 if parameter.kind is Kind.LONG_TEXT else None, **options)
 
 

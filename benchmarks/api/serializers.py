@@ -118,13 +118,19 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         default=None, allow_null=True, read_only=True, help_text="Until when the endpoint asked the workers to wait"
     )
     url = serializers.SerializerMethodField()
+    adjustments = serializers.DictField(
+        child=serializers.DictField(child=serializers.CharField()),
+        read_only=True,
+        help_text="What requests to the model and the judge go without, because it is refused: name → sentence",
+    )
 
     class Meta:
         model = Run
         fields = (
             *("id", "url", "dataset_version", "added_canvases", "import_format", "status", "error_message"),
             *STORED,
-            *("self_judged", "parameters", "fresh_of", "progress", "waits_until", "summary", "outcomes", "error_kinds"),
+            *("self_judged", "parameters", "model_params", "judge_settings", "judge_trial", "adjustments", "fresh_of"),
+            *("progress", "waits_until", "summary", "outcomes", "error_kinds"),
             *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
             *("judge_tokens_in", "judge_tokens_out", "latency_ms", "first_token_ms", "tokens_per_second"),
             *("code_version", "created_at", "started_at", "completed_at", "duration_seconds", "texts_pruned_at"),

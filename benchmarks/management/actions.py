@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
+from benchmarks.providers.extra_parameters import pair_of, parsed_pairs
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
@@ -164,6 +165,8 @@ def _how(parameter: RunParameter) -> dict[str, Any]:
         return {"action": argparse.BooleanOptionalAction, "help": text}
     if parameter.kind is Kind.NAMES:
         return {"nargs": "+", "metavar": "NAME", "help": text}
+    if parameter.kind is Kind.PARAMETERS:
+        return {"action": "append", "metavar": "NAME=VALUE", "help": f"{text}. A value is JSON or a word; repeatable"}
     choices = f"; one of {', '.join(parameter.choices)}" if parameter.choices else ""
     return {"metavar": _METAVARS.get(parameter.kind, "TEXT"), "help": f"{text}{choices}"}
 
@@ -174,7 +177,15 @@ def request_data(options: Mapping[str, Any]) -> dict[str, Any]:
     ``--metrics a b`` and ``--metrics a,b`` mean the same.
     """
     given = {name: options[name] for name in RUN_PARAMETERS if options.get(name) is not None}
-    return {
-        name: [part for text in value for part in text.split(",") if part] if isinstance(value, list) else value
-        for name, value in given.items()
-    }
+    return {name: _value(RUN_PARAMETERS[name], value) for name, value in given.items()}
+
+
+def _value(parameter: RunParameter, value: Any) -> Any:
+    if parameter.kind is Kind.NAMES:
+        return [part for text in value for part in text.split(",") if part]
+    if parameter.kind is Kind.PARAMETERS:
+        try:
+            return parsed_pairs(map(pair_of, value))
+        except ValueError as error:
+            raise InvalidRequest({parameter.name: [str(error)]}) from None
+    return value

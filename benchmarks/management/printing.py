@@ -23,7 +23,15 @@ from benchmarks.presentation.numbers import (
     plural,
     points,
 )
-from benchmarks.presentation.sentences import n_of_expected, outcome_counts, readable, tokens, unknown_cost, unscored
+from benchmarks.presentation.sentences import (
+    adjustments,
+    n_of_expected,
+    outcome_counts,
+    readable,
+    tokens,
+    unknown_cost,
+    unscored,
+)
 from benchmarks.queries.statistics import Compared
 from benchmarks.services.runs.estimate import RunPlan
 from benchmarks.statistics.sentences import threshold_sentence
@@ -84,6 +92,7 @@ def run_text(run: Run) -> str:
     lines = [f"Run {run.pk}: {title_words(run)}", f"{progress_words(run)}{took}"]
     if run.error_message:
         lines.append(run.error_message)
+    lines += adjustments(run.adjustments, run.judge_trial)
     if rows := metric_rows(run):
         lines += ["", table(METRIC_HEAD, rows, right=(1, 3)), ""]
     lines += [f"Outcomes: {outcome_words(run)}", f"Cost: {cost_words(run)}", f"Page: {page_address(run)}"]

@@ -164,6 +164,7 @@ class JudgeAnswer:
     tokens_in: int | None
     tokens_out: int | None
     cached_tokens: int = 0
+    finish_reason: str = "stop"
 
 
 class Judge(Protocol):

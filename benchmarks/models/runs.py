@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -75,6 +76,18 @@ class Run(models.Model):
         default=0, help_text="How many of its canvases were added to the set after the set was created"
     )
 
+    model_params = models.JSONField(
+        default=dict, blank=True, help_text="`params` of the model in codeforge.yaml when the run was started"
+    )
+    judge_settings = models.JSONField(
+        default=dict, blank=True, help_text="How its judge is asked: JudgeSettings, and `params` of the judge"
+    )
+    judge_trial = models.JSONField(
+        null=True, blank=True, help_text="The judge on one known pair: {value, reason, calls}; none if it was not tried"
+    )
+    adjustments = models.JSONField(
+        default=dict, blank=True, help_text="What requests go without: {model, judge: {name: sentence}}"
+    )
     calibration = models.JSONField(
         null=True, blank=True, help_text="Only for judge calibrations: {questions, seed, phrasings} as requested"
     )
@@ -177,6 +190,11 @@ class Run(models.Model):
     def version_label(self) -> str:
         """The version it asks about, with the canvases added to the set that it includes: ``1 + 72 canvases``."""
         return version_label(self.dataset_version.number, self.added_canvases)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The parameters that are sent with every question as they are; those of the run replace the model's."""
+        return {**self.model_params, **self.parameters.get("extra", {})}
 
     @property
     def is_baseline(self) -> bool:

@@ -13,6 +13,8 @@ _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": 
 _ERRORS = {"n_provider_error": "provider error", "n_judge_error": "judge error", "n_metric_error": "metric error"}
 
 
+PLAINLY_CORRECT = 0.7
+"""A judge that scores the correct answer of its trial lower than this is doubtful."""
 HEADLINE = ("mean", "low", "high", "n", "n_expected", "coverage", "readable")
 
 
@@ -104,6 +106,14 @@ def outcome_counts(outcomes: Mapping[str, int]) -> str:
 
 def counted(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{number(count)} {word}" for word, count in counts)
+
+
+def adjustments(noted: Mapping[str, Mapping[str, str]], trial: Mapping[str, Any] | None) -> list[str]:
+    """What the requests of a run to its model and judge went without, and what is odd about the trial of the judge."""
+    sentences = [f"{role.capitalize()}: {note}" for role, notes in noted.items() for note in notes.values()]
+    if trial and trial["value"] < PLAINLY_CORRECT:
+        sentences.append(f"Judge: in its trial it gave a correct answer {score(trial['value'])}. Calibrate it.")
+    return sentences
 
 
 def total_cost(model: float | None, judge: float | None) -> str:

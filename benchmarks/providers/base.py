@@ -35,8 +35,9 @@ class ProviderError(Exception):
     """One attempt without an answer.
 
     ``retryable``: the same request can succeed later. ``systemic``: every other request fails for the same reason (a
-    bad key, an unknown model, a wrong address), so a run can stop early. ``retry_after`` is in seconds. The message
-    never contains a key or a complete response body.
+    bad key, an unknown model, a wrong address), so a run can stop early. ``retry_after`` is in seconds. ``refused``
+    names the parameter that the model refuses, if that is the reason. The message never contains a key or a complete
+    response body.
     """
 
     kind: ErrorKind
@@ -46,6 +47,7 @@ class ProviderError(Exception):
     retry_after: float | None = None
     retryable: bool = False
     systemic: bool = False
+    refused: str | None = None
 
     def __str__(self) -> str:
         return self.message
@@ -88,7 +90,10 @@ class BaselineContext:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request to ``model``, which is its name without the provider's prefix. What is ``None`` is not sent."""
+    """One request to ``model``, which is its name without the provider's prefix. What is ``None`` is not sent.
+
+    ``extra`` is sent as it is, last. ``names`` are the endpoint's names of ``max_tokens`` and ``seed``, if they differ.
+    """
 
     model: str
     messages: Sequence[Message]
@@ -99,6 +104,7 @@ class ChatRequest:
     tools: Sequence[Mapping[str, Any]] = ()
     response_format: Mapping[str, Any] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     baseline: BaselineContext | None = None
 
 
@@ -203,6 +209,17 @@ class RetryPolicy(Section):
         """The wait after attempt number ``attempt`` (from 1) failed."""
         jitter = uniform(0.0, min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt - 1, 60)))
         return min(error.retry_after or 0.0, MAX_RETRY_AFTER_SECONDS) + jitter
+
+
+class JudgeSettings(Section):
+    """How judges are asked. ``None`` is not sent; ``max_tokens`` limit the verdict, and ``reasoning_tokens`` are added
+    for models that think."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
+    max_tokens: Annotated[int, Field(ge=64, le=1_000_000)] = 2_048
+    reasoning_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 8_192
+    effort: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ import http.client
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.providers.base import ErrorKind, ProviderError
 from benchmarks.providers.clean_text import shortened, storable, without_secrets
 from benchmarks.providers.rate_limit_headers import retry_after
 from benchmarks.providers.reading import parse_json
+from benchmarks.providers.refusals import refused_parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +74,11 @@ _BY_CODE: Mapping[str, Verdict] = {
 """Codes in the body that say more than the status."""
 
 _PARAMETER_ADVICE: Mapping[str, str] = {
-    "max_tokens": "Do not set max_tokens",
-    "max_completion_tokens": "Do not set max_completion_tokens",
-    "temperature": "Do not set temperature",
-    "top_p": "Do not set top_p",
-    "seed": "Do not set seed",
-    "response_format": "The model does not support this response_format",
+    **dict.fromkeys(("max_tokens", "temperature", "top_p", "seed"), "Do not set {name}"),
+    "response_format": "The model does not support this response_format. Remove it",
     "tools": "The model does not support tools. Choose another model, or a dataset without tools",
 }
-"""Parameters that a model rejects: every request of a run has them, so the error is systemic."""
-_PARAMETER_CODES = frozenset({"unsupported_parameter", "unsupported_value"})
+_OTHER_ADVICE = "Remove {name} from the extra parameters of the run, or from `params` of the model in codeforge.yaml"
 
 
 def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> ProviderError:
@@ -91,7 +87,17 @@ def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secret
     code, their_message = _code_of(error), _message_of(error, body, secrets)
     phrase = http.client.responses.get(status, "(unknown status)")
     message = f"{status} {phrase}" + (f": {their_message}" if their_message else "")
-    return _verdict(status, code, error).error(message, status, headers)
+    refused = (
+        None if code in _BY_CODE else refused_parameter(status, error, body[:_MOST_READ].decode("utf-8", "replace"))
+    )
+    verdict = refusal_of(refused) if refused else _verdict(status, code)
+    return replace(verdict.error(message, status, headers), refused=refused)
+
+
+def refusal_of(parameter: str) -> Verdict:
+    """What it means that a model refuses a parameter: every request of a run has it, so the error is systemic."""
+    advice = _PARAMETER_ADVICE.get(parameter, _OTHER_ADVICE).format(name=shortened(parameter, 40))
+    return Verdict("bad_request", systemic=True, advice=advice)
 
 
 def verdict_for_status(status: int) -> Verdict:
@@ -140,20 +146,14 @@ def filter_message(error: Mapping[str, Any], secrets: Iterable[str] = ()) -> str
     return None
 
 
-def _verdict(status: int, code: str, error: Mapping[str, Any]) -> Verdict:
-    if code in _BY_CODE:
-        return _BY_CODE[code]
-    param = error.get("param")
-    if status in (400, 422) and code in _PARAMETER_CODES and isinstance(param, str):
-        advice = _PARAMETER_ADVICE.get(param, f"Do not set {shortened(param, 40)}")
-        return Verdict("bad_request", systemic=True, advice=advice)
-    return verdict_for_status(status)
+def _verdict(status: int, code: str) -> Verdict:
+    return _BY_CODE[code] if code in _BY_CODE else verdict_for_status(status)
 
 
 def _code_of(error: Mapping[str, Any]) -> str:
     """Code or type, whichever is known: OpenAI puts ``insufficient_quota`` into either."""
     names = [value for key in ("code", "type") if isinstance(value := error.get(key), str)]
-    return next((name for name in names if name in _BY_CODE or name in _PARAMETER_CODES), names[0] if names else "")
+    return next((name for name in names if name in _BY_CODE), names[0] if names else "")
 
 
 def _message_of(error: Mapping[str, Any], body: bytes, secrets: Iterable[str]) -> str:

@@ -10,16 +10,19 @@ import importlib
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
 from benchmarks.providers.clean_text import keys_sent, shortened, storable, without_keys, without_secrets
-from benchmarks.providers.http_errors import Verdict, verdict_for_status
+from benchmarks.providers.http_errors import Verdict, refusal_of, verdict_for_status
 from benchmarks.providers.openai_compatible import request_body
 from benchmarks.providers.reading import reply_from
+from benchmarks.providers.refusals import refused_parameter
 
 PASS_THROUGH_NAME = "litellm"
 """A provider with this name takes LiteLLM's full model names, such as ``litellm/bedrock/…``."""
+_MOST_READ = 64 * 1024
 INSTALL = "pip install -r requirements-litellm.txt"
 
 _BY_EXCEPTION: Mapping[str, Verdict] = {
@@ -94,8 +97,10 @@ class LiteLLMProvider(Provider):
         verdict = next((_BY_EXCEPTION[name] for name in _BY_EXCEPTION if name in names), None)
         if verdict is None:
             verdict = verdict_for_status(status) if status else Verdict("server")
+        refused = refused_parameter(status, {}, str(error)[:_MOST_READ])
+        verdict = refusal_of(refused) if refused else verdict
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
-        raise verdict.error(f"{self.name}: {message}", status, headers) from None
+        raise replace(verdict.error(f"{self.name}: {message}", status, headers), refused=refused) from None
 
 
 def _import_litellm(name: str) -> Any:

@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, Timeouts
@@ -109,17 +110,25 @@ REQUESTS = 1 + len(_TRIALS)
 _REFUSALS = frozenset({"bad_request", "unsupported", "not_found", "too_large"})
 
 
-async def run_model_test(provider: Provider, streaming: Provider, model: str, parallel: int = PARALLEL) -> ModelReport:
+async def run_model_test(
+    provider: Provider,
+    streaming: Provider,
+    model: str,
+    parallel: int = PARALLEL,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> ModelReport:
     """Test ``model``, its name without the provider's prefix, with at most ``parallel`` requests in flight.
 
-    ``streaming`` is the same provider, set to stream its replies.
+    ``streaming`` is the same provider, set to stream its replies; ``names`` are the endpoint's names of parameters, as
+    in ``ChatRequest``.
     Ends after ``TEST_SECONDS`` at the latest. Errors of the endpoint are part of the report and not raised.
     """
     deadline = asyncio.get_running_loop().time() + TEST_SECONDS
     free = asyncio.Semaphore(max(1, parallel))
 
     async def answer(prompt: Prompt, options: Mapping[str, Any], streamed: bool = False) -> ChatReply:
-        request = ChatRequest(model, [{"role": "user", "content": prompt}], max_tokens=MAX_TOKENS, **options)
+        messages = [{"role": "user", "content": prompt}]
+        request = ChatRequest(model, messages, max_tokens=MAX_TOKENS, names=names, **options)
         try:
             async with asyncio.timeout_at(deadline), free:
                 return await (streaming if streamed else provider).complete(request)

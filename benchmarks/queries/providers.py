@@ -266,7 +266,7 @@ def _models(
             name=name,
             configured=name in config.models,
             listed=name in there,
-            judge=name == config.benchmark.judge_model,
+            judge=name == config.judge.model,
             context_length=known.context_length or there.get(name),
             input_per_million=known.input_per_million,
             output_per_million=known.output_per_million,

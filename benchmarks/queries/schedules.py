@@ -15,7 +15,10 @@ Half of those are drops: with one run per day, an unchanged model gets a false s
 MAX_EARLIER_RUNS = 366
 """How far back the comparison goes: a year of daily runs."""
 MOST_SHOWN = 20
-_SAME = ("dataset_id", "model", "metrics", "judge_model", "parameters", "task_classes", "representation", "few_shot")
+_SAME = (
+    *("dataset_id", "model", "metrics", "judge_model", "parameters", "model_params", "judge_settings"),
+    *("task_classes", "representation", "few_shot"),
+)
 """What two runs must have in common, so that a lower score says something about the model."""
 
 

@@ -33,7 +33,7 @@ _FORMAT = 3
 _ASKED_WITH = frozenset(
     {
         *("judge_model", "repeats", "limit", "tasks", "representation", "few_shot", "target_half_width"),
-        *("system_prompt", "prompt_template", "temperature", "top_p", "max_tokens", "max_tool_steps"),
+        *("system_prompt", "prompt_template", "temperature", "top_p", "max_tokens", "extra", "max_tool_steps"),
     }
 )
 """Parameters by which scores may differ although the model is the same."""
@@ -118,6 +118,10 @@ def differing_settings(a: Run, b: Run) -> list[str]:
         if parameter.name in _ASKED_WITH and parameter.value_of(a) != parameter.value_of(b):
             label = parameter.setting or parameter.label
             differing.append(label[0].lower() + label[1:])
+    if a.model == b.model and a.model_params != b.model_params:
+        differing.append("parameters of the model")
+    if a.judge_model == b.judge_model and a.judge_settings != b.judge_settings:
+        differing.append("how the judge is asked")
     return differing
 
 

@@ -32,7 +32,7 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 from benchmarks.services.runs import control
-from benchmarks.services.runs.start import RunRequest, enqueue_run
+from benchmarks.services.runs.start import RunRequest, enqueue_run, judge_settings
 from tasks_app.models import CanvasSet, Question
 
 CANVAS_FIELDS = frozenset({"input", "expected_output", "actual_output"})
@@ -58,7 +58,7 @@ class CalibrationRequest(StrictRequest):
     """A request for a calibration. Validation turns ``canvas_set`` into the ``CanvasSet``."""
 
     judge_model = StrictText(
-        required=False, max_length=200, help_text="provider/model. Default: benchmark.judge_model in codeforge.yaml"
+        required=False, max_length=200, help_text="provider/model. Default: judge.model in codeforge.yaml"
     )
     canvas_set = StrictText(help_text="Identifier of the canvas set whose questions are used")
     metric = StrictText(required=False, default="correctness", help_text="Judged metric")
@@ -87,9 +87,9 @@ class CalibrationRequest(StrictRequest):
         return name
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        attrs["judge_model"] = attrs.get("judge_model") or settings.CODEFORGE.benchmark.judge_model
+        attrs["judge_model"] = attrs.get("judge_model") or settings.CODEFORGE.judge.model
         if not attrs["judge_model"]:
-            message = "Select a judge, or set benchmark.judge_model in codeforge.yaml."
+            message = "Select a judge, or set judge.model in codeforge.yaml."
             raise serializers.ValidationError({"judge_model": [message]})
         return attrs
 
@@ -116,6 +116,7 @@ def start_calibration(data: Any, user: Caller = None) -> Run:
             model=f"baseline/{KNOWN_ANSWERS}",
             metrics=[valid["metric"]],
             judge_model=valid["judge_model"],
+            judge_settings=judge_settings(valid["judge_model"]),
             repeats=valid["repeats"],
             concurrency=valid["concurrency"],
             calibration={

@@ -22,6 +22,7 @@ from benchmarks.engine.provider_keys import key_of, keys_allowed, sealed_key
 from benchmarks.models import ModelTest, ProviderCheck, ProviderKey
 from benchmarks.providers.base import ListedModel, Provider, ProviderError, Timeouts
 from benchmarks.providers.clean_text import without_secrets
+from benchmarks.providers.model_families import traits_of
 from benchmarks.providers.model_test import PARALLEL, TEST_SECONDS, TEST_TIMEOUTS, ModelReport, run_model_test
 from benchmarks.providers.registered_providers import make_provider, split_model
 from benchmarks.services.access import Caller, account_of, record
@@ -156,8 +157,9 @@ async def _lists(providers: list[Provider]) -> list[list[ListedModel] | Provider
 
 
 async def _report(provider: Provider, streaming: Provider, model: str, parallel: int) -> ModelReport:
+    names = traits_of(f"{provider.name}/{model}", settings.CODEFORGE.model_families).names
     try:
-        return await run_model_test(provider, streaming, model, min(parallel, PARALLEL))
+        return await run_model_test(provider, streaming, model, min(parallel, PARALLEL), names)
     finally:
         await provider.close()
         await streaming.close()

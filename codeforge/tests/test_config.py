@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_nothing_configured_gives_the_defaults() -> None:
     config = parse_config({}, {})
     assert config.benchmark.datasets_dir == "datasets"
-    assert config.benchmark.judge_model is None
+    assert config.judge.model is None
     assert config.providers["openai"].base_url == "https://api.openai.com/v1"
 
 
 def test_the_shipped_file_is_valid_and_its_judge_is_not_the_model_of_the_tutorial() -> None:
     config = load_config(ROOT / "codeforge.yaml", {})
-    assert config.benchmark.judge_model not in (None, "openai/gpt-4o")
+    assert config.judge.model not in (None, "openai/gpt-4o")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_shipped_file_is_valid_and_its_judge_is_not_the_model_of_the_tutoria
     [
         ({"benchmrk": {}}, "benchmrk"),
         ({"benchmark": {"datasets": "x"}}, "benchmark.datasets"),
-        ({"benchmark": {"judge_model": "gpt-4o"}}, "benchmark.judge_model"),
+        ({"judge": {"model": "gpt-4o"}}, "judge.model"),
         ({"benchmark": {"default_concurrency": 0}}, "benchmark.default_concurrency"),
         ({"benchmark": {"default_concurrency": "8"}}, "benchmark.default_concurrency"),
         ({"benchmark": {"code_tests": "yes"}}, "benchmark.code_tests"),
@@ -47,6 +47,13 @@ def test_the_shipped_file_is_valid_and_its_judge_is_not_the_model_of_the_tutoria
         ({"models": {"gpt-4o": {}}}, "models.gpt-4o"),
         ({"models": {"nowhere/gpt": {}}}, "models.nowhere/gpt"),
         ({"models": {"openai/gpt": {"input_per_million": -1}}}, "input_per_million"),
+        ({"models": {"openai/gpt": {"params": {"n": 2}}}}, "models.openai/gpt.params"),
+        ({"models": {"openai/gpt": {"params": {"stop": float("nan")}}}}, "models.openai/gpt.params"),
+        ({"benchmark": {"judge_model": "openai/gpt"}}, "benchmark.judge_model"),
+        ({"judge": {"temperature": 3.0}}, "judge.temperature"),
+        ({"judge": {"structured_output": "xml"}}, "judge.structured_output"),
+        ({"model_families": {"ours": {"models": "gpt-("}}}, "model_families.ours.models"),
+        ({"model_families": {"ours": {"models": "gpt", "never_sent": ["stop"]}}}, "model_families.ours.never_sent"),
         ({"webhooks": {"ops": {"url": "https://x"}}}, "webhooks.ops.secret_env"),
         ({"webhooks": {"ops": {"url": "https://x", "secret_env": ""}}}, "webhooks.ops.secret_env"),
         ({"webhooks": {"ops": {"url": "https://x", "secret": "sk-1"}}}, "webhooks.ops.secret"),
@@ -77,7 +84,7 @@ def test_the_environment_overrides_as_the_sdk_reads_it() -> None:
     environ = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "CODEFORGE_JUDGE_MODEL": "openai/judge"}
     config = parse_config({}, environ | {"OPENAI_API_KEY": "sk-test"})
     assert config.providers["openai"].base_url == "http://127.0.0.1:9/v1"
-    assert config.benchmark.judge_model == "openai/judge"
+    assert config.judge.model == "openai/judge"
     assert config.providers["openai"].api_key({"OPENAI_API_KEY": "sk-test"}) == "sk-test"
 
 

@@ -49,7 +49,8 @@ PLANTED = {
 FRAGMENT = 12
 """So many characters of a secret in a row count as the secret: a cut one must not slip through."""
 CONFIG = """
-benchmark: {{judge_model: judging/judge, datasets_dir: "{state}/datasets"}}
+benchmark: {{datasets_dir: "{state}/datasets"}}
+judge: {{model: judging/judge}}
 providers:
   loop: {{base_url: "{url}", api_key_env: GATEWAY, retries: {{max_attempts: 2, base_seconds: 0}}}}
   judging: {{base_url: "{url}", api_key_env: JUDGE_API_KEY, retries: {{max_attempts: 2, base_seconds: 0}}}}

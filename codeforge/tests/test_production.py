@@ -34,7 +34,7 @@ def manage(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Co
         ({**SAFE, "SECRET_KEY": "django-insecure-" + "abcdefgh" * 8}, "openssl rand -hex 32"),
         ({**SAFE, "DEBUG": "1"}, "DEBUG is on in production"),
         ({**SAFE, "DEBUG": "perhaps"}, "Set it to 1 or 0"),
-        ({**SAFE, "CODEFORGE_DATASETS_DIR": "x", "CODEFORGE_JUDGE_MODEL": "nonsense"}, "benchmark.judge_model"),
+        ({**SAFE, "CODEFORGE_DATASETS_DIR": "x", "CODEFORGE_JUDGE_MODEL": "nonsense"}, "judge.model"),
     ],
 )
 def test_production_refuses_to_start_unsafe(tmp_path: Path, environment: dict[str, str], says: str) -> None:

@@ -24,7 +24,12 @@ def keys_of(model: type[BaseModel], prefix: str = "") -> dict[str, Any]:
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             found |= keys_of(annotation, f"{key}.")
         elif parts and isinstance(parts[-1], type) and issubclass(parts[-1], BaseModel):
-            placeholder = {"providers": "<name>", "models": "<provider/model>", "webhooks": "<name>"}[name]
+            placeholder = {
+                "providers": "<name>",
+                "models": "<provider/model>",
+                "webhooks": "<name>",
+                "model_families": "<name>",
+            }[name]
             found |= keys_of(parts[-1], f"{key}.{placeholder}.")
         else:
             found[key] = "required" if field.is_required() else field.get_default(call_default_factory=True)

@@ -49,6 +49,23 @@ def test_a_sent_form_queues_the_run_it_describes(client: Client) -> None:
     assert run.parent == parent
 
 
+def test_extra_parameters_are_names_and_values_in_rows(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    rows = {"extra-name": ["reasoning_effort", "", "stop"], "extra-value": ["low", "", '["END"]']}
+    client.post("/runs/new/", {**REQUEST, **rows})
+    run = Run.objects.get()
+    assert run.parameters["extra"] == {"reasoning_effort": "low", "stop": ["END"]}
+    html = page(client, f"/runs/new/?like={run.pk}")
+    assert 'name="extra-name" value="reasoning_effort"' in html
+    assert 'value="[&quot;END&quot;]"' in html
+    assert "reasoning_effort=low, stop=[&quot;END&quot;]" in page(client, f"/runs/{run.pk}/")
+    for wrong in ({"extra-name": "stop", "extra-value": "[END"}, {"extra-name": "n", "extra-value": "2"}):
+        refused = client.post("/runs/new/", {**REQUEST, **wrong})
+        assert refused.status_code == 400
+        assert "extra" in refused.context["form"].errors
+        assert f'value="{wrong["extra-name"]}"' in refused.content.decode()
+
+
 def test_the_form_reports_the_errors_of_the_api_with_its_labels(client: Client) -> None:
     make_dataset(3, slug="sums")
     rows: list[dict[str, Any]] = [

@@ -72,7 +72,7 @@ def _estimate(form: LaunchForm) -> dict[str, Any]:
         plan = plan_run(request)
     except InvalidRequest as error:
         return {"plan_errors": form.problems(error)}
-    judge = request.get("judge_model") or settings.CODEFORGE.benchmark.judge_model
+    judge = request.get("judge_model") or settings.CODEFORGE.judge.model
     models = [request["model"], *([judge] if plan.judge_requests and judge else [])]
     check_if_stale(models)
     return {"plan": plan, "warnings": warnings_before_run(models)}

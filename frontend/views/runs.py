@@ -198,6 +198,7 @@ def _status(run: Run) -> dict[str, Any]:
         "outcomes": outcome_counts(run),
         "error_kinds": error_counts(run),
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
+        "adjustments": sentences.adjustments(run.adjustments, run.judge_trial),
         # In steps of ten: a screen reader would read out every single percent.
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
         "latency": run.summary.get("latency_ms") or {},

@@ -11,6 +11,7 @@ import sys
 from tests.loopback.faults import FAULTS
 from tests.loopback.hosting import listen
 from tests.loopback.server import LoopbackServer
+from tests.loopback.vendors import refusing
 
 
 def _arguments() -> argparse.Namespace:
@@ -30,11 +31,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--fault", action="append", choices=tuple(FAULTS), metavar="NAME", help="repeat for several")
     parser.add_argument("--seed", type=int, default=0, help="fixes which attempts meet a fault")
     parser.add_argument("--model", action="append", default=[], metavar="NAME", help="any other model is a 404")
+    parser.add_argument("--refuse", action="store_true", help="refuse parameters as the vendors of models do, by name")
     return parser.parse_args()
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
     server = LoopbackServer(
+        refusing(lambda asked: None) if arguments.refuse else None,
         delay_ms=arguments.delay_ms,
         token_ms=arguments.token_ms,
         fault_rate=arguments.fault_rate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
@@ -16,7 +17,9 @@ JUDGE = "loop/judge"
 PATIENT = 30.0
 
 
-def config_for(url: str, first_byte: float = PATIENT, **benchmark: Any) -> Config:
+def config_for(
+    url: str, first_byte: float = PATIENT, judge: Mapping[str, Any] | None = None, **benchmark: Any
+) -> Config:
     """A configuration with one provider, ``loop``, at ``url``, and known prices for its models.
 
     It waits for a first byte for so many seconds: long, because a busy machine may keep a request waiting; tests in
@@ -26,7 +29,8 @@ def config_for(url: str, first_byte: float = PATIENT, **benchmark: Any) -> Confi
     prices = {"input_per_million": 1.0, "output_per_million": 2.0}
     return parse_config(
         {
-            "benchmark": {"judge_model": JUDGE, **benchmark},
+            "benchmark": benchmark,
+            "judge": {"model": JUDGE, **(judge or {})},
             "providers": {"loop": {"base_url": url, "timeouts": timeouts, "retries": RETRIES}},
             "models": {MODEL: prices, JUDGE: prices},
         },
@@ -52,7 +56,14 @@ def make_dataset(tasks: int | list[TaskSpec] = 3, slug: str = "sums", **fields: 
     return version.dataset
 
 
-def make_run(dataset: Dataset | None = None, **request: Any) -> Run:
-    """A queued run, by default of three sums against the loopback model, scored by exact match."""
+def make_run(dataset: Dataset | None = None, *, judge_tried: bool = True, **request: Any) -> Run:
+    """A queued run, by default of three sums against the loopback model, scored by exact match.
+
+    Its judge counts as tried, unless the test is about the trial.
+    """
     dataset = dataset or make_dataset()
-    return start_run({"dataset": dataset.slug, "model": MODEL, "metrics": ["exact_match"], **request})
+    run = start_run({"dataset": dataset.slug, "model": MODEL, "metrics": ["exact_match"], **request})
+    if run.judge_model and judge_tried:
+        run.judge_trial = {"value": 1.0, "reason": "", "calls": 1}
+        run.save(update_fields=["judge_trial"])
+    return run

@@ -88,6 +88,11 @@ def relevant(asked: Asked) -> str:
     return json.dumps(next(reply for name, reply in replies.items() if name in properties))
 
 
+def is_trial(asked: Asked) -> bool:
+    """Whether a judge is being tried."""
+    return "capital of France" in asked.prompt
+
+
 def judge_prompts(server: LoopbackServer) -> list[str]:
     return [body["messages"][0]["content"] for body in server.stats.bodies if body["model"] == "judge"]
 

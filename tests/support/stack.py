@@ -19,7 +19,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = """
-benchmark: {{judge_model: loop/judge, datasets_dir: "{state}/datasets"}}
+benchmark: {{datasets_dir: "{state}/datasets"}}
+judge: {{model: loop/judge}}
 providers:
   loop: {{base_url: "{url}", timeouts: {{connect: 5.0, first_byte: 30.0, whole: 60.0}}}}
 models:

@@ -70,6 +70,16 @@ def test_a_schedule_is_edited_from_what_is_stored(admin_client: Client) -> None:
     assert schedule.request["metrics"] == ["exact_match"]
 
 
+def test_extra_parameters_of_a_schedule_are_lines(admin_client: Client) -> None:
+    schedule = make_schedule()
+    address = f"{ADMIN}/schedule/{schedule.pk}/change/"
+    admin_client.post(address, form(extra='reasoning_effort=low\n\nstop=["END"]'))
+    schedule.refresh_from_db()
+    assert schedule.request["extra"] == {"reasoning_effort": "low", "stop": ["END"]}
+    assert "reasoning_effort=low" in text_of(admin_client.get(address))
+    assert "neither JSON nor a plain word" in text_of(admin_client.post(address, form(extra="stop=[END")))
+
+
 def test_problems_runs_and_score_drops_are_shown_as_inert_text(admin_client: Client) -> None:
     schedule = make_schedule()
     drop = make_drop(schedule, sentence=HOSTILE)

@@ -48,6 +48,14 @@ def test_a_run_is_created_with_its_location(client: Client, configured: Loopback
     assert client.get(response["Location"]).json()["id"] == run["id"]
 
 
+def test_extra_parameters_are_stored_and_shown(client: Client, configured: LoopbackServer) -> None:
+    extra = {"reasoning_effort": "low", "stop": ["END"], "max_completion_tokens": 900}
+    answer = post(client, request(extra=extra))
+    assert answer.status_code == 201
+    assert answer.json()["parameters"]["extra"] == extra
+    assert (answer.json()["adjustments"], answer.json()["judge_trial"]) == ({}, None)
+
+
 def test_a_trailing_slash_makes_no_difference(client: Client, configured: LoopbackServer) -> None:
     assert post(client, request(), RUNS + "/").status_code == 201
 
@@ -78,6 +86,10 @@ def test_a_trailing_slash_makes_no_difference(client: Client, configured: Loopba
         ({"model": "loop/" + "m" * 300}, "model", "200"),
         ({"system_prompt": "a\x00b"}, "system_prompt", "Null"),
         ({"system_prompt": "\ud800"}, "system_prompt", "urrogate"),
+        ({"extra": {"n": 2}}, "extra", "Set the repeats of the run"),
+        ({"extra": ["top_k"]}, "extra", "Send an object"),
+        ({"extra": {"stop": "a\x00b"}}, "extra", "not JSON"),
+        ({"extra": {"max_completion_tokens": 5}, "max_tokens": 5}, "extra", "another name for max_tokens"),
         ({"prompt_template": "Answer: {question}"}, "prompt_template", "“{question}” is not a placeholder"),
     ],
 )
@@ -142,11 +154,9 @@ def test_a_judged_metric_without_a_judge_says_what_to_set(
     client: Client, configured: LoopbackServer, settings: Any
 ) -> None:
     config = settings.CODEFORGE
-    settings.CODEFORGE = config.model_copy(
-        update={"benchmark": config.benchmark.model_copy(update={"judge_model": None})}
-    )
+    settings.CODEFORGE = config.model_copy(update={"judge": config.judge.model_copy(update={"model": None})})
     answer = post(client, request(metrics=["correctness"])).json()
-    assert "benchmark.judge_model" in answer["judge_model"][0]
+    assert "judge.model" in answer["judge_model"][0]
     assert post(client, request(metrics=["correctness"], judge_model=JUDGE)).status_code == 201
 
 

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from benchmarks.engine.execution.engine_judge import judge_parameters
 from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.metrics.base import Item
 from benchmarks.models import Run
 
-JUDGE_MAX_TOKENS = 2_048
 JUDGE_FRAME_TOKENS = 6_000
 """An upper bound on what a judge's instructions add to a task's own texts."""
+TRIAL_CALLS = 2
+"""Requests to a judge on one known pair: a second one if the first response cannot be read."""
+TRIAL_TOKENS = 2_000
+"""An upper bound on the prompt of each."""
 MAX_TOOL_STEPS = 5
 """Requests per task with tools, if the run does not set ``max_tool_steps``."""
 
@@ -83,6 +87,7 @@ class WorstCase:
         self._run = run
         self._price = price_of(run.model)
         self._judge_price = price_of(run.judge_model or run.model)
+        self._judge_max_out = judge_parameters(run).max_tokens if run.judge_model else 0
 
     def asking(self, prompt: Prompt) -> float:
         """The most that a question can cost until it is answered."""
@@ -104,4 +109,10 @@ class WorstCase:
         tokens_in = JUDGE_FRAME_TOKENS + answer + sum(len(text.encode()) for text in texts)
         # A metric asks at most once for each passage of the context, and three times more.
         calls = n_metrics * (len(item.context) + 3)
-        return calls * (self._judge_price.cost(tokens_in, JUDGE_MAX_TOKENS) or 0.0)
+        return calls * (self._judge_price.cost(tokens_in, self._judge_max_out) or 0.0)
+
+    def trial(self) -> float:
+        """The maximum cost of trying the judge."""
+        if self._run.budget_usd is None:
+            return 0.0
+        return TRIAL_CALLS * (self._judge_price.cost(TRIAL_TOKENS, self._judge_max_out) or 0.0)

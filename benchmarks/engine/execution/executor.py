@@ -18,12 +18,13 @@ from benchmarks.engine import lease as leases
 from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import WorstCase, money_left, tool_steps
 from benchmarks.engine.execution.db_retry import all_then_each, retry_db
+from benchmarks.engine.execution.engine_judge import judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.model_clients import model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.request_pool import Aborted, Finished, RequestPool
-from benchmarks.engine.execution.result_store import ResultStore, Work
+from benchmarks.engine.execution.result_store import ResultStore, Work, note_adjustments
 from benchmarks.engine.execution.scoring import InternalError, Scorer, broken_metric, is_deferred, metrics_of
 from benchmarks.engine.execution.work_items import Answer, Judged, Prompt, Question, Scored, ToJudge
 from benchmarks.metrics.base import Item
@@ -67,11 +68,17 @@ class RunExecutor:
         self.scorer = Scorer(run, metrics, self.prompts, self.worst_case)
         self.inbox: SimpleQueue[Finished] = SimpleQueue()
         self.uses_cache = reply_cache.is_used_by(run)
+        names = {"model": run.model, "judge": run.judge_model}
+        self.models = {role: model_client(name) for role, name in names.items() if name}
+        for role, model in self.models.items():
+            model.adjustments.notes |= run.adjustments.get(role, {})
+        self.adjustments_stored = run.adjustments
         self.pool = RequestPool(
-            model_client(run.model),
-            model_client(run.judge_model) if run.judge_model else None,
+            self.models["model"],
+            self.models.get("judge"),
             {name: run.parameters.get(name) for name in sent_parameters()},
             tool_steps=tool_steps(run),
+            judge_parameters=judge_parameters(run),
             deferred=self.deferred,
             inbox=self.inbox,
             judge_cache=reply_cache.JudgeResponseCache(run.judge_model) if self.uses_cache else None,
@@ -236,7 +243,15 @@ class RunExecutor:
         if judged:
             self._write_judged(list(_joined(judged)))
             self._mark_stored(len(judged), sum(not unit.unfinished for unit in judged))
+        self._store_adjustments()
         self._stop_if_broken()
+
+    def _store_adjustments(self) -> None:
+        """Store what requests go without, once something new is known."""
+        known = {role: dict(model.adjustments.notes) for role, model in self.models.items() if model.adjustments.notes}
+        if known != self.adjustments_stored:
+            self._retry(lambda: note_adjustments(self.run.pk, known))
+            self.adjustments_stored = known
 
     def _write_answers(self, batch: Sequence[Scored]) -> set[int]:
         """Store answers; return the IDs of the results that this lease still held."""

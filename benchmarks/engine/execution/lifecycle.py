@@ -91,5 +91,5 @@ def reopen(run_id: int, only_from: Iterable[RunStatus]) -> bool:
 
 
 def requeue(run_id: int) -> bool:
-    """Back to the queue: a run that ended before its results were created."""
+    """Back to the queue: a run that ended or paused before it was prepared."""
     return move(run_id, RunStatus.QUEUED, error_message="", completed_at=None)

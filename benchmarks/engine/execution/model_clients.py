@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from django.conf import settings
 
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.provider_keys import key_of
+from benchmarks.providers.adjustments import Adjustments
 from benchmarks.providers.base import ChatReply, ChatRequest, Limits, Provider, ProviderSpec, RetryPolicy
 from benchmarks.providers.gate import Gate
+from benchmarks.providers.model_families import traits_of
 from benchmarks.providers.registered_providers import BASELINE, make_provider, split_model
-from benchmarks.providers.retrying import Attempt, complete_with_retries
+from benchmarks.providers.retrying import Attempt, GaveUp, complete_with_retries
 from benchmarks.providers.shared_limits import Gates
 
 CLOSING_SECONDS = 2.0
@@ -26,11 +28,13 @@ _providers: list[Provider] = []
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model as slots reach it: its provider, its name there, and the limits that all its users share."""
+    """A model as slots reach it: its provider, its name there, the limits that all its users share, and what requests
+    of one run go without."""
 
     provider: Provider
     name: str
     gate: Gate
+    adjustments: Adjustments
     policy: RetryPolicy = field(default_factory=RetryPolicy)
 
 
@@ -39,9 +43,9 @@ def model_client(name: str) -> Model:
     provider, model = split_model(name)
     configured = settings.CODEFORGE.providers.get(provider)
     policy = configured.retries if configured else RetryPolicy(max_attempts=1)
-    return Model(
-        _provider(provider, key_of(provider).value), model, _gates().of(provider, model, limits_of(name)), policy
-    )
+    adjustments = Adjustments(name, traits_of(name, settings.CODEFORGE.model_families))
+    client = _provider(provider, key_of(provider).value)
+    return Model(client, model, _gates().of(provider, model, limits_of(name)), adjustments, policy)
 
 
 def limits_of(name: str) -> Limits:
@@ -110,7 +114,25 @@ class Slot:
         self.in_flight: set[_Request] = set()
 
     async def send(self, model: Model, request: ChatRequest) -> tuple[ChatReply, list[Attempt]]:
-        """Send with retries. Raises ``GaveUp``, or ``CancelledError`` if the slot is closed."""
+        """Send with retries, without what the model refuses; the reply has notes about that.
+
+        Raises ``GaveUp``, or ``CancelledError`` if the slot is closed.
+        """
+        adjustments, attempts = model.adjustments, list[Attempt]()
+        async with adjustments.first_alone(request):
+            while True:
+                adapted = adjustments.adapted(request)
+                try:
+                    reply, made = await self._send(model, adapted)
+                except GaveUp as gave_up:
+                    attempts += gave_up.attempts
+                    if not adjustments.learn(gave_up.error, adapted):
+                        raise GaveUp(gave_up.error, attempts) from gave_up.error
+                else:
+                    notes = (*reply.notes, *adjustments.notes_on(request))
+                    return replace(reply, notes=notes), [*attempts, *made]
+
+    async def _send(self, model: Model, request: ChatRequest) -> tuple[ChatReply, list[Attempt]]:
         sent = _Request(model.provider, self)
         try:
             return await complete_with_retries(

@@ -1,4 +1,4 @@
-"""Prepare a run: create one pending result for each task and repeat. Repeating it changes nothing."""
+"""Prepare a run: one pending result for each task and repeat, and a judge that was tried. Repeating changes nothing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from benchmarks.engine.execution.adaptive import first_canvases, generate_needed
 from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.db_retry import retry_db
 from benchmarks.engine.execution.finishing import reset_cancelled
+from benchmarks.engine.execution.judge_trial import judge_is_usable
 from benchmarks.engine.execution.sql import insert_results, note_prepared
 from benchmarks.models import Run, Task
 
@@ -42,11 +43,16 @@ def prepare_run(run: Run, may_continue: Callable[[], bool] = lambda: True) -> bo
             if not retry_db(may_continue, what):
                 return False
     note_prepared(n_tasks * run.repeats)
+    if not judge_is_usable(run, tasks, may_continue):
+        return False
     return retry_db(lambda: _begin_running(run, n_tasks * run.repeats), what)
 
 
 def _begin_running(run: Run, total: int) -> bool:
     judge_known = not run.judge_model or price_of(run.judge_model).known
+    judge_cost = 0.0 if judge_known else None
+    if run.judge_tokens_in != 0:  # the trial of the judge is paid for
+        judge_cost = run.judge_cost_usd
     with transaction.atomic():
         if not lifecycle.begin_running(run.pk):
             return False
@@ -56,7 +62,7 @@ def _begin_running(run: Run, total: int) -> bool:
             total=total,
             added_canvases=added_canvases(run),
             cost_usd=0.0 if price_of(run.model).known else None,
-            judge_cost_usd=0.0 if judge_known else None,
+            judge_cost_usd=judge_cost,
         )
     return True
 

@@ -61,8 +61,8 @@ class PromptBuilder:
         if task.question_id is not None:
             return canvas_prompt(self.run, task)
         passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(task.context, 1))
-        text = user_text(self.run, task.input, passages)
-        return Prompt(_messages(self.run.parameters.get("system_prompt"), text), tuple(self._tools(task)))
+        messages = _messages(self.run.parameters.get("system_prompt"), user_text(self.run, task.input, passages))
+        return Prompt(messages, tuple(self._tools(task)), extra=self.run.extra)
 
     def item(self, task: Task) -> Item:
         """The task as metrics see it, without an answer."""
@@ -137,14 +137,14 @@ def canvas_prompt(run: Run, task: Task) -> Prompt:
     built = build_prompt(document, question.task_name, run.representation, run.few_shot)
     system_prompt, text = run.parameters.get("system_prompt"), user_text(run, built.text)
     if not built.needs_image:
-        return Prompt(_messages(system_prompt, text))
+        return Prompt(_messages(system_prompt, text), extra=run.extra)
     image = _png_of(shapes)
     content: list[dict[str, Any]] = [
         {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(image).decode()}},
         {"type": "text", "text": text},
     ]
     picture = {"canvas": question.canvas_id, "sha256": hashlib.sha256(image).hexdigest()}
-    return Prompt(_messages(system_prompt, content), picture=picture)
+    return Prompt(_messages(system_prompt, content), picture=picture, extra=run.extra)
 
 
 def shapes_of(canvas: Canvas) -> tuple[Shape, ...]:

@@ -69,21 +69,21 @@ class JudgeResponseCache:
         stored = CachedResponse.objects.filter(key=self._key(request)).values_list("reply", flat=True).first()
         return None if stored is None else str(stored["text"])
 
-    def store(self, request: ChatRequest, reply: ChatReply) -> None:
+    def store(self, request: ChatRequest, reply: ChatReply, schema: Mapping[str, Any] | None) -> None:
         """Store a response, unless it is no verdict: the judge is to be asked for that again."""
-        if _is_verdict(reply.text, request.response_format):
+        if _is_verdict(reply.text, schema):
             CachedResponse.objects.get_or_create(key=self._key(request), defaults={"reply": asdict(reply)})
 
     def _key(self, request: ChatRequest) -> str:
         return _hash({"judge": self._judge_model, "endpoint": self._endpoint, "request": asdict(request)})
 
 
-def _is_verdict(text: str, form: Mapping[str, Any] | None) -> bool:
+def _is_verdict(text: str, schema: Mapping[str, Any] | None) -> bool:
     try:
         verdict = orjson.loads(text)
     except orjson.JSONDecodeError:
         return False
-    return form is None or Draft202012Validator(form["json_schema"]["schema"]).is_valid(verdict)
+    return schema is None or Draft202012Validator(schema).is_valid(verdict)
 
 
 def _endpoint(model: str) -> str | None:

@@ -15,21 +15,13 @@ from typing import Any
 
 import orjson
 
-from benchmarks.engine.execution.budget import JUDGE_MAX_TOKENS
+from benchmarks.engine.execution.engine_judge import EngineJudge, JudgeParameters
 from benchmarks.engine.execution.model_clients import Model, Slot
 from benchmarks.engine.execution.reply_cache import JudgeResponseCache
 from benchmarks.engine.execution.scoring import InternalError, broken_metric, score_of
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJudge
-from benchmarks.metrics.base import (
-    DeterministicMetric,
-    JudgeAnswer,
-    JudgedMetric,
-    JudgeUsage,
-    Metric,
-    Score,
-    judge_error,
-)
-from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError, known_sum
+from benchmarks.metrics.base import DeterministicMetric, JudgedMetric, JudgeUsage, Metric, Score, judge_error
+from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError
 from benchmarks.providers.retrying import Breaker, GaveUp
 from benchmarks.tracing import span
 
@@ -60,6 +52,7 @@ class RequestPool:
     parameters: Mapping[str, Any]
     _: KW_ONLY
     tool_steps: int
+    judge_parameters: JudgeParameters
     deferred: Mapping[str, Metric]
     inbox: SimpleQueue[Finished]
     judge_cache: JudgeResponseCache | None = None
@@ -190,6 +183,7 @@ class RequestPool:
                 model=self.model.name,
                 messages=answer.messages,
                 tools=question.prompt.tools,
+                extra=question.prompt.extra,
                 baseline=question.baseline,
                 **self.parameters,
             )
@@ -205,7 +199,7 @@ class RequestPool:
         """The last score. Those before it go into the inbox as they come, because they are paid for."""
         judged = Judged(request, {})
         for name in request.metrics:
-            judge = EngineJudge(self.judge, slot, self.judge_cache) if self.judge else None
+            judge = EngineJudge(self.judge, self.judge_parameters, slot, self.judge_cache) if self.judge else None
             try:
                 await self._wait_for_room()
                 score = await self._score(self.deferred[name], request, judge)
@@ -239,56 +233,6 @@ class RequestPool:
         failure = ProviderError(detail["kind"], score.reason, systemic=detail["systemic"]) if "kind" in detail else None
         self.judge_breaker.record(failure)
         return score
-
-
-class EngineJudge:
-    """The judge of judged metrics, with the same limits, retries and connections as answers have.
-
-    ``spent`` sums up the replies that came, so they are counted even if the score they were for is aborted.
-    """
-
-    def __init__(self, model: Model, slot: Slot | None = None, cache: JudgeResponseCache | None = None) -> None:
-        self._model = model
-        self._slot = slot or Slot()
-        self._cache = cache
-        self.model = f"{model.provider.name}/{model.name}"
-        self.spent = JudgeUsage()
-
-    async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
-        """Ask once, with retries. Raises ``ProviderError`` if no reply came. A cached response costs nothing."""
-        form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}
-        request = ChatRequest(
-            model=self._model.name,
-            messages=({"role": "user", "content": prompt},),
-            temperature=0.0,
-            max_tokens=JUDGE_MAX_TOKENS,
-            response_format=form if schema else None,
-        )
-        if self._cache and (text := await asyncio.to_thread(self._cache.find, request)) is not None:
-            return self._counted(JudgeAnswer(text, 0, 0))
-        try:
-            reply, _ = await self._slot.send(self._model, request)
-        except GaveUp as gave_up:
-            failure = gave_up.error
-        else:
-            # Counted before the next await: it may be cancelled there, and the reply is paid for.
-            answer = self._counted(JudgeAnswer(reply.text, reply.tokens_in, reply.tokens_out, reply.cached_tokens or 0))
-            if self._cache:
-                await asyncio.to_thread(self._cache.store, request, reply)
-            return answer
-        # Raised out here: inside the handler its context would be the ``GaveUp`` whose cause it is, a circle in which
-        # DeepEval, which walks the causes of an error, would loop forever and block the event loop.
-        raise failure
-
-    def _counted(self, answer: JudgeAnswer) -> JudgeAnswer:
-        spent = self.spent
-        self.spent = JudgeUsage(
-            calls=spent.calls + 1,
-            tokens_in=known_sum(spent.tokens_in, answer.tokens_in),
-            tokens_out=known_sum(spent.tokens_out, answer.tokens_out),
-            cached_tokens=spent.cached_tokens + answer.cached_tokens,
-        )
-        return answer
 
 
 def _tool_messages(reply: ChatReply, results: Mapping[str, Any]) -> list[Message]:

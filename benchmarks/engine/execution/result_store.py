@@ -225,6 +225,15 @@ class ResultStore:
         )
 
 
+def note_adjustments(run_id: int, known: Mapping[str, Mapping[str, str]]) -> None:
+    """Add to what requests of the run go without: ``model`` or ``judge`` → name → sentence."""
+    with transaction.atomic():
+        # The lock lets leases that find out different things at once keep both.
+        run = Run.objects.select_for_update().only("adjustments").get(pk=run_id)
+        merged = {role: {**run.adjustments.get(role, {}), **notes} for role, notes in known.items()}
+        Run.objects.filter(pk=run_id).update(adjustments={**run.adjustments, **merged})
+
+
 def upsert_scores(run_id: int, batch: Iterable[tuple[int, Mapping[str, Score]]]) -> None:
     """Store the scores of results, given by ID and metric."""
     rows = (

@@ -19,15 +19,19 @@ from benchmarks.providers.retrying import Attempt
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages in OpenAI chat form, tools as OpenAI function schemas, and the reference to an image, if any."""
+    """Messages in OpenAI chat form, tools as OpenAI function schemas, the reference to an image, if any, and parameters
+    that are sent as they are."""
 
     messages: tuple[Message, ...]
     tools: tuple[Mapping[str, Any], ...] = ()
     picture: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def hash(self) -> str:
-        """SHA-256 of the messages and tools in a canonical form (sorted keys)."""
-        sent = {"messages": list(self.messages), "tools": list(self.tools)}
+        """SHA-256 of the messages, tools and extra parameters in a canonical form (sorted keys)."""
+        sent: dict[str, Any] = {"messages": list(self.messages), "tools": list(self.tools)}
+        if self.extra:
+            sent["extra"] = self.extra
         return hashlib.sha256(orjson.dumps(sent, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from benchmarks.engine.execution.engine_judge import EngineJudge, JudgeParameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.model_clients import model_client
-from benchmarks.engine.execution.request_pool import EngineJudge
 from benchmarks.models import Outcome, Result, ResultState, RunStatus, Score
 from benchmarks.providers.base import ProviderError
 from benchmarks.services.runs.control import retry_failed
@@ -32,8 +32,9 @@ def failing_after(verdicts: int, fault: Fault) -> Script:
 
 def test_the_causes_of_a_judges_error_form_no_circle(endpoint: Endpoint) -> None:
     endpoint(api_key="right")
+    parameters = JudgeParameters(0.0, 100, "json_schema", {})
     with pytest.raises(ProviderError) as failed:
-        ENGINE_LOOP.submit(EngineJudge(model_client(JUDGE)).ask("Judge this.")).result(timeout=10)
+        ENGINE_LOOP.submit(EngineJudge(model_client(JUDGE), parameters).ask("Judge this.")).result(timeout=10)
     seen = []
     error: BaseException | None = failed.value
     while error is not None:

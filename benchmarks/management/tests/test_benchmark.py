@@ -26,6 +26,7 @@ from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import canvas_run, make_canvas_set
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
 from tests.support.page_factories import make_scored_run
+from tests.support.running import VERDICT, is_trial
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -94,6 +95,23 @@ def test_options_reach_the_run(endpoint: Endpoint) -> None:
     assert made.parameters == expected
 
 
+def test_extra_parameters_are_options_with_json_or_a_word(endpoint: Endpoint) -> None:
+    endpoint(adds)
+    make_dataset(1)
+    given = ("--param", "reasoning_effort=low", "--param", 'stop=["END"]', "--param", "top_k=40")
+    assert run("run", *SUMS, *given, "--detach")[0] == 0
+    assert Run.objects.get().parameters["extra"] == {"reasoning_effort": "low", "stop": ["END"], "top_k": 40}
+    for wrong, says in (
+        ("top_k", "is not NAME=VALUE"),
+        ("stop=[END", "neither JSON nor"),
+        ("n=2", "repeats of the run"),
+    ):
+        code, output = run("run", *SUMS, "--param", wrong, "--detach")
+        assert code == 2
+        assert "--param" in output
+        assert says in output
+
+
 def test_metrics_may_be_divided_by_commas_or_spaces(endpoint: Endpoint) -> None:
     endpoint(adds)
     make_dataset(1)
@@ -158,7 +176,7 @@ def test_the_exit_code_says_whether_a_threshold_was_met(endpoint: Endpoint, leas
 
 
 def test_a_metric_without_any_score_misses_its_threshold(endpoint: Endpoint) -> None:
-    endpoint(lambda asked: "no verdict" if asked.body["model"] == "judge" else "2")
+    endpoint(lambda asked: VERDICT if is_trial(asked) else "no verdict" if asked.body["model"] == "judge" else "2")
     make_dataset(2)
     request = ("sums", "--model", MODEL, "--metrics", "correctness", "--judge-model", JUDGE)
     code, output = run("run", *request, "--allow-errors", 2, "--fail-under", "correctness=0")

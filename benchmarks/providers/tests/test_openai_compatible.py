@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import socket
 from collections.abc import AsyncIterator
@@ -214,28 +213,14 @@ def test_parameters_that_are_not_set_are_not_sent() -> None:
     assert request_body(question()).keys() == {"model", "messages"}
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("o1", "max_completion_tokens"),
-        ("o4-mini", "max_completion_tokens"),
-        ("gpt-5.1-codex", "max_completion_tokens"),
-        ("openai/gpt-5-mini", "max_completion_tokens"),
-        ("gpt-4o", "max_tokens"),
-        ("gpt-oss-20b", "max_tokens"),
-        ("meta-llama/llama-3-8b", "max_tokens"),
-        ("olmo-2", "max_tokens"),
-    ],
-)
-def test_the_limit_of_tokens_has_the_name_that_the_model_knows(model: str, name: str) -> None:
-    assert request_body(dataclasses.replace(question(max_tokens=5), model=model))[name] == 5
-
-
-@pytest.mark.parametrize("name", ["model", "messages", "stream", "n"])
-def test_extra_parameters_cannot_change_what_the_run_is_about(name: str) -> None:
-    with pytest.raises(ProviderError, match=f"must not set {name}") as raised:
-        request_body(question(extra={name: 1}))
-    assert raised.value.systemic
+def test_limits_and_seeds_have_the_names_that_the_endpoint_knows() -> None:
+    request = question(max_tokens=5, seed=3, names={"max_tokens": "max_completion_tokens", "seed": "random_seed"})
+    assert request_body(request) | {"messages": []} == {
+        "model": "m",
+        "messages": [],
+        "max_completion_tokens": 5,
+        "random_seed": 3,
+    }
 
 
 async def test_a_prompt_that_is_no_text_is_the_requests_fault() -> None:

@@ -17,7 +17,8 @@ from benchmarks.exports.text_files import csv_pieces, jsonl_pieces, scores_piece
 from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import metric_title, run_status
 from benchmarks.presentation.numbers import UNKNOWN, duration, interval, n_of, number, plural, score
-from benchmarks.presentation.sentences import readable, sample, total_cost
+from benchmarks.presentation.sentences import adjustments, readable, sample, total_cost
+from benchmarks.providers.extra_parameters import shown
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
 
@@ -107,13 +108,15 @@ def result_rows(run: Run) -> Iterator[ResultRow]:
 
 def report_head(run: Run, images: Sequence[str] = ()) -> Head:
     """The facts and means of a run, as the report shows them."""
-    parameters = ", ".join(f"{name} {value}" for name, value in run.parameters.items() if name != "system_prompt")
+    given = {**run.parameters, **({"extra": shown(run.extra)} if run.extra else {})}
+    parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "system_prompt")
     progress = f"{n_of(run.done, run.total)} results, {plural(run.errors, 'error')}"
     facts = [
         ("Dataset", f"{run.dataset.slug}, version {run.version_label}"),
         ("Status", f"{run_status(run.status)}: {progress}"),
         ("Judge", run.judge_model or "None"),
         ("Parameters", parameters or "None"),
+        *(("Requests", sentence) for sentence in adjustments(run.adjustments, run.judge_trial)),
         ("Cost", total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)),
         *_times(run.summary),
         ("Started", run.started_at.isoformat(" ", "seconds") if run.started_at else "Not started"),

@@ -28,8 +28,9 @@ from benchmarks.models import Dataset, DatasetVersion, IdempotencyKey, Run
 from benchmarks.presentation.actions import refusal
 from benchmarks.prompt_template import template_problem
 from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
 from benchmarks.providers.registered_providers import split_model
-from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Kind, RunParameter
+from benchmarks.run_parameters import ADAPTIVE, NOT_GIVEN, RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.code_version import code_version
@@ -47,7 +48,18 @@ _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 Errors = dict[str, list[str]]
 
 
-def field_of(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:
+class SentParameters(serializers.DictField):
+    """Parameters that are sent as they are."""
+
+    child = serializers.JSONField()
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if problems := problems_of(data):
+            raise serializers.ValidationError(problems)
+        return dict(data)
+
+
+def field_of(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PLR0911 - one for each kind
     """The field of a request that accepts the parameter."""
     given: dict[str, Any] = {"required": parameter.required, "help_text": parameter.description}
     bounds: dict[str, Any] = {
@@ -66,8 +78,10 @@ def field_of(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:
             return StrictNumber(**given, **bounds)
         case Kind.NAMES:
             return serializers.ListField(child=StrictText(), **given)
-        case Kind.CHOICE:
-            return serializers.ChoiceField(choices=parameter.choices, allow_blank=True, **given)
+        case Kind.PARAMETERS:
+            return SentParameters(**given)
+    if parameter.kind is Kind.CHOICE:
+        return serializers.ChoiceField(choices=parameter.choices, allow_blank=True, **given)
     trimmed = parameter.kind is not Kind.LONG_TEXT
     length = None if parameter.most is None else int(parameter.most)
     return StrictText(allow_blank=not parameter.required, max_length=length, trim_whitespace=trimmed, **given)
@@ -135,6 +149,8 @@ class RunRequest(StrictRequest):
         _check_adaptive(values, dataset, metrics, errors)
         _check_judge(values, metrics, errors)
         _check_budget(values, errors)
+        if values["max_tokens"] and (limits := [name for name in TOKEN_LIMITS if name in values["extra"]]):
+            errors["extra"].append(f"{limits[0]} is another name for ⟨max_tokens⟩. Remove one of the two.")
         length = settings.CODEFORGE.model(values["model"]).context_length
         if length is not None and (values["max_tokens"] or 0) >= length:
             errors["max_tokens"].append(
@@ -241,11 +257,11 @@ def _check_adaptive(values: Mapping[str, Any], dataset: Dataset, metrics: Sequen
 def _check_judge(values: dict[str, Any], metrics: Sequence[Metric], errors: Errors) -> None:
     """Check the judge, and fill in the configured one; a run without judged metrics has none."""
     judged = [metric.name for metric in metrics if metric.judged]
-    judge = (values["judge_model"] or settings.CODEFORGE.benchmark.judge_model or "") if judged else ""
+    judge = (values["judge_model"] or settings.CODEFORGE.judge.model or "") if judged else ""
     values["judge_model"] = judge
     if judged and not judge:
         errors["judge_model"].append(
-            f"{_listed(judged)} requires a judge. Set ⟨judge_model⟩, `benchmark.judge_model` in codeforge.yaml, "
+            f"{_listed(judged)} requires a judge. Set ⟨judge_model⟩, `judge.model` in codeforge.yaml, "
             "or `CODEFORGE_JUDGE_MODEL` in the environment."
         )
     elif judge == values["model"] and not values["allow_self_judging"]:
@@ -282,9 +298,24 @@ def run_of(request: Mapping[str, Any]) -> Run:
     rest = {parameter.name: request[parameter.name] for parameter in parameters if not parameter.field}
     return Run(
         **columns | {"self_judged": request["judge_model"] == request["model"]},
-        parameters={name: value for name, value in rest.items() if value not in (None, "", [])},
+        parameters={name: value for name, value in rest.items() if value not in NOT_GIVEN},
         dataset_version=request["dataset"].current_version,
+        model_params=_model_params(request["model"], beside_limit=request["max_tokens"] is not None),
+        judge_settings=judge_settings(request["judge_model"]),
     )
+
+
+def judge_settings(model: str) -> dict[str, Any]:
+    """How the judge is asked from now on, as ``Run.judge_settings``; empty without a judge."""
+    if not model:
+        return {}
+    return settings.CODEFORGE.judge.settings.model_dump() | {"params": _model_params(model, beside_limit=True)}
+
+
+def _model_params(model: str, *, beside_limit: bool) -> dict[str, Any]:
+    """``params`` of the model, without other names for a limit of tokens that is set anyway."""
+    params = settings.CODEFORGE.model(model).params
+    return {name: value for name, value in params.items() if not (beside_limit and name in TOKEN_LIMITS)}
 
 
 def start_run(data: Any, user: Caller = None, *, parent: Run | None = None, fresh_of: Run | None = None) -> Run:
@@ -323,7 +354,7 @@ def enqueue_run(run: Run) -> None:
 def request_of(run: Run) -> dict[str, Any]:
     """The request that would start a run like this one again."""
     values = {name: parameter.value_of(run) for name, parameter in RUN_PARAMETERS.items()}
-    given = {name: value for name, value in values.items() if value is not None and value not in ("", [])}
+    given = {name: value for name, value in values.items() if value not in NOT_GIVEN}
     return given | {"dataset": run.dataset.slug}
 
 

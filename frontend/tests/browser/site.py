@@ -27,7 +27,8 @@ LIVE = ("queued", "preparing", "running")
 
 # A hanging request hangs until the site is stopped; one attempt is enough.
 CONFIG = """
-benchmark: {{judge_model: scripted/judge, datasets_dir: "{state}/datasets"}}
+benchmark: {{datasets_dir: "{state}/datasets"}}
+judge: {{model: scripted/judge}}
 providers:
   scripted: {{base_url: "{url}", timeouts: {{first_byte: 900.0, whole: 900.0}}, retries: {{max_attempts: 1}}}}
 models:

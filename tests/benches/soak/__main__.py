@@ -31,7 +31,8 @@ from tests.support.stacks import BOTH, EMBEDDED
 DELAY_MS = 1500.0
 SETTLING_S = 300.0
 CONFIG = """
-benchmark: {{judge_model: loop/judge, datasets_dir: "{state}/datasets"}}
+benchmark: {{datasets_dir: "{state}/datasets"}}
+judge: {{model: loop/judge}}
 providers:
   loop: {{base_url: "{url}", timeouts: {{connect: 5, first_byte: 30, whole: 60}},
           retries: {{max_attempts: 3, base_seconds: 0.2}}}}

@@ -1,0 +1,110 @@
+"""The judge of judged metrics, called through the engine: its limits, retries, connections, cache and cost apply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from benchmarks.engine.execution.model_clients import Model, Slot
+from benchmarks.engine.execution.reply_cache import JudgeResponseCache
+from benchmarks.metrics.base import JudgeAnswer, JudgeUsage
+from benchmarks.models import Run
+from benchmarks.providers.base import ChatRequest, JudgeSettings, known_sum
+from benchmarks.providers.model_families import traits_of
+from benchmarks.providers.retrying import GaveUp
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeParameters:
+    """The fields of every request to a judge; ``max_tokens`` leave room for its thinking."""
+
+    temperature: float | None
+    max_tokens: int
+    structured_output: str
+    extra: Mapping[str, Any]
+
+
+def judge_parameters(run: Run) -> JudgeParameters:
+    """How the run's judge is asked, as stored when it was started."""
+    stored = {name: value for name, value in run.judge_settings.items() if name != "params"}
+    asked = JudgeSettings.model_validate(stored)
+    thinks = traits_of(run.judge_model, settings.CODEFORGE.model_families).thinking is not None
+    return JudgeParameters(
+        temperature=asked.temperature,
+        max_tokens=asked.max_tokens + (asked.reasoning_tokens if thinks else 0),
+        structured_output=asked.structured_output,
+        extra={
+            **run.judge_settings.get("params", {}),
+            **({"reasoning_effort": asked.effort} if asked.effort else {}),
+        },
+    )
+
+
+class EngineJudge:
+    """``spent`` sums up the replies that came, so they are counted even if the score they were for is aborted."""
+
+    def __init__(
+        self,
+        model: Model,
+        parameters: JudgeParameters,
+        slot: Slot | None = None,
+        cache: JudgeResponseCache | None = None,
+    ) -> None:
+        self._model = model
+        self._parameters = parameters
+        self._slot = slot or Slot()
+        self._cache = cache
+        self.model = f"{model.provider.name}/{model.name}"
+        self.spent = JudgeUsage()
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
+        """Ask once, with retries. Raises ``ProviderError`` if no reply came. A cached response costs nothing."""
+        request = self._request(prompt, schema)
+        if self._cache and (text := await asyncio.to_thread(self._cache.find, request)) is not None:
+            return self._counted(JudgeAnswer(text, 0, 0))
+        try:
+            reply, _ = await self._slot.send(self._model, request)
+        except GaveUp as gave_up:
+            failure = gave_up.error
+        else:
+            # Counted before the next await: it may be cancelled there, and the reply is paid for.
+            tokens = (reply.tokens_in, reply.tokens_out, reply.cached_tokens or 0)
+            answer = self._counted(JudgeAnswer(reply.text, *tokens, reply.finish_reason))
+            if self._cache:
+                await asyncio.to_thread(self._cache.store, request, reply, schema)
+            return answer
+        # Raised out here: inside the handler its context would be the ``GaveUp`` whose cause it is, a circle in which
+        # DeepEval, which walks the causes of an error, would loop forever and block the event loop.
+        raise failure
+
+    def _request(self, prompt: str, schema: Mapping[str, Any] | None) -> ChatRequest:
+        parameters = self._parameters
+        forms: Mapping[str, Mapping[str, Any]] = {
+            "json_schema": {
+                "type": "json_schema",
+                "json_schema": {"name": "verdict", "schema": schema, "strict": True},
+            },
+            "json_object": {"type": "json_object"},
+        }
+        return ChatRequest(
+            model=self._model.name,
+            messages=({"role": "user", "content": prompt},),
+            temperature=parameters.temperature,
+            max_tokens=parameters.max_tokens,
+            response_format=forms.get(parameters.structured_output) if schema else None,
+            extra=parameters.extra,
+        )
+
+    def _counted(self, answer: JudgeAnswer) -> JudgeAnswer:
+        spent = self.spent
+        self.spent = JudgeUsage(
+            calls=spent.calls + 1,
+            tokens_in=known_sum(spent.tokens_in, answer.tokens_in),
+            tokens_out=known_sum(spent.tokens_out, answer.tokens_out),
+            cached_tokens=spent.cached_tokens + answer.cached_tokens,
+        )
+        return answer

@@ -1,0 +1,95 @@
+"""Try a run's judge on one known pair before the first question, so that no answers are paid for that nobody can judge.
+
+The trial is part of the preparation, which one worker at a time does, so there is one for a run, however many workers
+come. If the judge fails, the run fails before it is prepared; resuming it prepares it again, and tries the judge again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import wait
+from dataclasses import replace
+
+from django.db.models import QuerySet
+
+from benchmarks.engine.execution import lifecycle, reply_cache
+from benchmarks.engine.execution.budget import TRIAL_CALLS, WorstCase, price_of
+from benchmarks.engine.execution.db_retry import retry_db
+from benchmarks.engine.execution.engine_judge import EngineJudge, judge_parameters
+from benchmarks.engine.execution.event_loop import ENGINE_LOOP
+from benchmarks.engine.execution.model_clients import model_client
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.result_store import note_adjustments
+from benchmarks.engine.execution.scoring import metrics_of
+from benchmarks.metrics.base import Score
+from benchmarks.metrics.judging import try_judge
+from benchmarks.models import Run, Task
+from benchmarks.presentation.numbers import money
+from benchmarks.providers.base import known_sum
+
+CHECK_SECONDS = 0.5
+
+
+def judge_is_usable(run: Run, tasks: QuerySet[Task], may_continue: Callable[[], bool]) -> bool:
+    """Whether the run may go on to its questions: its judge gave a verdict, or need not be tried.
+
+    Otherwise the run was failed or paused with the reason, or stopped meanwhile. A judge that is overloaded or slow at
+    the moment does not stop the run.
+    """
+    what = f"run {run.pk}"
+    # A calibration pays for no answers, and consists of known pairs.
+    if not run.judge_model or run.judge_trial or run.is_calibration or not _is_needed(run, tasks):
+        return True
+    if run.budget_usd is not None and (run.judge_cost_usd or 0.0) + WorstCase(run).trial() > run.budget_usd:
+        reason = f"The budget of {money(run.budget_usd)} does not cover trying the judge. Raise the budget to continue."
+        retry_db(lambda: lifecycle.pause(run.pk, reason), what)
+        return False
+    try:
+        model = model_client(run.judge_model)
+    except ValueError as error:  # its provider was removed from the configuration
+        return not lifecycle.fail(run.pk, str(error))
+    policy = model.policy.model_copy(update={"max_attempts": min(model.policy.max_attempts, TRIAL_CALLS)})
+    cache = reply_cache.JudgeResponseCache(run.judge_model) if reply_cache.is_used_by(run) else None
+    judge = EngineJudge(replace(model, policy=policy), judge_parameters(run), cache=cache)
+    score = _score(judge, may_continue)
+    retry_db(lambda: _record(run, judge, score), what)
+    if model.adjustments.notes:
+        retry_db(lambda: note_adjustments(run.pk, {"judge": model.adjustments.notes}), what)
+    if score is None:
+        return False
+    if score.value is not None or (score.detail.get("retryable") and not score.detail["systemic"]):
+        return True
+    reason = f"{score.reason} No question was asked. Fix the judge, then resume the run."
+    retry_db(lambda: lifecycle.fail(run.pk, reason), what)
+    return False
+
+
+def _is_needed(run: Run, tasks: QuerySet[Task]) -> bool:
+    """Whether a judged metric of the run applies to any of its tasks, as far as that is known without answers."""
+    judged = [metric for metric in metrics_of(run) if metric.judged]
+    prompts = PromptBuilder(run)
+    items = (replace(prompts.item(task), actual_output="?") for task in tasks.iterator(chunk_size=500))
+    return any(metric.applies_to(item) for item in items for metric in judged)
+
+
+def _score(judge: EngineJudge, may_continue: Callable[[], bool]) -> Score | None:
+    """The judge's score; ``None`` if the run was stopped, or the worker is shutting down."""
+    future = ENGINE_LOOP.submit(try_judge(judge))
+    while not wait([future], timeout=CHECK_SECONDS).done:
+        if not may_continue():
+            future.cancel()
+            return None
+    return future.result()
+
+
+def _record(run: Run, judge: EngineJudge, score: Score | None) -> None:
+    """Add what the trial cost to the run, and keep its verdict if there is one."""
+    spent = judge.spent
+    cost = price_of(run.judge_model).cost(spent.tokens_in, spent.tokens_out, spent.cached_tokens)
+    unknown = cost is None or run.judge_tokens_in is None
+    run.judge_cost_usd = None if unknown else (run.judge_cost_usd or 0.0) + (cost or 0.0)
+    run.judge_tokens_in = known_sum(run.judge_tokens_in, spent.tokens_in)
+    run.judge_tokens_out = known_sum(run.judge_tokens_out, spent.tokens_out)
+    if score is not None and score.value is not None:
+        run.judge_trial = {"value": score.value, "reason": score.reason, "calls": spent.calls}
+    run.save(update_fields=["judge_cost_usd", "judge_tokens_in", "judge_tokens_out", "judge_trial"])

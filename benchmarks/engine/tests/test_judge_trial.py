@@ -1,0 +1,132 @@
+"""The judge is tried on one known pair before the first question is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.models import Run, RunStatus
+from benchmarks.services.runs.control import raise_budget, resume_run
+from tests.loopback.faults import FAULTS, Fault
+from tests.loopback.replies import Asked, Reply
+from tests.loopback.server import LoopbackServer
+from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.running import VERDICT, Endpoint, is_trial, model_requests, worked, working
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def judged_run(tasks: Any = 3, **request: Any) -> Run:
+    return make_run(make_dataset(tasks), judge_tried=False, metrics=["correctness"], **request)
+
+
+def judge_requests(server: LoopbackServer) -> int:
+    return [body["model"] for body in server.stats.bodies].count("judge")
+
+
+def trial_with(reply: str | Reply | Fault, then: str = VERDICT) -> Any:
+    def script(asked: Asked) -> str | Reply | Fault:
+        return reply if is_trial(asked) else then if asked.body["model"] == "judge" else "2"
+
+    return script
+
+
+def test_a_judge_is_tried_once_and_the_trial_is_paid_and_shown(endpoint: Endpoint) -> None:
+    server = endpoint(trial_with(VERDICT))
+    run = worked(judged_run())
+    assert (run.status, judge_requests(server)) == (RunStatus.COMPLETED, 1 + 3)
+    assert run.judge_trial == {"value": 1.0, "reason": "right", "calls": 1}
+    verdicts = sum(result.judge_cost_usd or 0.0 for result in run.results.all())
+    assert run.judge_cost_usd is not None
+    assert run.judge_cost_usd > verdicts > 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "requests", "says"),
+    [
+        (FAULTS["unauthorized_401"], 1, "Check the provider's API key"),
+        (FAULTS["not_found_404"], 1, "Check the model's name"),
+        (FAULTS["bad_request_400"], 1, "messages: too few"),
+        ("I cannot say.", 2, "gave no verdict"),
+        (Reply("", finish_reason="length"), 2, "Raise `judge.max_tokens`"),
+    ],
+)
+def test_a_judge_that_cannot_judge_stops_the_run_before_any_question(
+    endpoint: Endpoint, reply: str | Reply | Fault, requests: int, says: str
+) -> None:
+    server = endpoint(trial_with(reply))
+    run = worked(judged_run(50))
+    assert run.status == RunStatus.FAILED
+    assert says in run.error_message
+    assert "No question was asked" in run.error_message
+    assert (judge_requests(server), model_requests(server)) == (requests, 0)
+    server.script = trial_with(VERDICT)
+    resume_run(run)
+    worked(run)
+    assert (run.status, run.done, run.errors) == (RunStatus.COMPLETED, 50, 0)
+    assert judge_requests(server) == requests + 1 + 50
+
+
+def test_a_judge_that_is_overloaded_at_the_moment_does_not_stop_the_run(endpoint: Endpoint) -> None:
+    server = endpoint(trial_with(FAULTS["rate_limited"]))
+    run = worked(judged_run())
+    assert (run.status, run.judge_trial) == (RunStatus.COMPLETED, None)
+    assert judge_requests(server) == 2 + 3
+
+
+def test_a_judge_is_not_tried_if_no_task_needs_it(endpoint: Endpoint) -> None:
+    server = endpoint(lambda asked: "2")
+    tasks = [make_task(1, expected_output=""), make_task(2)]
+    run = judged_run(tasks, limit=1)
+    worked(run)
+    assert (run.judge_trial, judge_requests(server)) == (None, 0)
+
+
+def test_a_budget_that_does_not_cover_the_trial_pauses_the_run_until_it_is_raised(endpoint: Endpoint) -> None:
+    server = endpoint(trial_with(VERDICT))
+    run = worked(judged_run(budget_usd=0.001, max_tokens=10))
+    assert run.status == RunStatus.PAUSED
+    assert "does not cover trying the judge" in run.error_message
+    assert server.stats.requests == 0
+    raise_budget(run, 5.0)
+    worked(run)
+    assert (run.status, judge_requests(server)) == (RunStatus.COMPLETED, 1 + 3)
+
+
+def test_a_trial_is_cached_with_the_verdicts(endpoint: Endpoint) -> None:
+    server = endpoint(trial_with(VERDICT))
+    dataset = make_dataset(3)
+    for _ in range(2):
+        run = make_run(dataset, judge_tried=False, metrics=["correctness"], use_cache=True)
+        assert worked(run).judge_trial
+    assert judge_requests(server) == 1 + 3
+    assert run.judge_cost_usd == 0.0
+
+
+def test_several_workers_try_the_judge_once(endpoint: Endpoint) -> None:
+    server = endpoint(trial_with(VERDICT))
+    run = judged_run(20, concurrency=256)
+    with working(run, workers=3):
+        pass
+    worked(run)
+    assert run.status == RunStatus.COMPLETED
+    assert sum("capital of France" in body["messages"][0]["content"] for body in server.stats.bodies) == 1
+
+
+def test_a_judge_that_finds_a_correct_answer_wrong_is_pointed_out(endpoint: Endpoint) -> None:
+    endpoint(trial_with('{"score": 2, "reason": "Paris it is not"}'))
+    run = worked(judged_run())
+    assert run.status == RunStatus.COMPLETED
+    assert run.judge_trial["value"] == pytest.approx(0.2)
+
+
+def test_the_judge_section_says_how_a_judge_is_asked_and_is_stored_with_the_run(endpoint: Endpoint) -> None:
+    judge = {"temperature": None, "max_tokens": 500, "effort": "low", "structured_output": "json_object"}
+    server = endpoint(trial_with(VERDICT), judge=judge)
+    run = worked(judged_run())
+    sent = next(body for body in server.stats.bodies if body["model"] == "judge")
+    assert "temperature" not in sent
+    assert (sent["max_tokens"], sent["reasoning_effort"]) == (500, "low")
+    assert sent["response_format"] == {"type": "json_object"}
+    assert run.judge_settings == {**judge, "reasoning_tokens": 8192, "params": {}}

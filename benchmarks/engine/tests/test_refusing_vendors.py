@@ -1,0 +1,116 @@
+"""Runs of models, and with judges, of vendors that refuse some parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.models import Run, RunStatus, Transcript
+from benchmarks.providers.model_families import ModelFamily, shipped_families
+from tests.loopback.replies import Asked
+from tests.loopback.server import LoopbackServer
+from tests.loopback.vendors import refusing
+from tests.support.factories import MODEL, make_dataset, make_run
+from tests.support.running import VERDICT, Endpoint, worked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SAMPLED = {"temperature": 0.5, "seed": 3, "max_tokens": 100}
+MODELS = ("gpt-5", "o3", "claude-opus-4-7", "deepseek-chat", "mistral-large")
+LEFT_OUT = {
+    # Model → what its requests as a model, and as a judge, go without
+    "gpt-5": ({"temperature", "max_tokens"}, {"temperature", "max_tokens"}),
+    "o3": ({"temperature", "max_tokens"}, {"temperature", "max_tokens"}),
+    "claude-opus-4-7": ({"temperature"}, {"temperature"}),
+    "deepseek-chat": (set(), {"json_schema"}),
+    "mistral-large": ({"seed"}, set()),
+}
+
+
+def verdict_or_two(asked: Asked) -> str:
+    return VERDICT if "You judge the work" in asked.prompt else "2"
+
+
+def knows_no_family(settings: Any) -> None:
+    nothing = dict.fromkeys(shipped_families(), ModelFamily(models="^$"))
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"model_families": nothing})
+
+
+def requests_to(server: LoopbackServer, model: str) -> list[dict[str, Any]]:
+    return [body for body in server.stats.bodies if body["model"] == model]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_run_of_a_model_that_refuses_parameters_completes_with_notes(
+    endpoint: Endpoint, settings: Any, model: str
+) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    knows_no_family(settings)
+    run = worked(make_run(make_dataset(8), model=f"loop/{model}", concurrency=8, **SAMPLED))
+    left_out, _ = LEFT_OUT[model]
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    assert run.adjustments.get("model", {}).keys() == left_out
+    assert len(requests_to(server, model)) == 8 + len(left_out), "one request for each refused parameter of the run"
+    notes = set(run.adjustments.get("model", {}).values())
+    for transcript in Transcript.objects.filter(result__run=run):
+        assert notes <= set(transcript.notes)
+    assert all(f"because loop/{model} refuses" in note for note in notes)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_judge_that_refuses_parameters_judges(endpoint: Endpoint, settings: Any, model: str) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    knows_no_family(settings)
+    request = {"metrics": ["correctness"], "judge_model": f"loop/{model}"}
+    run = worked(make_run(make_dataset(8), judge_tried=False, concurrency=8, **request))
+    _, left_out = LEFT_OUT[model]
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    assert run.adjustments.get("judge", {}).keys() == left_out
+    assert len(requests_to(server, model)) == 1 + 8 + len(left_out), "the trial finds out what the judge refuses"
+    assert run.summary["metrics"]["correctness"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "o3", "claude-opus-4-7"])
+def test_what_families_refuse_is_never_sent(endpoint: Endpoint, model: str) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    request = {"metrics": ["correctness"], "judge_model": f"loop/{model}", "allow_self_judging": True}
+    run = worked(make_run(make_dataset(4), judge_tried=False, model=f"loop/{model}", **request, **SAMPLED))
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    assert len(requests_to(server, model)) == 1 + 4 + 4, "no request was refused"
+    for role in ("model", "judge"):
+        assert "models of the family" in run.adjustments[role]["temperature"]
+
+
+def test_what_was_learned_holds_when_a_run_is_resumed(endpoint: Endpoint, settings: Any) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    knows_no_family(settings)
+    run = make_run(make_dataset(3), model="loop/gpt-5", temperature=0.5)
+    Run.objects.filter(pk=run.pk).update(adjustments={"model": {"temperature": "known"}})
+    worked(run)
+    assert len(requests_to(server, "gpt-5")) == 3
+
+
+def test_a_refused_parameter_that_changes_the_question_is_an_error_that_says_where_it_is_set(
+    endpoint: Endpoint,
+) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    run = worked(
+        make_run(make_dataset(3), model="loop/mistral-large", concurrency=1, extra={"reasoning_effort": "low"})
+    )
+    assert run.status == RunStatus.FAILED
+    assert "Remove reasoning_effort from the extra parameters of the run" in run.error_message
+    assert len(requests_to(server, "mistral-large")) == 1
+
+
+def test_extra_parameters_are_sent_hashed_and_cached_apart(endpoint: Endpoint, settings: Any) -> None:
+    server = endpoint(lambda asked: "2")
+    models = {**settings.CODEFORGE.models}
+    models[MODEL] = models[MODEL].model_copy(update={"params": {"top_k": 5, "reasoning_effort": "high"}})
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"models": models})
+    dataset = make_dataset(1)
+    runs = [worked(make_run(dataset, use_cache=True, extra={"reasoning_effort": effort})) for effort in ("low", "high")]
+    assert [(body["top_k"], body["reasoning_effort"]) for body in server.stats.bodies] == [(5, "low"), (5, "high")]
+    hashes = Transcript.objects.filter(result__run__in=runs).values_list("prompt_hash", flat=True)
+    assert len(set(hashes)) == 2
+    again = worked(make_run(dataset, use_cache=True, extra={"reasoning_effort": "low"}))
+    assert (again.extra, len(server.stats.bodies)) == ({"top_k": 5, "reasoning_effort": "low"}, 2)

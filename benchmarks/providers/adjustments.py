@@ -1,0 +1,119 @@
+"""What the requests of one run to one model go without, because the model refuses it.
+
+Some of it is known by the model's name (``model_families``), the rest is learned from refusals. Either way it holds for
+every later request of the run, and a note says so. Only what leaves the question as it is goes: sampling parameters,
+the seed, the structured form of a judge's reply, the endpoint's name for a limit. Whatever else is refused is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from benchmarks.providers.base import ChatRequest, ProviderError
+from benchmarks.providers.model_families import ModelTraits
+
+logger = logging.getLogger(__name__)
+
+SAMPLING = ("temperature", "top_p", "seed")
+WEAKER_FORM: Mapping[str, Mapping[str, Any] | None] = {"json_schema": {"type": "json_object"}, "json_object": None}
+"""Type of a response format → what is requested instead of it."""
+_OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+FIRST_REPLY_SECONDS = 2.0
+"""How long requests wait for the first one to find out what the model refuses. Refusals come quickly."""
+
+
+@dataclass(eq=False)
+class Adjustments:
+    """``notes`` is what requests go without → a sentence about it. Use on one event loop."""
+
+    model: str
+    """As ``provider/model``."""
+    traits: ModelTraits = field(default_factory=ModelTraits)
+    notes: dict[str, str] = field(default_factory=dict)
+    _tried: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _trying: bool = field(default=False, init=False)
+
+    def adapted(self, request: ChatRequest) -> ChatRequest:
+        """The request as the model takes it, as far as that is known."""
+        for name, family in self.traits.never_sent.items():
+            if name in _omissible(request) and name not in self.notes:
+                self._leave_out(name, f"models of the family {family} refuse it")
+        names = dict(self.traits.names)
+        if "max_tokens" in self.notes:
+            names["max_tokens"] = _OTHER_LIMIT[names.get("max_tokens", "max_tokens")]
+        form = request.response_format
+        while form is not None and form["type"] in self.notes:
+            form = WEAKER_FORM[form["type"]]
+        unsent: dict[str, Any] = {name: None for name in SAMPLING if name in self.notes}
+        return replace(request, **unsent, response_format=form, names=names)
+
+    def notes_on(self, request: ChatRequest) -> tuple[str, ...]:
+        """The sentences about what ``adapted`` changes in this request."""
+        concerned = {*_omissible(request), *(WEAKER_FORM if request.response_format else ())}
+        if request.max_tokens is not None:
+            concerned.add("max_tokens")
+        return tuple(note for name, note in self.notes.items() if name in concerned)
+
+    def learn(self, error: ProviderError, sent: ChatRequest) -> bool:
+        """Whether the request that ended in this error can be sent again without what the model refuses.
+
+        ``sent`` is what ``adapted`` returned for it. Other requests may have been refused at the same time.
+        """
+        name = error.refused
+        if name is None:
+            return False
+        if name == sent.names.get("max_tokens", "max_tokens") and sent.max_tokens is not None:
+            return self._rename_limit(name)
+        if name == "response_format" and sent.response_format is not None:
+            name = sent.response_format["type"]
+        if name not in _omissible(sent):
+            return False
+        if name not in self.notes:
+            logger.info("%s refuses %s: %s", self.model, name, error.message)
+            self._leave_out(name, f"{self.model} refuses it")
+        return True
+
+    @asynccontextmanager
+    async def first_alone(self, request: ChatRequest) -> AsyncIterator[None]:
+        """Let the first request with anything that may be refused go ahead of the others, so that not all of them are
+        refused. They wait until it has an answer, but never long."""
+        if self._tried.is_set() or not _omissible(self.adapted(request)):
+            yield
+        elif self._trying:
+            try:
+                await asyncio.wait_for(self._tried.wait(), FIRST_REPLY_SECONDS)
+            except TimeoutError:
+                self._tried.set()
+            yield
+        else:
+            self._trying = True
+            try:
+                yield
+            finally:
+                self._tried.set()
+
+    def _leave_out(self, name: str, why: str) -> None:
+        what = f"The response format {name}" if name in WEAKER_FORM else name
+        self.notes[name] = f"{what} was not sent, because {why}."
+
+    def _rename_limit(self, used: str) -> bool:
+        """Whether the endpoint has another name for the limit of tokens, which the refused request did not use."""
+        if used not in _OTHER_LIMIT:
+            return False
+        if "max_tokens" not in self.notes:
+            other = _OTHER_LIMIT[used]
+            self.notes["max_tokens"] = f"max_tokens was sent as {other}, because {self.model} refuses {used}."
+        # If another request found out first, this one was sent under the first name; if not, both names are refused.
+        return used == self.traits.names.get("max_tokens", "max_tokens")
+
+
+def _omissible(request: ChatRequest) -> list[str]:
+    """What the request has and may go without: sampling parameters, and the type of its response format."""
+    form = request.response_format
+    typed = [form["type"]] if form is not None and form["type"] in WEAKER_FORM else []
+    return [*(name for name in SAMPLING if getattr(request, name) is not None), *typed]

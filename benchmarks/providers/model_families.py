@@ -1,0 +1,67 @@
+"""What is known of a model by its name: ``model_families.yaml``, and the families that users add in codeforge.yaml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import AfterValidator, Field
+
+from benchmarks.providers.base import Section
+
+_FILE = Path(__file__).with_name("model_families.yaml")
+
+Omissible = Literal["temperature", "top_p", "seed", "json_schema", "json_object"]
+"""What a request may go without: a response format of that type, else a field of ``ChatRequest``."""
+Thinking = Literal["hidden", "field", "tags", "parts", "blocks"]
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"{value!r} is not a regular expression: {error}.") from None
+    return value
+
+
+class ModelFamily(Section):
+    """Models whose ``provider/model`` matches; the file says what each key means."""
+
+    models: Annotated[str, AfterValidator(_pattern)]
+    never_sent: list[Omissible] = Field(default_factory=list)
+    names: dict[Literal["max_tokens", "seed"], str] = Field(default_factory=dict)
+    thinking: Thinking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What all families of one model say together. ``never_sent`` is parameter → the family that says so."""
+
+    never_sent: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    thinking: Thinking | None = None
+
+
+def traits_of(model: str, own: Mapping[str, ModelFamily]) -> ModelTraits:
+    """The traits of ``provider/model``. ``own`` families replace shipped ones of the same name."""
+    matching = {
+        name: family
+        for name, family in {**shipped_families(), **own}.items()
+        if re.search(family.models, model.lower())
+    }
+    return ModelTraits(
+        never_sent={omitted: name for name, family in matching.items() for omitted in family.never_sent},
+        names={ours: theirs for family in matching.values() for ours, theirs in family.names.items()},
+        thinking=next((family.thinking for family in reversed(matching.values()) if family.thinking), None),
+    )
+
+
+@cache
+def shipped_families() -> Mapping[str, ModelFamily]:
+    document = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    return {name: ModelFamily.model_validate(family) for name, family in document.items()}
