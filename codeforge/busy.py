@@ -22,22 +22,30 @@ BY_SQLSTATE = {"55P03": LOCKED, "40P01": LOCKED, "57014": SLOW}
 
 
 class BusyMiddleware(MiddlewareMixin):
-    """Tells programs in JSON, and people on a page, to try again; the web server's log gets the database's message."""
+    """Answers for views. Errors of other middleware reach ``error_pages.server_error``, which does the same."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, OperationalError | InterfaceError | InternalError):
-            return None
-        logger.warning("%s %s: the database does not respond: %s", request.method, request.path, error)
-        problem = _problem(error)
-        headers = {"Retry-After": str(RETRY_AFTER_SECONDS), "Cache-Control": "no-store"}
-        if request.path.startswith("/api/"):
-            detail = f"{problem} Try again in a few seconds."
-            return JsonResponse({"detail": detail}, status=503, headers=headers)
+        return busy_answer(request, error)
+
+
+def busy_answer(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
+    """Tell programs in JSON, and people on a page, to try again; ``None`` for any other error.
+
+    The web server's log gets the database's message.
+    """
+    if not isinstance(error, OperationalError | InterfaceError | InternalError):
+        return None
+    logger.warning("%s %s: the database does not respond: %s", request.method, request.path, error)
+    problem = _problem(error)
+    response: HttpResponse
+    if request.path.startswith("/api/"):
+        response = JsonResponse({"detail": f"{problem} Try again in a few seconds."}, status=503)
+    else:
         changing = request.method not in ("GET", "HEAD")
         response = render(None, "503.html", {"problem": problem, "changing": changing}, status=503)
-        for name, value in headers.items():
-            response[name] = value
-        return response
+    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 def _problem(error: DatabaseError | InterfaceError) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import csrf, defaults
+
+from codeforge.busy import busy_answer
 
 API = "/api/"
 UNEXPECTED = "An unexpected error occurred. For details, find the X-Request-ID of this response in the web server log."
@@ -35,6 +38,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    if busy := busy_answer(request, sys.exc_info()[1]):
+        return busy
     return _answer(request, 500, UNEXPECTED, lambda: defaults.server_error(request))
 
 

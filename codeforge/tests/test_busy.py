@@ -11,6 +11,7 @@ from django.db import Error, InterfaceError, InternalError, OperationalError
 from django.test import Client
 
 from benchmarks.engine.execution import lifecycle
+from codeforge import access
 from tests.support.factories import config_for, make_run
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +58,19 @@ def test_programs_and_people_are_told_to_try_again(
     assert problem in page.content.decode()
     assert "hunter22" not in page.content.decode()
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+
+
+def test_so_are_those_whose_permissions_cannot_be_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate in front of the pages reads them before any view is called."""
+
+    def away(*_: Any) -> bool:
+        raise OperationalError(SECRET)
+
+    monkeypatch.setattr(access, "may_read", away)
+    client.raise_request_exception = False
+    page = client.get("/runs/")
+    assert (page.status_code, page.headers["Retry-After"]) == (503, "5")
+    assert "This page cannot be displayed now." in page.content.decode()
 
 
 def test_an_error_of_our_own_statements_is_no_reason_to_try_again(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from benchmarks.engine import lease as leases
 from benchmarks.engine.canvas_sets import generation
@@ -283,6 +285,21 @@ def test_a_failing_task_class_is_named_and_stops_the_set(monkeypatch: pytest.Mon
     assert not canvas_set.is_growing
     with pytest.raises(generation.GenerationFailed, match="canvas_3_3"):
         grow(canvas_set.pk)
+
+
+@pytest.mark.django_db
+def test_an_unavailable_database_does_not_stop_a_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any) -> None:
+        raise OperationalError("terminating connection")
+
+    canvas_set = make_canvas_set("3", 2)
+    CanvasSet.objects.update(wanted=4)
+    with monkeypatch.context() as outage, pytest.raises(OperationalError):
+        outage.setattr(generation, "append", away)
+        generation.work_on(canvas_set.pk)
+    canvas_set.refresh_from_db()
+    assert not canvas_set.error_message
+    assert sets_without_worker() == [canvas_set.pk]
 
 
 @pytest.mark.django_db

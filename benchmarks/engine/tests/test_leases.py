@@ -106,6 +106,20 @@ def test_a_released_lease_claims_nothing_and_changes_no_final_numbers(run: Run) 
     assert Run.objects.get(pk=run.pk).summary == {"final": True}
 
 
+def test_a_worker_that_wakes_without_its_lease_neither_fails_nor_pauses_the_run(run: Run) -> None:
+    """Its requests timed out while it was frozen, and others work on the run."""
+    lease = leased(run)
+    orphan(lease)
+    runs_without_worker()
+    assert not lifecycle.fail(run.pk, "20 requests in a row failed.", lease)
+    assert not lifecycle.pause(run.pk, "The budget is spent.", lease)
+    with pytest.raises(ValueError, match="unexpected"), dispatch._failing_on_errors(lease, "why"):
+        raise ValueError("unexpected")
+    assert Run.objects.get(pk=run.pk).status == RunStatus.RUNNING
+    held = leased(run)
+    assert lifecycle.fail(run.pk, "20 requests in a row failed.", held)
+
+
 def test_claims_of_a_dead_worker_on_a_stopped_run_are_settled(run: Run) -> None:
     lease = leased(run)
     claim(run, lease, 2)
