@@ -318,6 +318,8 @@ class RunExecutor:
             elif self.sending and self._should_yield(now):
                 # Unlike a stop, this has no deadline: what was sent ends in its own time, retries included.
                 self._send_no_more(self.pool.drain)
+            else:
+                ENGINE_LOOP.call(self.pool.renewed, now)
         elif now >= self.abort_at:
             ENGINE_LOOP.call(self.pool.abort)
         if now >= self.summary_due:

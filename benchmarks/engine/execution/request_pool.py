@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from queue import SimpleQueue
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 ACKNOWLEDGED = "ok"
 """The result of a tool that the dataset does not simulate."""
+UNKNOWN_SECONDS = 10.0
+"""A lease that was not renewed for longer may have been released."""
 SANDBOXES = asyncio.Semaphore(os.cpu_count() or 1)
 """Limits how many metrics of a worker run code at the same time."""
 
@@ -63,6 +66,7 @@ class RequestPool:
     _slots: dict[asyncio.Task[None], Slot] = field(default_factory=dict, init=False)
     _unstored: int = field(default=0, init=False)
     _max_unstored: int = field(default=0, init=False)
+    _renewed_at: float = field(default_factory=time.monotonic, init=False)
     _room: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def open(self, slots: int) -> None:
@@ -90,6 +94,11 @@ class RequestPool:
     def stored(self, count: int) -> None:
         """Note that ``count`` more units are safe in the database."""
         self._unstored -= count
+        self._room.set()
+
+    def renewed(self, at: float) -> None:
+        """Note that the lease was still held at this time, of the monotonic clock."""
+        self._renewed_at = at
         self._room.set()
 
     def drain(self) -> int:
@@ -149,9 +158,10 @@ class RequestPool:
     async def _wait_for_room(self) -> None:
         """Send nothing more while as many answers wait to be stored as there are slots.
 
-        This bounds what a killed worker can lose: what is in flight, and as much again.
+        This bounds what a killed worker can lose: what is in flight, and as much again. Nor is anything sent while
+        nobody knows whether the lease is still held: a worker that was frozen looks first.
         """
-        while self._unstored >= self._max_unstored:
+        while self._unstored >= self._max_unstored or time.monotonic() - self._renewed_at > UNKNOWN_SECONDS:
             self._room.clear()
             await self._room.wait()
 

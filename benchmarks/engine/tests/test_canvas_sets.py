@@ -294,8 +294,8 @@ def test_an_unavailable_database_does_not_stop_a_set(monkeypatch: pytest.MonkeyP
 
     canvas_set = make_canvas_set("3", 2)
     CanvasSet.objects.update(wanted=4)
-    with monkeypatch.context() as outage, pytest.raises(OperationalError):
-        outage.setattr(generation, "append", away)
+    monkeypatch.setattr(generation, "append", away)
+    with pytest.raises(OperationalError):
         generation.work_on(canvas_set.pk)
     canvas_set.refresh_from_db()
     assert not canvas_set.error_message
