@@ -95,5 +95,6 @@ def logging_config(*, as_json: bool, level: str, secret_variables: Iterable[str]
             "celery.worker.strategy": {"level": "WARNING"},
             "kombu.connection": {"level": "ERROR"},  # it warns that the filesystem transport has no host name
             "axes": {"level": "WARNING"},
+            "waitress": {"level": "ERROR"},  # it warns whenever a request waits for a thread
         },
     }

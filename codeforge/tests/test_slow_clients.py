@@ -1,4 +1,4 @@
-"""Requests that never arrive completely cost connections, not threads, behind the shipped proxy."""
+"""Requests that never arrive completely cost connections, not threads: in development, and behind the shipped proxy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -29,6 +30,9 @@ HALF_BODY = (
 PROMPT_SECONDS = 5.0
 """For an answer. With one half-sent request in a thread's way, it would take as long as the client likes."""
 TRUSTING = ssl._create_unverified_context()
+DEVELOPMENT = (
+    "from codeforge import web_server; web_server.IDLE_SECONDS = 2; web_server.main(['--listen', '{address}'])"
+)
 
 
 def free_port() -> int:
@@ -63,6 +67,15 @@ def started(folder: Path, url: str, *command: str, **environment: str) -> Iterat
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+@pytest.fixture
+def development(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    code = DEVELOPMENT.format(address=f"127.0.0.1:{port}")
+    with started(tmp_path / "web", f"{url}/healthz", sys.executable, "-c", code, APP_ENV="development"):
+        yield url, port
 
 
 @pytest.fixture
@@ -113,7 +126,7 @@ def half_sent(port: int, encrypted: bool) -> Iterator[socket.socket]:
         yield client
 
 
-@pytest.mark.parametrize("front", ["proxied"])
+@pytest.mark.parametrize("front", ["development", "proxied"])
 def test_a_request_is_answered_promptly_beside_half_sent_ones_which_are_closed(
     front: str, request: pytest.FixtureRequest
 ) -> None:
@@ -131,7 +144,7 @@ def test_a_request_is_answered_promptly_beside_half_sent_ones_which_are_closed(
                     pass
 
 
-@pytest.mark.parametrize("front", ["proxied"])
+@pytest.mark.parametrize("front", ["development", "proxied"])
 def test_a_body_over_the_limit_is_refused_with_an_explanation(front: str, request: pytest.FixtureRequest) -> None:
     url, _ = request.getfixturevalue(front)
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -140,3 +153,21 @@ def test_a_body_over_the_limit_is_refused_with_an_explanation(front: str, reques
         urllib.request.urlopen(large, timeout=30, context=TRUSTING)
     assert refused.value.code == 413
     assert re.search(rb'^{"detail": "The request .*33 MB', refused.value.read())
+
+
+def test_a_stopped_web_server_lets_a_request_end(tmp_path: Path) -> None:
+    port = free_port()
+    slow = (
+        "import time; from codeforge import web_server, wsgi\n"
+        "def answer(environ, start):\n"
+        "    start('200 OK', [('Content-Length', '8')]); yield b'half'\n"
+        "    if environ['PATH_INFO'] != '/healthz': time.sleep(1)\n"
+        "    yield b'half'\n"
+        f"web_server.application = answer; web_server.main(['--listen', '127.0.0.1:{port}'])"
+    )
+    url = f"http://127.0.0.1:{port}"
+    with started(tmp_path, f"{url}/healthz", sys.executable, "-c", slow, APP_ENV="development") as process:
+        with urllib.request.urlopen(f"{url}/slow", timeout=10) as response:
+            process.send_signal(signal.SIGTERM)
+            assert response.read() == b"halfhalf"
+        assert process.wait(timeout=10) == 0

@@ -21,10 +21,7 @@ from codeforge.local_model import LocalModelProcess
 from codeforge.supervisor import Process, supervise
 
 HOST = "127.0.0.1"
-GUNICORN = (
-    "-W 'ignore:No directory at' -m gunicorn codeforge.wsgi --worker-class gthread --threads 8 "
-    "--access-logfile /dev/null --log-level warning"
-)
+WEB = "-W 'ignore:No directory at' -m codeforge.web_server"
 CELERY = (
     "-W ignore::UserWarning -m celery -A codeforge --quiet worker --loglevel warning "
     "--without-gossip --without-mingle --without-heartbeat"
@@ -99,5 +96,5 @@ def _check_port(port: int) -> None:
 
 def _web(port: int) -> Process:
     address = f"{HOST}:{port}"
-    server = f"manage.py runserver {address}" if settings.DEBUG else f"{GUNICORN} --bind {address}"
+    server = f"manage.py runserver {address}" if settings.DEBUG else f"{WEB} --listen {address}"
     return Process("web", tuple(shlex.split(server)))
