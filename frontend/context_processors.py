@@ -13,6 +13,7 @@ SECTIONS = (
     ("Overview", "overview"),
     ("Datasets", "datasets"),
     ("Canvases", "canvases"),
+    ("Experiments", "experiments"),
     ("Runs", "runs"),
     ("Compare", "compare"),
     ("Leaderboard", "leaderboard"),

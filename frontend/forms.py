@@ -126,7 +126,7 @@ class LaunchForm(RequestForm):
     def __init__(self, datasets: list[Dataset], data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
         defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
         super().__init__(data, initial={**defaults, **(initial or {})})
-        self.fields = {name: _parameter_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
+        self.fields = {name: parameter_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
         self._datasets = {dataset.slug: dataset for dataset in datasets}
         marks = {Dataset.Kind.CANVAS.value: " (canvas set)"}
         self._choose("dataset", [(dataset.slug, dataset.slug + marks.get(dataset.kind, "")) for dataset in datasets])
@@ -153,7 +153,8 @@ class LaunchForm(RequestForm):
         return [TASK_FIELD.get(name, "task class" if name == "group" else name).lower() for name in missing]
 
 
-def _parameter_field(parameter: RunParameter) -> forms.Field:
+def parameter_field(parameter: RunParameter) -> forms.Field:
+    """The field of a form for a parameter of a run."""
     if parameter.kind is Kind.SWITCH:
         return forms.BooleanField(label=parameter.label, help_text=parameter.hint, required=False)
     if parameter.kind is Kind.NAMES:

@@ -92,7 +92,7 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
     def get_runs(self, experiment: Experiment) -> list[int]:
-        return [run.pk for run in experiment.runs.all()]
+        return sorted(run.pk for run in experiment.runs.all())
 
     def _progress(self, experiment: Experiment) -> reads.Progress:
         return reads.progress(list(experiment.runs.all()))

@@ -28,6 +28,12 @@ PAGES: dict[str, dict[str, Address]] = {
         "task": lambda site: f"/datasets/basic-coding/tasks/{site.tasks['basic-coding']}/",
         "hostile task": lambda site: f"/datasets/hostile/tasks/{site.tasks['hostile']}/",
     },
+    "experiments": {"experiments": lambda site: "/experiments/"},
+    "new-experiment": {
+        "new experiment": lambda site: "/experiments/new/",
+        "new experiment again": lambda site: f"/experiments/new/?like={site.experiment}",
+    },
+    "experiment": {"experiment": lambda site: f"/experiments/{site.experiment}/"},
     "runs": {
         "runs": lambda site: "/runs/",
         "runs filtered to none": lambda site: "/runs/?model=nobody",
@@ -85,6 +91,9 @@ NO_PAGES = {
     "plan": "a part of the launch page",
     "size": "a part of the launch page",
     "threshold-chart": "an image",
+    "experiment-plan": "a part of the page of a new experiment",
+    "experiment-status": "a part of the experiment page",
+    "experiment-action": "accepts a form and goes to the experiment",
     "run-status": "a part of the run page",
     "run-action": "accepts a form and goes to the run",
     "run-chart": "an image",

@@ -120,6 +120,7 @@ class Site:
     models: LoopbackServer
     runs: dict[str, int] = field(default_factory=dict)
     canvas_set: str = ""
+    experiment: int = 0
     datasets: dict[str, int] = field(default_factory=dict)
     tasks: dict[str, int] = field(default_factory=dict)
     """The first task of each dataset's current version."""
@@ -271,6 +272,16 @@ def _start_runs(site: Site) -> None:
     site.start("coordinates", site.canvas_set, "scripted/medium", ["task_score"], representation="coordinates")
     site.start("random", site.canvas_set, "baseline/random", ["task_score"])
     site.start("tools", "tool-use-basic", "scripted/medium", ["tool_calls", "exact_match"])
+    request = {
+        "name": HOSTILE[:150],
+        "tags": ["autumn", "prompts"],
+        "datasets": ["reasoning", site.canvas_set],
+        "models": ["scripted/large", "scripted/medium", "scripted/small"],
+        "metrics": ["exact_match"],
+        "limit": 40,
+        "variants": [{"name": "plain"}, {"name": "step by step", "prompt_template": "{input}\n\nThink step by step."}],
+    }
+    site.experiment = site.stack.post(f"{API}/experiments", request)["id"]
     judged = ["correctness", "exact_match", "contains"]
     site.start("judged", "reasoning", "scripted/medium", judged, limit=8, judge_model="scripted/judge")
     request = {"judge_model": "scripted/judge", "canvas_set": site.canvas_set, "questions": 12, "repeats": 2}

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.statistics.ranking import Ranking, Scores
 from tests.benches.statistics.report import share, table
 
-EXPERIMENTS = 1_000
+EXPERIMENTS = 300
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,199 @@
+"""Experiments as pages show them: the form of a launch, the rows of the matrix, and what can be done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
+from benchmarks.models import LIVE, Dataset, Run, RunStatus
+from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.numbers import money, n_of, number, percent, plural
+from benchmarks.queries.experiments import Cell, Progress, Row
+from benchmarks.run_parameters import RUN_PARAMETERS, Group
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.experiments.requests import COMMON, PROMPTING, SAMPLING
+from frontend.forms import AnyChoice, RequestForm, parameter_field
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+
+MOST_VARIANTS = 20
+FOREMOST = ("budget_usd", "max_tokens")
+"""Parameters that are not folded: a budget requires both."""
+TINTS = (0.2, 0.5, 0.7, 0.86)
+"""Where the tint of a cell becomes stronger."""
+_IN_VARIANT = re.compile(r"variants\[(\d+)\]\.(?:parameters\.)?(\w+): (.*)", re.DOTALL)
+_LINES = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"})
+
+
+class VariantForm(RequestForm):
+    """One way of asking."""
+
+    name = forms.CharField(label="Variant", required=False, help_text="For example, step by step")
+
+    def __init__(self, place: int, data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
+        given = {**(initial or {}), **(initial or {}).get("parameters", {})}
+        super().__init__(data, initial=given, prefix=f"variant-{place}")
+        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in (*PROMPTING, *SAMPLING)}
+
+    def request_data(self) -> dict[str, Any]:
+        given = {name: value for name in self.fields if (value := self._value(name)) not in ("", [], False)}
+        parameters = {name: given.pop(name) for name in SAMPLING if name in given}
+        return {**given, **({"parameters": parameters} if parameters else {})}
+
+    def _value(self, name: str) -> Any:
+        key = self.add_prefix(name)
+        return key in self.data if isinstance(self.fields[name], forms.BooleanField) else self.data.get(key, "")
+
+
+class ExperimentForm(RequestForm):
+    """An experiment. Each of its ``variants`` is a form of its own; ``do=variant`` asks for one more."""
+
+    name = forms.CharField(label="Name", required=False)
+    description = forms.CharField(label="Description", required=False, widget=forms.Textarea(attrs={"rows": 2}))
+    tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
+    datasets = AnyChoice(label="Datasets", required=False)
+    models = forms.CharField(label="Models", required=False, help_text="One per line, provider/model", widget=_LINES)
+
+    def __init__(
+        self, datasets: list[Dataset], known_models: Sequence[str], data: Any = None, initial: Any = None
+    ) -> None:
+        given = dict(initial or {})
+        given |= {"models": "\n".join(given.get("models", ())), "tags": ", ".join(given.get("tags", ()))}
+        super().__init__(data, initial=given)
+        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in COMMON}
+        self.fields["budget_usd"].help_text = "Of all runs together; they pause before they exceed it"
+        marks = {Dataset.Kind.CANVAS.value: " (canvas set)"}
+        self._choose("datasets", [(each.slug, each.slug + marks.get(each.kind, "")) for each in datasets])
+        self._choose("metrics", [(name, metric.title) for name, metric in REGISTERED_METRICS.items()])
+        self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
+        self.known_models = known_models
+        self.variants = self._variant_forms(data, given.get("variants", ()))
+
+    def _variant_forms(self, data: Any, initial: Sequence[Mapping[str, Any]]) -> list[VariantForm]:
+        if data is None:
+            return [VariantForm(place, initial=variant) for place, variant in enumerate(initial)]
+        sent = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
+        count = min(len(sent) + (data.get("do") == "variant"), MOST_VARIANTS)
+        return [VariantForm(place, data) for place in range(count)]
+
+    def request_data(self) -> dict[str, Any]:
+        """The request as the API would receive it. A variant that is left empty is none."""
+        data = super().request_data()
+        for name, separator in (("models", "\n"), ("tags", ",")):
+            data[name] = [part.strip() for part in data.get(name, "").split(separator) if part.strip()]
+        data.setdefault("datasets", [])
+        variants = [form.request_data() for form in self.variants]
+        if any(variants):
+            data["variants"] = [variant for variant in variants if variant]
+        return data
+
+    def groups(self) -> Iterator[tuple[str, list[tuple[str, forms.BoundField]]]]:
+        """Heading, and kind with field of each parameter of all runs, for every group that is folded."""
+        for group in (Group.CANVAS, Group.LIMITS, Group.PROMPT):
+            names = [name for name in COMMON if RUN_PARAMETERS[name].group is group and name not in FOREMOST]
+            rows = [RUN_PARAMETERS[name] for name in names]
+            yield f"{group.value} of all runs", [(row.kind.name.lower(), self[row.name]) for row in rows]
+
+    def reject(self, error: InvalidRequest) -> None:
+        """Attach the errors to the fields, those of a variant to its own."""
+        errors = error.labeled(self.labels)
+        filled = [form for form in self.variants if form.request_data()]
+        rest = []
+        for message in errors.pop("variants", []):
+            found = _IN_VARIANT.match(message)
+            form = filled[int(found[1])] if found and int(found[1]) < len(filled) else None
+            if found and form is not None and found[2] in form.fields:
+                form.full_clean()
+                form.add_error(found[2], found[3])
+            else:
+                rest.append(message)
+        super().reject(InvalidRequest({**errors, **({"variants": rest} if rest else {})}))
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCell:
+    """A run in the matrix. ``tint`` is from 1 to 5 by the score, 0 without one."""
+
+    cell: Cell
+    tint: int
+    n_of: str
+    coverage: str
+    percent: int
+
+    @property
+    def run(self) -> Run:
+        return self.cell.run
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """A row of the matrix in words."""
+
+    row: Row
+    rank: str
+    best: str
+    cells: Sequence[BoardCell | None]
+    cost: str
+    latency_ms: float | None
+    tokens_out: str
+
+
+def board_row(row: Row) -> BoardRow:
+    place = row.place
+    rank = ""
+    if place is not None:
+        rank = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
+    cells = [cell for cell in row.cells if cell is not None]
+    costs, done = [cell.cost_usd for cell in cells], sum(cell.run.done for cell in cells)
+    latencies = [cell.latency_ms for cell in cells if cell.latency_ms is not None]
+    tokens = [cell.run.tokens_out for cell in cells]
+    known = [count for count in tokens if count is not None]
+    return BoardRow(
+        row=row,
+        rank=rank,
+        best=_chance(place.best) if place else "",
+        cells=[None if cell is None else _board_cell(cell) for cell in row.cells],
+        cost=money(None if None in costs or not done else 1000 * sum(filter(None, costs)) / done),
+        latency_ms=sum(latencies) / len(latencies) if latencies else None,
+        tokens_out=number(sum(known) / done) if done and len(known) == len(tokens) else "–",
+    )
+
+
+def _board_cell(cell: Cell) -> BoardCell:
+    tint = 0 if cell.mean is None else 1 + sum(cell.mean >= bound for bound in TINTS)
+    covered = cell.coverage is None or cell.coverage >= 1
+    run = cell.run
+    return BoardCell(
+        cell,
+        tint,
+        "" if cell.total is None else n_of(cell.n, cell.total),
+        "" if covered else f"{percent(cell.coverage or 0.0)} scored",
+        100 * run.done // run.total if run.total else 0,
+    )
+
+
+def _chance(share: float) -> str:
+    if share < 0.01:
+        return "< 1%"
+    return "> 99%" if share > 0.99 else f"{100 * share:.0f}%"
+
+
+def offered(runs: Sequence[Run], progress: Progress, has_budget: bool) -> dict[str, str]:
+    """Action → label of what can be done with the runs together."""
+    statuses = set(progress.runs_by_status)
+    stopped = {RunStatus.PAUSED, RunStatus.FAILED, RunStatus.CANCELLED}
+    going = LIVE | {RunStatus.PAUSED}
+    errors = sum(run.errors for run in runs if run.status not in going)
+    possible = {
+        "pause": ("Pause", bool(statuses & LIVE)),
+        "resume": ("Resume", bool(statuses & stopped)),
+        "cancel": ("Cancel", bool(statuses & going)),
+        "retry": (f"Retry {plural(errors, 'error')}", bool(errors)),
+        "budget": ("Raise budget", has_budget),
+        "delete": ("Delete experiment", not statuses & going),
+    }
+    return {name: label for name, (label, is_possible) in possible.items() if is_possible}

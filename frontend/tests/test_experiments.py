@@ -1,0 +1,187 @@
+"""The pages of experiments: list, launch, and the page that reads the runs as one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from benchmarks.models import Experiment, RunStatus
+from benchmarks.services.experiments.requests import COMMON
+from tests.support.factories import JUDGE, MODEL, make_dataset
+from tests.support.page_factories import make_scored_run
+from tests.support.running import Endpoint, worked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def form(**fields: Any) -> dict[str, Any]:
+    given = {"name": "Prompts", "datasets": ["sums"], "models": f"{MODEL}\r\n{JUDGE}", "metrics": ["exact_match"]}
+    return {**given, **fields}
+
+
+def two_variants(**fields: str) -> dict[str, str]:
+    return {
+        "variant-0-name": "plain",
+        "variant-1-name": "stepwise",
+        "variant-1-prompt_template": "{input} Think.",
+        "variant-1-temperature": "0.5",
+        **fields,
+    }
+
+
+def page(client: Client, url: str) -> str:
+    response = client.get(url)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def finished_experiment() -> Experiment:
+    experiment = Experiment.objects.create(name="Prompts <b>", tags=["autumn"], request={"models": []}, budget_usd=5.0)
+    dataset = make_dataset(40)
+    for model, right in (("loop/large", 38), ("loop/small", 5), ("loop/tiny", 3)):
+        make_scored_run(
+            dataset,
+            [1.0] * right + [0.0] * (40 - right),
+            model=model,
+            experiment=experiment,
+            judge_cost_usd=0.0,
+            summarized_at="2026-01-01T00:00:00Z",
+        )
+    return experiment
+
+
+def test_the_form_starts_a_run_for_each_model_and_variant(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    response = client.post("/experiments/new/", form(tags="autumn, prompts", max_tokens="9", **two_variants()))
+    experiment = Experiment.objects.get()
+    assert response.headers["Location"] == f"/experiments/{experiment.pk}/"
+    assert experiment.tags == ["autumn", "prompts"]
+    runs = experiment.runs.order_by("pk")
+    assert [(run.model, run.variant) for run in runs] == [
+        (model, variant) for variant in ("plain", "stepwise") for model in (MODEL, JUDGE)
+    ]
+    assert runs[2].parameters["prompt_template"] == "{input} Think."
+    assert (runs[0].parameters.get("temperature"), runs[2].parameters["temperature"]) == (None, 0.5)
+    for run in runs:
+        worked(run)
+    assert "4 of 4 runs" in page(client, f"/experiments/{experiment.pk}/")
+    of_run = page(client, f"/runs/{runs[2].pk}/")
+    assert f'part of <a href="/experiments/{experiment.pk}/">' in of_run
+    assert "stepwise" in of_run
+
+
+def test_without_variants_there_is_one_way_of_asking(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    client.post("/experiments/new/", form())
+    assert list(Experiment.objects.get().runs.values_list("variant", flat=True)) == ["", ""]
+
+
+def test_every_field_stands_in_the_form_once(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    text = client.post("/experiments/new/", form(do="variant", **two_variants())).content.decode()
+    names = re.findall(r'<(?:input|select|textarea)[^>]* name="([^"]+)"', text)
+    once = [name for name in names if name not in ("csrfmiddlewaretoken", "datasets", "metrics", "tasks")]
+    assert len(once) == len(set(once))
+    assert {"name", "models", *(set(COMMON) - {"metrics", "tasks"})} <= set(once)
+
+
+def test_a_button_adds_a_variant_and_keeps_what_was_entered(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    response = client.post("/experiments/new/", form(do="variant", **two_variants()))
+    text = response.content.decode()
+    assert "Variant 3" in text
+    assert "{input} Think." in text
+    assert not Experiment.objects.exists()
+
+
+def test_mistakes_stand_at_their_fields(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    fields = form(models="nowhere/x", **two_variants(**{"variant-1-prompt_template": "{question}"}))
+    response = client.post("/experiments/new/", fields)
+    assert response.status_code == 400
+    errors = response.context["form"]
+    assert "not configured" in errors["models"].errors[0]
+    assert "“{question}” is not a placeholder" in errors.variants[1]["prompt_template"].errors[0]
+    assert not Experiment.objects.exists()
+
+
+def test_the_estimate_names_costs_and_detectable_differences(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(100)
+    text = client.post("/experiments/new/plan/", form(max_tokens="9", **two_variants())).content.decode()
+    assert "Detectable on sums" in text
+    assert ">400" in text.replace("\n", "").replace(" ", "")
+    assert "fix the following" in client.post("/experiments/new/plan/", form(models="")).content.decode()
+
+
+def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client) -> None:
+    experiment = finished_experiment()
+    text = page(client, f"/experiments/{experiment.pk}/")
+    assert "large leads; small is 82.5 points behind" in text
+    assert "the difference between small and tiny is not significant" in text
+    assert "Prompts &lt;b&gt;" in text
+    assert "2–3" in text
+    assert "$0.75 <small>of a budget of $5.00</small>" in text
+    assert "hx-get" not in text.partition('id="board"')[2].partition(">")[0]
+    listed = page(client, "/experiments/")
+    assert "3 of 3" in listed
+    assert "autumn" in listed
+
+
+def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: Client) -> None:
+    experiment = finished_experiment()
+    experiment.runs.filter(model="loop/tiny").update(status=RunStatus.RUNNING)
+    text = page(client, f"/experiments/{experiment.pk}/")
+    assert f'hx-get="/experiments/{experiment.pk}/status/"' in text
+    assert "So far: large leads" in text
+    assert "has not ended" in text
+    assert client.get(f"/experiments/{experiment.pk}/status/").headers.get("HX-Refresh") is None
+    experiment.runs.update(status=RunStatus.COMPLETED)
+    assert client.get(f"/experiments/{experiment.pk}/status/").headers["HX-Refresh"] == "true"
+
+
+def test_the_buttons_act_on_all_runs(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    client.post("/experiments/new/", form(budget_usd="1", max_tokens="9"))
+    experiment = Experiment.objects.get()
+
+    def act(action: str, **data: str) -> str:
+        response = client.post(f"/experiments/{experiment.pk}/do/{action}/", data, follow=True)
+        return [str(message) for message in response.context["messages"]][-1]
+
+    assert act("pause") == "2 runs paused."
+    assert "No run is queued" in act("pause")
+    assert act("budget", budget_usd="2") == f"Budget of experiment {experiment.pk} raised."
+    assert "US dollars" in act("budget", budget_usd="much")
+    assert "The price of loop/new is unknown" in act("model", model="loop/new")
+    assert act("cancel") == "2 runs canceled."
+    assert act("resume") == "2 runs resumed."
+    assert "Cancel it" in act("delete")
+    act("cancel")
+    assert "Its runs are kept" in act("delete")
+    assert client.post(f"/experiments/{experiment.pk}/do/paint/").status_code == 404
+
+
+def test_an_experiment_again_has_the_same_form(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    client.post("/experiments/new/", form(tags="a, b", **two_variants()))
+    again = client.get(f"/experiments/new/?like={Experiment.objects.get().pk}").context["form"]
+    assert again["models"].value() == f"{MODEL}\n{JUDGE}"
+    assert again["datasets"].value() == ["sums"]
+    assert [form["name"].value() for form in again.variants] == ["plain", "stepwise"]
+    assert str(again.variants[1]["temperature"].value()) == "0.5"
+
+
+def test_an_empty_list_says_what_an_experiment_is(client: Client) -> None:
+    assert "No experiments yet" in page(client, "/experiments/")
+    assert client.get("/experiments/99/").status_code == 404

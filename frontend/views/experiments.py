@@ -1,0 +1,190 @@
+"""Experiments: the list, the form that launches one, and the page that reads its runs as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from benchmarks.models import LIVE, Experiment
+from benchmarks.presentation.numbers import plural
+from benchmarks.queries import experiments as reads
+from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.services.access import may_launch
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.experiments import control
+from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
+from frontend import params
+from frontend.experiments import ExperimentForm, board_row, offered
+from frontend.forms import LaunchForm
+from frontend.views.shared import or_404, require_launch
+
+PAGE_SIZE = 50
+
+
+@require_safe
+def experiment_list(request: HttpRequest) -> HttpResponse:
+    page = Paginator(reads.experiments(), PAGE_SIZE).get_page(request.GET.get("page"))
+    rows = [(experiment, reads.progress(list(experiment.runs.all()))) for experiment in page.object_list]
+    context = {"page": page, "rows": rows, "may_launch": may_launch(request.user)}
+    return render(request, "frontend/experiments/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def launch(request: HttpRequest) -> HttpResponse:
+    """The form (``?like=3`` fills it in from experiment 3); a POST starts the runs and redirects to the experiment."""
+    require_launch(request)
+    if request.method != "POST":
+        like = params.whole_number(request.GET, "like")
+        initial = _experiment(like).request if like is not None else {}
+        return _form_page(request, _form(initial=initial))
+    form = _form(request.POST)
+    if request.POST.get("do") == "variant":
+        return _form_page(request, form)
+    if request.POST.get("do") == "plan":
+        return _form_page(request, form, **_estimate(form))
+    try:
+        experiment = start_experiment(form.request_data(), request.user)
+    except InvalidRequest as error:
+        form.reject(error)
+        return _form_page(request, form, status=400)
+    messages.success(request, f"Experiment {experiment.pk} started: {plural(experiment.runs.count(), 'run')} queued.")
+    return HttpResponseRedirect(reverse("frontend:experiment", args=(experiment.pk,)))
+
+
+@require_POST
+def plan(request: HttpRequest) -> HttpResponse:
+    """The estimate of the experiment in the form."""
+    require_launch(request)
+    return render(request, "frontend/experiments/plan.html", _estimate(_form(request.POST)))
+
+
+@never_cache
+@require_safe
+def experiment(request: HttpRequest, pk: int) -> HttpResponse:
+    found = _experiment(pk)
+    context = _board(request, found) | {
+        "again": f"{reverse('frontend:new-experiment')}?like={pk}",
+        "crumbs": [("Experiments", reverse("frontend:experiments")), (found.name, None)],
+    }
+    return render(request, "frontend/experiments/detail.html", context)
+
+
+@never_cache
+@require_safe
+def status(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of an experiment's page that changes while it is live."""
+    context = _board(request, _experiment(pk))
+    response = render(request, "frontend/experiments/board.html", context)
+    if not context["is_live"]:
+        response["HX-Refresh"] = "true"  # its buttons change as well
+    return response
+
+
+@require_POST
+def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
+    """Do one of ``_ACTIONS`` with an experiment and report the outcome."""
+    require_launch(request)
+    if action not in _ACTIONS:
+        raise Http404(f"{action} is not an action for experiments.")
+    try:
+        done = _ACTIONS[action](_experiment(pk), request)
+    except NotPossible as error:
+        messages.error(request, error.message)
+    except InvalidRequest as error:
+        messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
+    else:
+        messages.success(request, done)
+        if action == "delete":
+            return HttpResponseRedirect(reverse("frontend:experiments"))
+    return HttpResponseRedirect(reverse("frontend:experiment", args=(pk,)))
+
+
+def _experiment(pk: int) -> Experiment:
+    return or_404(lambda: reads.experiment_detail(pk), f"Experiment {pk} does not exist.")
+
+
+def _form(data: Any = None, initial: Any = None) -> ExperimentForm:
+    datasets = runnable_datasets()
+    return ExperimentForm(datasets, LaunchForm(datasets).known_models, data, initial)
+
+
+def _estimate(form: ExperimentForm) -> dict[str, Any]:
+    try:
+        return {"plan": plan_experiment(form.request_data())}
+    except InvalidRequest as error:
+        return {"plan_errors": form.problems(error)}
+
+
+def _form_page(request: HttpRequest, form: ExperimentForm, status: int = 200, **context: object) -> HttpResponse:
+    crumbs = [("Experiments", reverse("frontend:experiments")), ("New experiment", None)]
+    context |= {"form": form, "crumbs": crumbs}
+    return render(request, "frontend/experiments/launch.html", context, status=status)
+
+
+def _board(request: HttpRequest, found: Experiment) -> dict[str, Any]:
+    """What an experiment's page shows of its runs."""
+    runs = reads.experiment_runs(found)
+    metric, dataset = params.text(request.GET, "metric"), params.text(request.GET, "dataset")
+    progress = reads.progress(runs)
+    matrix = reads.matrix(runs, metric, dataset)
+    rows = [board_row(row) for row in matrix.rows]
+    actions = offered(runs, progress, found.budget_usd is not None) if may_launch(request.user) else {}
+    return {
+        "experiment": found,
+        "progress": progress,
+        "is_live": bool(LIVE & set(progress.runs_by_status)),
+        "percent": 100 * progress.done // progress.total if progress.total else 0,
+        "matrix": matrix,
+        "ranked": [row for row in rows if row.row.place],
+        "unranked": [row for row in rows if not row.row.place],
+        "metrics": reads.metrics_of(runs),
+        "datasets": sorted({run.dataset.slug for run in runs}),
+        "metric": metric,
+        "dataset": dataset,
+        "has_variants": len({run.variant for run in runs}) > 1,
+        "actions": actions,
+        "may_launch": may_launch(request.user),
+        "query": params.kept(request.GET, ("metric", "dataset")),
+    }
+
+
+def _raise_budget(found: Experiment, request: HttpRequest) -> str:
+    usd = params.real_number(request.POST, "budget_usd")
+    if usd is None:
+        raise NotPossible("Enter the new budget in US dollars, for example 5.")
+    control.raise_budget(found, usd, request.user)
+    return f"Budget of experiment {found.pk} raised."
+
+
+def _add_model(found: Experiment, request: HttpRequest) -> str:
+    runs = add_model(found, params.text(request.POST, "model"), request.user)
+    return f"Model added: {plural(len(runs), 'run')} queued."
+
+
+def _delete(found: Experiment, request: HttpRequest) -> str:
+    pk = found.pk
+    control.delete_experiment(found, request.user)
+    return f"Experiment {pk} deleted. Its runs are kept."
+
+
+def _of_runs(act: Callable[..., int], words: str) -> Callable[[Experiment, HttpRequest], str]:
+    return lambda found, request: f"{plural(act(found, request.user), 'run')} {words}."
+
+
+_ACTIONS: dict[str, Callable[[Experiment, HttpRequest], str]] = {
+    "pause": _of_runs(control.pause_experiment, "paused"),
+    "resume": _of_runs(control.resume_experiment, "resumed"),
+    "cancel": _of_runs(control.cancel_experiment, "canceled"),
+    "retry": _of_runs(control.retry_experiment, "with errors to retry"),
+    "budget": _raise_budget,
+    "model": _add_model,
+    "delete": _delete,
+}
