@@ -111,8 +111,7 @@ class ExperimentDetailSerializer(ExperimentSerializer):
 
     @extend_schema_field(CellSerializer(many=True))
     def get_matrix(self, experiment: Experiment) -> list[dict[str, Any]]:
-        rows = self._matrix(experiment).rows
-        return [_cell(row, cell) for row in rows for cell in row.cells if cell is not None]
+        return reads.matrix_rows(self._matrix(experiment))
 
     def _matrix(self, experiment: Experiment) -> reads.Matrix:
         if self._read is None:
@@ -120,21 +119,6 @@ class ExperimentDetailSerializer(ExperimentSerializer):
             chosen = query.get("metric", ""), query.get("dataset", "")
             self._read = reads.matrix(reads.experiment_runs(experiment), *chosen)
         return self._read
-
-
-def _cell(row: reads.Row, cell: reads.Cell) -> dict[str, Any]:
-    place, numbers = row.place, ("mean", "low", "high", "n", "total", "coverage", "cost_usd", "latency_ms")
-    return {
-        "model": row.model,
-        "variant": row.variant,
-        "dataset": cell.run.dataset.slug,
-        "run": cell.run.pk,
-        "status": cell.run.status,
-        **{name: getattr(cell, name) for name in numbers},
-        "rank": [place.rank_low, place.rank_high] if place else None,
-        "group": place.group if place else None,
-        "best": place.best if place else None,
-    }
 
 
 class StartedSerializer(ExperimentSerializer):

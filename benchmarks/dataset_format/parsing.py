@@ -32,20 +32,30 @@ def parse_dataset(data: bytes, file: str) -> Parsed:
 
     Time and memory are bounded by ``limits``.
     """
-    text = _decode(data, file)
-    if isinstance(text, Problem):
-        return Parsed(None, (text,))
     problems: list[Problem] = []
-    root = compose(text, file, problems)
+    root = read_yaml(data, file, problems, "name, description and tasks")
     if root is not None:
         spec, faults = check_dataset(root.value)
         left = limits.MAX_PROBLEMS - len(problems)
-        problems += [_located(fault, root, file) for fault in faults[:left] if not fault.reported]
+        problems += [located(fault, root, file) for fault in faults[:left] if not fault.reported]
         if not problems:
             return Parsed(spec)
-    elif not problems:
-        problems.append(Problem(file, 1, "", "the file is empty: enter a mapping with name, description and tasks"))
     return Parsed(None, tuple(sorted(problems, key=lambda problem: problem.line)))
+
+
+def read_yaml(data: bytes, file: str, problems: list[Problem], keys: str) -> Node | None:
+    """The values of a YAML file with their lines; what is wrong with it is added to ``problems``.
+
+    ``keys`` are what an empty file lacks. Raises nothing, whatever the bytes; ``limits`` bound time and memory.
+    """
+    text = _decode(data, file)
+    if isinstance(text, Problem):
+        problems.append(text)
+        return None
+    root = compose(text, file, problems)
+    if root is None and not problems:
+        problems.append(Problem(file, 1, "", f"the file is empty: enter a mapping with {keys}"))
+    return root
 
 
 def too_large(size: int, file: str) -> Problem:
@@ -82,7 +92,7 @@ def _line_of(data: bytes, at: int) -> int:
     return data.count(b"\n", 0, at) + 1
 
 
-def _located(fault: Fault, root: Node, file: str) -> Problem:
+def located(fault: Fault, root: Node, file: str) -> Problem:
     """The fault at the line of its key or list item, or at its own line inside a ``|`` block."""
     line, node = find(root, fault.path)
     message = fault.message

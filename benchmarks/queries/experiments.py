@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Prefetch, QuerySet
@@ -172,6 +173,27 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "") -> Matri
     ]
     finished.sort(key=lambda row: -row.overall[0] if row.overall and row.place else 2.0)
     return Matrix(metric, list(columns.values()), finished, standing.verdict)
+
+
+def matrix_rows(found: Matrix) -> list[dict[str, Any]]:
+    """Each run of the matrix for other programs, with the rank and the group of its row."""
+    numbers = ("mean", "low", "high", "n", "total", "coverage", "cost_usd", "latency_ms")
+    return [
+        {
+            "model": row.model,
+            "variant": row.variant,
+            "dataset": cell.run.dataset.slug,
+            "run": cell.run.pk,
+            "status": cell.run.status,
+            **{name: getattr(cell, name) for name in numbers},
+            "rank": [row.place.rank_low, row.place.rank_high] if row.place else None,
+            "group": row.place.group if row.place else None,
+            "best": row.place.best if row.place else None,
+        }
+        for row in found.rows
+        for cell in row.cells
+        if cell is not None
+    ]
 
 
 def metric_of(run: Run, metric: str) -> str:

@@ -57,6 +57,12 @@ def test_a_run_is_brought_from_elsewhere_as_the_page_says(project: Path) -> None
     follow(text, project)
 
 
+def test_an_experiment_is_run_from_the_file_of_the_page(project: Path) -> None:
+    text = page("docs/how-to/experiments.md")
+    (project / "prompts.yaml").write_text(blocks(text, "yaml")[0].text)
+    follow(text, project)
+
+
 def test_a_pipeline_gets_its_exit_codes_and_reports(project: Path) -> None:
     follow(page("docs/how-to/ci.md"), project)
     assert ElementTree.parse(project / "report.xml").getroot().tag == "testsuites"

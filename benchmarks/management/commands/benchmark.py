@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.imports.formats import FORMATS
-from benchmarks.management import gates, printing, reports
+from benchmarks.management import experiments, gates, printing, reports
 from benchmarks.management.actions import (
     INTERRUPTED,
     JSON,
     MISSED,
     OK,
+    RUN_FAILED,
     ActionCommand,
     action,
     argument,
@@ -28,15 +30,18 @@ from benchmarks.management.actions import (
     writing,
 )
 from benchmarks.management.following import Progress, follow
-from benchmarks.models import LIVE, Run, RunStatus
+from benchmarks.models import LIVE, Experiment, Run, RunStatus
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, money, number, plural
 from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
+from benchmarks.queries.experiments import experiment_detail, experiment_runs
 from benchmarks.queries.runs import RunFilters, run_detail, run_list
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, contamination_check
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.experiments.files import read_experiment_file
+from benchmarks.services.experiments.start import plan_experiment, start_experiment
 from benchmarks.services.imports import OUR_METRICS, import_runs
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
@@ -271,6 +276,30 @@ class Command(ActionCommand):
         self.stdout.write(f"After it ends, manage.py benchmark show {run} prints the difference.")
 
     @action(
+        "Run, estimate or show an experiment.",
+        argument("step", None, "run or plan a file, or show an experiment", choices=("run", "plan", "show")),
+        argument("target", "FILE|ID", "a YAML file with the fields of the API, or the id of an experiment"),
+        switch("--detach", "return as soon as the runs are queued"),
+        JSON,
+    )
+    def experiment(self, step: str, target: str, *, detach: bool, as_json: bool, **options: Any) -> int:
+        if step == "plan":
+            plan = plan_experiment(read_experiment_file(Path(target)))
+            self.print_either(as_json, asdict(plan), experiments.plan_text(plan))
+            return OK
+        if step == "show":
+            shown = _experiment(target)
+        else:
+            shown = start_experiment(read_experiment_file(Path(target)))
+            self.stderr.write(f"Experiment {shown.pk} queued: {page_address(shown)}", self.style.NOTICE)
+            for run in [] if detach else experiment_runs(shown):
+                follow(run.pk, Progress(sys.stderr), self.stderr.write)
+        runs = experiment_runs(shown)
+        text = experiments.experiment_text(shown, runs)
+        self.print_either(as_json, experiments.experiment_json(shown, runs), text)
+        return OK if all(run.status in LIVE | {RunStatus.COMPLETED} for run in runs) else RUN_FAILED
+
+    @action(
         "Import Inspect or promptfoo runs from files.",
         argument("files", "FILE", "an .eval or .json log, or results.json", nargs="+", type=Path),
         argument("--format", None, "tool of the file, by default detected", choices=FORMATS, dest="form"),
@@ -317,6 +346,13 @@ def _run(pk: int) -> Run:
         return run_detail(pk)
     except Run.DoesNotExist:
         raise NotPossible(f"Run {pk} does not exist. To list runs: manage.py benchmark list") from None
+
+
+def _experiment(text: str) -> Experiment:
+    try:
+        return experiment_detail(int(text))
+    except (ValueError, Experiment.DoesNotExist):
+        raise NotPossible(f"Experiment {text} does not exist. The dashboard lists all experiments.") from None
 
 
 def _row(run: Run) -> dict[str, str]:

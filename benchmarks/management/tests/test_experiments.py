@@ -1,0 +1,115 @@
+"""``manage.py benchmark experiment``: files with mistakes at their lines, estimates, runs and their matrix."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from benchmarks.management import following
+from benchmarks.models import Experiment
+from tests.support.factories import JUDGE, MODEL, make_dataset
+from tests.support.running import Endpoint
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FILE = f"""
+name: Prompts
+datasets: [sums]
+models: [{MODEL}, {JUDGE}]
+metrics: [exact_match]
+variants:
+  - name: plain
+  - name: stepwise
+    prompt_template: |
+      {{input}}
+      Think.
+    parameters: {{temperature: 0.5}}
+"""
+MALFORMED = {
+    "": "prompts.yaml:1: the file is empty: enter a mapping with name, datasets and models",
+    "- a": "prompts.yaml:1:",
+    "name: [": "invalid YAML",
+    FILE.replace("{input}", "{question}"): "prompts.yaml:9: variants[1].prompt_template: “{question}” is not",
+    FILE.replace(JUDGE, "nowhere/x"): "prompts.yaml:4: models[1]: Provider nowhere is not configured",
+    FILE.replace("[sums]", "[none]"): "prompts.yaml:3: datasets[0]: Dataset none does not exist",
+    FILE.replace("temperature: 0.5", "temperature: hot"): "prompts.yaml:12: variants[1].parameters.temperature",
+    FILE + "speed: 3\n": "prompts.yaml:13: speed: Unknown field",
+    FILE + "budget_usd: 1\n": "prompts.yaml:13: budget_usd: A budget requires max_tokens",
+}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker runs in these tests, so nobody is waited for."""
+    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
+    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    """Exit code and output; a refusal is its code and message."""
+    output = StringIO()
+    try:
+        call_command("benchmark", "experiment", *map(str, arguments), stdout=output, stderr=StringIO(), no_color=True)
+    except SystemExit as stop:
+        return int(stop.code or 0), output.getvalue()
+    except CommandError as refusal:
+        return refusal.returncode, str(refusal)
+    return 0, output.getvalue()
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "prompts.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_run_and_its_matrix_printed(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint(lambda asked: "2" if asked.body["model"] == "model" else "no")
+    make_dataset(6)
+    code, text = run("run", written(tmp_path, FILE))
+    assert code == 0
+    assert "Completed, 4 of 4 runs ended, 24 of 24 results, 0 errors" in text
+    assert "its differences from the 3 others are not significant" in text
+    rows = [line.split() for line in text.splitlines() if MODEL in line]
+    assert [row[:3] for row in rows] == [["1–4", MODEL, "plain"], ["1–4", MODEL, "stepwise"]]
+    pk = Experiment.objects.get().pk
+    assert run("show", pk) == (0, text)
+    shown = json.loads(run("show", pk, "--json")[1])
+    assert [cell["mean"] for cell in shown["matrix"]] == pytest.approx([1 / 6, 1 / 6, 0, 0])
+
+
+def test_a_file_is_estimated_without_a_start(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(100)
+    code, text = run("plan", written(tmp_path, FILE))
+    assert code == 0
+    assert "4 runs, 400 requests" in text
+    assert "detectable difference on sums: " in text
+    assert not Experiment.objects.exists()
+
+
+def test_detached_runs_are_left_to_workers(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    code, text = run("run", written(tmp_path, FILE), "--detach")
+    assert (code, "Queued, 0 of 4 runs ended" in text, "No ranking yet" in text) == (0, True, True)
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_a_mistake_is_reported_with_its_line(endpoint: Endpoint, tmp_path: Path, text: str) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    code, refusal = run("run", written(tmp_path, text))
+    assert code == 2
+    assert MALFORMED[text] in refusal
+    assert not Experiment.objects.exists()
+
+
+def test_what_does_not_exist_is_refused(tmp_path: Path) -> None:
+    assert run("show", 99)[0] == run("show", "x")[0] == run("run", tmp_path / "none.yaml")[0] == 2
