@@ -7,6 +7,8 @@ import math
 from django.http import QueryDict
 
 from benchmarks.queries.datasets import TaskFilters
+from benchmarks.queries.experiment_tasks import SHOWN, TaskGridFilters
+from benchmarks.queries.experiment_tasks import SORTS as TASK_SORTS
 from benchmarks.queries.results import ORDERS, ResultFilters
 from benchmarks.queries.runs import SORTS, RunFilters
 
@@ -57,6 +59,16 @@ def result_filters(query: QueryDict) -> ResultFilters:
         high=real_number(query, "high"),
         text=text(query, "text"),
         sort=sort if sort in ORDERS else "position",
+    )
+
+
+def task_grid_filters(query: QueryDict) -> TaskGridFilters:
+    show, sort = text(query, "show"), text(query, "sort")
+    return TaskGridFilters(
+        show=show if show in SHOWN else "",
+        sort=sort if sort in TASK_SORTS else "",
+        run=whole_number(query, "run"),
+        baseline=whole_number(query, "baseline"),
     )
 
 

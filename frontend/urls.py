@@ -43,6 +43,7 @@ urlpatterns = [
     path("experiments/new/plan/", experiments.plan, name="experiment-plan"),
     path("experiments/<key:pk>/", experiments.experiment, name="experiment"),
     path("experiments/<key:pk>/status/", experiments.status, name="experiment-status"),
+    path("experiments/<key:pk>/tasks/", experiments.tasks, name="experiment-tasks"),
     path("experiments/<key:pk>/do/<slug:action>/", experiments.act, name="experiment-action"),
     path("runs/", runs.run_list, name="runs"),
     path("runs/new/", launch.launch, name="launch"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -12,11 +13,15 @@ from rest_framework.response import Response
 
 from benchmarks.api.serializers import BudgetSerializer, ProgressSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created
-from benchmarks.models import Experiment
+from benchmarks.models import Experiment, Run
 from benchmarks.queries import experiments as reads
+from benchmarks.queries.experiment_tasks import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, TaskRow, task_page
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.requests import ExperimentRequest
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
+from benchmarks.services.requests import StrictRequest, validated_by
+
+TEXT_LENGTH = 2_000
 
 
 class ExperimentPlanSerializer(serializers.Serializer[Any]):
@@ -136,6 +141,54 @@ class RunsSerializer(serializers.Serializer[Any]):
     runs = serializers.IntegerField(help_text="Number of runs that the action changed")
 
 
+class AnswerSerializer(serializers.Serializer[Any]):
+    """The first answer of a run to a task, at most 2,000 characters of it."""
+
+    run = serializers.IntegerField()
+    model = serializers.CharField()
+    variant = serializers.CharField()
+    result = serializers.IntegerField(allow_null=True)
+    outcome = serializers.CharField()
+    score = serializers.FloatField(allow_null=True, help_text="Mean over repeats")
+    answer = serializers.CharField(allow_null=True)
+
+
+class ExperimentTaskSerializer(serializers.Serializer[Any]):
+    task_id = serializers.CharField()
+    name = serializers.CharField()
+    input = serializers.CharField(help_text="At most 2,000 characters")
+    expected_output = serializers.CharField(help_text="At most 2,000 characters")
+    right = serializers.IntegerField(help_text="Number of runs with the full score")
+    answers = AnswerSerializer(many=True)
+
+
+class TaskPageSerializer(serializers.Serializer[Any]):
+    """One page of 50 tasks of a dataset; ``disagree`` to ``all_wrong`` count all its tasks."""
+
+    dataset = serializers.CharField()
+    count = serializers.IntegerField(help_text="Tasks that match")
+    page = serializers.IntegerField()
+    pages = serializers.IntegerField()
+    disagree = serializers.IntegerField()
+    all_right = serializers.IntegerField()
+    all_wrong = serializers.IntegerField()
+    results = ExperimentTaskSerializer(many=True)
+
+
+class TaskQuery(StrictRequest):
+    """Which tasks to return."""
+
+    dataset = serializers.CharField(required=False, help_text="By default the first of the experiment")
+    metric = serializers.CharField(default="", help_text="By default the first of each run")
+    show = serializers.ChoiceField(choices=list(SHOWN), default="", allow_blank=True)
+    sort = serializers.ChoiceField(choices=list(SORTS), default="", allow_blank=True)
+    run = serializers.IntegerField(default=None, help_text="The chosen run of show=only and show=worse")
+    baseline = serializers.IntegerField(default=None, help_text="What show=worse compares with")
+    runs = serializers.CharField(default="", help_text=f"IDs, separated by commas; by default the first {MOST_RUNS}")
+    page = serializers.IntegerField(default=1, min_value=1)
+    format = serializers.CharField(required=False)
+
+
 class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
     """Experiments: datasets × models × variants, launched once and read as one."""
 
@@ -165,6 +218,22 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def plan(self, request: Request) -> Response:
         """Estimate an experiment without starting it."""
         return Response(ExperimentPlanSerializer(plan_experiment(request.data)).data)
+
+    @extend_schema(parameters=[TaskQuery], responses={200: TaskPageSerializer, 400: REFUSED})
+    @action(detail=True, methods=["get"], filter_backends=[], pagination_class=None)
+    def tasks(self, request: Request, pk: str) -> Response:
+        """The tasks of one dataset, each with the outcome, score and answer of up to 12 runs."""
+        query = validated_by(TaskQuery(data=request.query_params.dict()))
+        runs = reads.experiment_runs(self.get_object())
+        dataset = query.get("dataset") or (runs[0].dataset.slug if runs else "")
+        wanted = set(filter(None, query["runs"].split(",")))
+        columns = [run for run in runs if run.dataset.slug == dataset and (not wanted or str(run.pk) in wanted)]
+        filters = TaskGridFilters(query["show"], query["sort"], query["run"], query["baseline"])
+        page = task_page(columns, query["metric"], filters, query["page"], preview=TEXT_LENGTH)
+        results = [_task(row, columns) for row in page.rows]
+        counts = {name: getattr(page, name) for name in ("count", "pages", "disagree", "all_right", "all_wrong")}
+        data = {"dataset": dataset, "page": page.number, **counts, "results": results}
+        return Response(TaskPageSerializer(data).data)
 
     @extend_schema(request=None, responses={200: RunsSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
@@ -207,3 +276,25 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         added.is_valid(raise_exception=True)
         runs = add_model(self.get_object(), added.validated_data["model"], request.user)
         return Response({"runs": len(runs)})
+
+
+def _task(row: TaskRow, columns: Sequence[Run]) -> dict[str, Any]:
+    return {
+        "task_id": row.task.task_id,
+        "name": row.task.name,
+        "input": row.task.input_preview,
+        "expected_output": row.task.expected_preview,
+        "right": row.right,
+        "answers": [
+            {
+                "run": run.pk,
+                "model": run.model,
+                "variant": run.variant,
+                "result": result.pk if result else None,
+                "outcome": result.outcome if result else "",
+                "score": score,
+                "answer": result.answer if result else None,
+            }
+            for run, (result, score) in zip(columns, row.cells, strict=False)
+        ],
+    }

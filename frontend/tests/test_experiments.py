@@ -136,6 +136,19 @@ def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client
     assert "autumn" in listed
 
 
+def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> None:
+    experiment = finished_experiment()
+    text = page(client, f"/experiments/{experiment.pk}/tasks/")
+    assert "40 tasks, 3 runs: 3 right in every run, 2 in none. The runs disagree on 35." in text
+    assert text.count("an answer") == 120
+    run = experiment.runs.get(model="loop/large")
+    only = page(client, f"/experiments/{experiment.pk}/tasks/?show=only&run={run.pk}")
+    assert "Page 1 of 1, 33 tasks" in only
+    nonsense = page(client, f"/experiments/{experiment.pk}/tasks/?show=x&run=y&page=z&dataset=none&sort=%00")
+    assert "Page 1 of 1, 40 tasks" in nonsense
+    assert "No task matches" in page(client, f"/experiments/{experiment.pk}/tasks/?show=worse")
+
+
 def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: Client) -> None:
     experiment = finished_experiment()
     experiment.runs.filter(model="loop/tiny").update(status=RunStatus.RUNNING)

@@ -17,6 +17,7 @@ from benchmarks.models import LIVE, Experiment
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.experiment_tasks import MOST_RUNS, SHOWN, SORTS, task_page
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
@@ -86,6 +87,49 @@ def status(request: HttpRequest, pk: int) -> HttpResponse:
     if not context["is_live"]:
         response["HX-Refresh"] = "true"  # its buttons change as well
     return response
+
+
+@never_cache
+@require_safe
+def tasks(request: HttpRequest, pk: int) -> HttpResponse:
+    """The tasks of one dataset of the experiment against its runs."""
+    found = _experiment(pk)
+    runs = reads.experiment_runs(found)
+    slugs = list(dict.fromkeys(run.dataset.slug for run in runs))
+    chosen = params.text(request.GET, "dataset")
+    dataset = chosen if chosen in slugs else next(iter(slugs), "")
+    metric = params.text(request.GET, "metric")
+    matrix = reads.matrix(runs, metric, dataset)
+    columns = [(run, row.name) for row in matrix.rows for run in row.runs]
+    shown = columns[:MOST_RUNS]
+    filters = params.task_grid_filters(request.GET)
+    page = task_page([run for run, _ in columns], metric, filters, params.whole_number(request.GET, "page") or 1)
+    first = shown[0][0].pk if shown else None
+    context = {
+        "experiment": found,
+        "dataset": dataset,
+        "datasets": slugs,
+        "metric": metric,
+        "metrics": reads.metrics_of(runs),
+        "columns": shown,
+        "n_runs": len(columns),
+        "n_hidden": len(columns) - len(shown),
+        "tasks": page,
+        "previous": page.number - 1,
+        "next": page.number + 1,
+        "filters": filters,
+        "names": [(run.pk, name) for run, name in shown],
+        "chosen": filters.run or first,
+        "baseline": filters.baseline or first,
+        "shows": list(SHOWN.items()),
+        "sorts": list(SORTS.items()),
+        "crumbs": [
+            ("Experiments", reverse("frontend:experiments")),
+            (found.name, reverse("frontend:experiment", args=(pk,))),
+            ("Task by task", None),
+        ],
+    }
+    return render(request, "frontend/experiments/tasks.html", context)
 
 
 @require_POST

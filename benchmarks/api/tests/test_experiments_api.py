@@ -47,6 +47,28 @@ def test_an_experiment_is_started_followed_and_read_as_one(client: Client, endpo
     assert [row["id"] for row in client.get(PATH).json()["results"]] == [started["id"]]
 
 
+def test_tasks_come_with_the_answers_of_every_run(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2" if asked.body["model"] == "model" else "no")
+    make_dataset(3)
+    pk = post(client, **request()).json()["id"]
+    for run in Experiment.objects.get().runs.all():
+        worked(run)
+    page = client.get(f"{PATH}/{pk}/tasks").json()
+    assert (page["dataset"], page["count"], page["pages"], page["disagree"], page["all_wrong"]) == ("sums", 3, 1, 1, 2)
+    first = page["results"][0]
+    assert (first["name"], first["expected_output"], first["right"]) == ("Task 1", "2", 1)
+    assert [(each["model"], each["outcome"], each["score"], each["answer"]) for each in first["answers"]] == [
+        (MODEL, "correct", 1.0, "2"),
+        (JUDGE, "wrong", 0.0, "no"),
+    ]
+    assert len(client.get(f"{PATH}/{pk}/tasks?show=disagree").json()["results"]) == 1
+    one = client.get(f"{PATH}/{pk}/tasks?runs={first['answers'][1]['run']}").json()
+    assert [len(task["answers"]) for task in one["results"]] == [1, 1, 1]
+    for query in ("show=nothing", "page=0", "run=x", "speed=1"):
+        assert client.get(f"{PATH}/{pk}/tasks?{query}").status_code == 400, query
+    assert client.get(f"{PATH}/{pk}/tasks?dataset=none").json()["results"] == []
+
+
 def test_the_estimate_starts_nothing(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(100)

@@ -34,6 +34,10 @@ PAGES: dict[str, dict[str, Address]] = {
         "new experiment again": lambda site: f"/experiments/new/?like={site.experiment}",
     },
     "experiment": {"experiment": lambda site: f"/experiments/{site.experiment}/"},
+    "experiment-tasks": {
+        "experiment task by task": lambda site: f"/experiments/{site.experiment}/tasks/",
+        "experiment tasks filtered": lambda site: f"/experiments/{site.experiment}/tasks/?show=only&sort=difficulty",
+    },
     "runs": {
         "runs": lambda site: "/runs/",
         "runs filtered to none": lambda site: "/runs/?model=nobody",
