@@ -110,7 +110,8 @@ def counted(counts: Iterable[tuple[str, int]]) -> str:
 
 def adjustments(noted: Mapping[str, Mapping[str, str]], trial: Mapping[str, Any] | None) -> list[str]:
     """What the requests of a run to its model and judge went without, and what is odd about the trial of the judge."""
-    sentences = [f"{role.capitalize()}: {note}" for role, notes in noted.items() for note in notes.values()]
+    roles = ("model", "judge")  # a database may return them in another order
+    sentences = [f"{role.capitalize()}: {note}" for role in roles for note in noted.get(role, {}).values()]
     if trial and trial["value"] < PLAINLY_CORRECT:
         sentences.append(f"Judge: in its trial it gave a correct answer {score(trial['value'])}. Calibrate it.")
     return sentences

@@ -37,6 +37,15 @@ def page(client: Client, url: str, status: int = 200) -> str:
     return html
 
 
+def test_a_run_says_what_its_requests_went_without(client: Client) -> None:
+    noted = {"judge": {"json_schema": "The response format was not sent."}, "model": {"seed": "seed was not sent."}}
+    trial = {"value": 0.2, "reason": "because", "calls": 1}
+    run = make_scored_run(adjustments=noted, judge_model="loop/judge", judge_trial=trial)
+    html = client.get(f"/runs/{run.pk}/").content.decode()
+    assert html.index("Model: seed was not sent.") < html.index("Judge: The response format was not sent.")
+    assert "in its trial it gave a correct answer 0.200" in html
+
+
 def test_every_page_says_what_to_do_in_an_empty_database(client: Client) -> None:
     for url in PAGES:
         html = page(client, url)
