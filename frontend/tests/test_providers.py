@@ -96,4 +96,6 @@ def test_the_launch_form_suggests_models_and_warns_before_a_run(client: Client, 
         ("live/large", "The price of live/large is unknown. To see costs, set `output_per_million`"),
     ):
         assert said in page(client, "/runs/new/plan/", {**request, "model": model}), model
+    unfinished = {"dataset": "sums", "model": "keyless/m"}
+    assert "keyless: NO_SUCH_KEY is not set." in page(client, "/runs/new/plan/", unfinished), "without a metric yet"
     assert "message warn" not in page(client, "/runs/new/plan/", {**request, "model": "baseline/random"})

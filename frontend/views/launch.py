@@ -68,14 +68,17 @@ def _require_permission(request: HttpRequest) -> None:
 def _estimate(form: LaunchForm) -> dict[str, Any]:
     """The plan of the run and what is known against its models, or why there is no plan."""
     request = form.request_data()
+    models = [str(request.get("model", ""))]
+    found: dict[str, Any] = {}
     try:
-        plan = plan_run(request)
+        found["plan"] = plan_run(request)
     except InvalidRequest as error:
-        return {"plan_errors": form.problems(error)}
-    judge = request.get("judge_model") or settings.CODEFORGE.judge.model
-    models = [request["model"], *([judge] if plan.judge_requests and judge else [])]
+        found["plan_errors"] = form.problems(error)
+    else:
+        judge = request.get("judge_model") or settings.CODEFORGE.judge.model
+        models += [judge] if found["plan"].judge_requests and judge else []
     check_if_stale(models)
-    return {"plan": plan, "warnings": warnings_before_run(models)}
+    return found | {"warnings": warnings_before_run(models)}
 
 
 def _choices(form: LaunchForm) -> dict[str, Any]:
