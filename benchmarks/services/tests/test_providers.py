@@ -144,6 +144,13 @@ def test_models_are_configured_listed_and_tested(configured: Any) -> None:
     assert set(suggested_models(provider_rows())) == {"live/large", "live/small"}
 
 
+def test_a_model_is_tested_with_its_own_name_of_the_limit(configured: Any) -> None:
+    with serve() as server:
+        configured(server)
+        run_test("live/gpt-5")
+        assert all("max_tokens" not in body and body["max_completion_tokens"] for body in server.stats.bodies)
+
+
 def test_a_model_that_fails_does_not_make_its_endpoint_fail(configured: Any) -> None:
     with serve(models=("large",)) as server:
         configured(server)
