@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import pairwise
 
@@ -62,6 +62,8 @@ class Asked:
     n_shapes: int
     number: int
     answer: str = ""
+    examples: tuple[tuple[str, str], ...] = ()
+    """The questions and answers of a few-shot prompt."""
 
     @property
     def fold(self) -> int:
@@ -114,6 +116,20 @@ class Asked:
         """The shape at this place in this sentence of the text; negative numbers count from the end."""
         names = _names(self.sentences[sentence]) if self.sentences else []
         return names[name] if names else None
+
+    @cached_property
+    def example_answers(self) -> tuple[str, ...]:
+        return tuple(answer for _, answer in self.examples)
+
+    @cached_property
+    def example_forms(self) -> tuple[str, ...]:
+        return tuple(replace(self, question=question).form for question, _ in self.examples)
+
+    def unlike_examples(self, last: bool) -> str | None:
+        """The first or last shape that the text names and no example has as its answer."""
+        names = [name for sentence in self.sentences for name in _names(sentence)]
+        others = [name for name in names if name not in self.example_answers]
+        return (others[-1] if last else others[0]) if others and self.examples else None
 
     def partner(self, last: bool) -> str | None:
         """The shape that the first or last sentence after the line names beside the one at the place asked about."""
@@ -225,6 +241,14 @@ SHORTCUTS: dict[str, Rule] = {
 
 RULES: dict[str, Rule] = GUESSES | SHORTCUTS
 
+EXAMPLES: dict[str, Rule] = {
+    "answers of the examples": _Table(lambda asked: (asked.form, asked.example_answers)),
+    "forms and answers of the examples": _Table(lambda asked: (asked.form, asked.example_forms, asked.example_answers)),
+    "first shape that no example has": _Pointer(lambda asked: asked.unlike_examples(last=False)),
+    "last shape that no example has": _Pointer(lambda asked: asked.unlike_examples(last=True)),
+}
+"""Rules that use the worked examples of a few-shot prompt."""
+
 
 @dataclass(slots=True)
 class Probe:
@@ -245,14 +269,16 @@ class Probe:
         return self._rules[asked.fold](asked)
 
 
-def probe(questions: Sequence[Asked], score: Score) -> Probe | None:
-    """Try all rules; None if there are no questions outside some fold."""
+def probe(questions: Sequence[Asked], score: Score, candidates: Mapping[str, Rule] = RULES) -> Probe | None:
+    """Try the rules that apply; None if none does, or there are no questions outside some fold."""
     learning = {fold: [asked for asked in questions if asked.fold != fold] for fold in range(FOLDS)}
-    if not all(learning.values()):
-        return None
     rules = {
-        name: rule for name, rule in RULES.items() if not isinstance(rule, _Pointer) or any(map(rule.find, questions))
+        name: rule
+        for name, rule in candidates.items()
+        if not isinstance(rule, _Pointer) or any(map(rule.find, questions))
     }
+    if not rules or not all(learning.values()):
+        return None
     fitted = {name: {fold: rule.fit(learning[fold], score) for fold in learning} for name, rule in rules.items()}
     values = {
         name: [score(asked.answer, folds[asked.fold](asked)) for asked in questions] for name, folds in fitted.items()

@@ -280,7 +280,7 @@ def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> Non
 
 
 def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> None:
-    canvas_set = generate_canvas_set({"shapes": "5-6", "count": 40, "seed": 3})
+    canvas_set = generate_canvas_set({"shapes": "8-9", "count": 40, "seed": 3})
     assert "Reached without the canvas" not in page(client, f"/canvases/{canvas_set.slug}/audit/")
     audit_set(canvas_set.pk)
     canvas_set.refresh_from_db()
@@ -289,12 +289,12 @@ def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> N
     assert re.findall(r"<th scope=\"col\" class=\"num\">([^<]*)</th>", table) == [
         "Questions",
         "All",
-        "5 shapes",
-        "6 shapes",
+        "8 shapes",
+        "9 shapes",
     ]
     for name, audit in canvas_set.audit["tasks"].items():
         row = table.partition(f">{name.replace('_', ' ').capitalize()}</th>")[2].partition("</tr>")[0]
-        scores = [audit["blind_score"], *(score for _, score, _ in audit["blind_by_shapes"])]
+        scores = [audit["blind_score"], audit["examples_score"], *(score for _, score, _ in audit["blind_by_shapes"])]
         assert re.findall(r"\d\.\d{3}", row) == [f"{score:.3f}" for score in scores], name
 
 

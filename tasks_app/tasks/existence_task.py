@@ -26,7 +26,8 @@ class ExistenceTask(Task):
 
     Only forms of question are used that have both answers on this canvas: of five shapes or more, some circle is nearly
     always there, and "Is there a circle?" would be answered by its form. With all 24 kinds there is no such form, and
-    the questions are about the part of the canvas on one side of a shape.
+    the questions are about the part of the canvas on one side of a shape. The examples have other forms than the
+    question, if there are any: were they to share the few patterns of a form, they would tell which one is left for it.
     """
 
     name = "existence"
@@ -41,15 +42,16 @@ class ExistenceTask(Task):
             where, forms = f" with its center {side}", _open_forms(asked_of)
         present = matched_bits(shape.kind for shape in asked_of)
         bits = {"Yes": present, "No": ALL_BITS & ~present}
-        allowed = sum(forms)
         questions: list[Question] = []
         for wanted in (selected_answer, None, None):
-            possible = [answer for answer in ("Yes", "No") if bits[answer] & allowed]
+            possible = [answer for answer in ("Yes", "No") if bits[answer] & sum(forms)]
             answer = pick(self.rng, possible) if wanted is None else str(wanted)
             if answer not in possible:
                 return []
             number = draw_pattern(self.rng, bits[answer], forms)
             bits[answer] ^= 1 << number
+            if not questions:
+                forms = [form for form in forms if not form >> number & 1] or forms
             words = noun(PATTERNS[number]) if where else singular(PATTERNS[number])
             questions.append((f"Is there a {words}{where}?", answer))
         return questions

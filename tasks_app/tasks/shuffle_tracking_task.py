@@ -24,8 +24,9 @@ class ShuffleTrackingTask(Task):
     """Lines shapes up, swaps pairs of three or four of them, and asks which shape is at the place of one of these.
 
     Swaps of few shapes overlap, so that all of them matter. With three swaps of three shapes, each of the three is at
-    the asked place equally often, whatever one sentence says. Both examples ask about one other place, counted from
-    either end. Shapes that share a coordinate with another are left out of the line, which the text then says.
+    the asked place equally often, whatever one sentence says. The examples ask about places that no swap concerns,
+    which tells nothing of the others; in a line without such places, about one other place. Shapes that share a
+    coordinate with another are left out of the line, which the text then says.
     """
 
     name = "shuffle_tracking"
@@ -43,10 +44,13 @@ class ShuffleTrackingTask(Task):
         self.difficulty = {"tracking_steps": len(swaps), "line_length": len(line)}
         scope = "" if len(line) == len(shapes) else f" of these {len(line)}"
         place = pick(self.rng, moving)
-        other = pick(self.rng, [it for it in range(len(line)) if it != place])
+        asked = [(place, self.rng.random() < 0.5)]
+        still = [it for it in range(len(line)) if it not in moving]
+        others = still or [pick(self.rng, [it for it in range(len(line)) if it != place])]
+        asked += draw(self.rng, [(other, low) for other in others for low in (True, False)], 2)
         return [
-            (f"What shape is {_position(asked, len(line), low, axis)}{scope}?", names[place_of.index(asked)])
-            for asked, low in ((place, self.rng.random() < 0.5), (other, True), (other, False))
+            (f"What shape is {_position(each, len(line), low, axis)}{scope}?", names[place_of.index(each)])
+            for each, low in asked
         ]
 
     def judge(self, expected: str, actual: str) -> Verdict:

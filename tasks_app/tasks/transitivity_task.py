@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from tasks_app.canvas.descriptions import shape_count
 from tasks_app.canvas.shapes import Shape
@@ -16,10 +16,15 @@ from tasks_app.tasks.verdict import Verdict
 ANSWERS = ("Above", "Left", "Below", "Right")
 _WORDS = {X: ("Left", "Right"), Y: ("Below", "Above")}
 _PHRASES = {"Left": "To the left of", "Right": "To the right of", "Below": "Below", "Above": "Above"}
-_SHORTEST = 5
+_FEWEST, _SHORTEST = 7, 6
+"""Shapes of a canvas, and of a line: one may be level with another and left out."""
+_ATTEMPTS = 8
+"""Other links, or another of two shapes that are level with each other, may do where the first ones did not."""
 
 Link = tuple[str, str]
 """The names of two shapes, by rising coordinate."""
+Linked = tuple[list[Link], list[Link], Link, Link]
+"""The links on the axis of the answer and on the other one, and a pair for an example about each."""
 
 
 class TransitivityTask(Task):
@@ -27,44 +32,34 @@ class TransitivityTask(Task):
 
     The two are at least two steps apart on the axis of the answer, and neither is at an end of that line. On the other
     axis, what connects them is left out, so the text does not say how they lie there. Each of them is in two sentences
-    about either axis. So no sentence alone says on which side, or on which axis, the other one is. That takes a line of
-    five: in a shorter one, a single sentence about a shape at its end would give the answer away.
+    about either axis. So no sentence alone says on which side, or on which axis, the other one is. Of the two examples,
+    about other shapes, one has an answer on each axis, which takes a gap in both lines, and so enough shapes.
     """
 
     name = "transitivity"
     instruction = "Answer with one word: Left, Right, Above or Below."
-    requirement = "five shapes of kinds that are not repeated, no two of them level with each other"
+    requirement = "seven shapes of kinds that are not repeated, no two of them level with each other"
     guess_rate = 1 / len(ANSWERS)
 
     def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Question]:
-        lines = {axis: [shape.name for shape in line_up(shapes, axis, self.rng)] for axis in _WORDS}
+        longest = {axis: len(line_up(shapes, axis, self.rng)) for axis in _WORDS}
         axes = [
             axis
             for axis, words in _WORDS.items()
-            if len(lines[axis]) >= _SHORTEST and (selected_answer is None or selected_answer in words)
+            if longest[axis] >= _SHORTEST and (selected_answer is None or selected_answer in words)
         ]
-        if not axes:
+        if not axes or len(shapes) < _FEWEST:
             return []
-        axis = pick(self.rng, axes)
-        line, other_axis = lines[axis], Y if axis == X else X
-        answer = pick(self.rng, _WORDS[axis]) if selected_answer is None else str(selected_answer)
-        for start, end in self._places(len(line)):
-            asked = (line[start], line[end])
-            other_links, added = self._disconnected(lines[other_axis], asked)
-            # A question may only be about shapes of which the text says how they lie on one axis alone.
-            examples = _unordered(line, asked, other_links + added)
-            if len(examples) > 1 and all(sum(name in link for link in other_links + added) == 2 for name in asked):
-                other_links += added
-                break
-        else:
-            examples = _unordered(line, asked, other_links)
-        links = [(axis, link) for link in pairwise(line)] + [(other_axis, link) for link in other_links]
-        self.description = self._describe(links, len(shapes))
-        self.difficulty = {"inference_steps": end - start, "line_length": len(line)}
-        neighbors = set(pairwise(line))
-        distant = [pair for pair in examples if pair not in neighbors]
-        drawn = draw(self.rng, distant if len(distant) > 1 else examples, 2)
-        return [_question(asked, answer), *(_question(pair, pick(self.rng, _WORDS[axis])) for pair in drawn)]
+        for axis in [it for it in shuffled(self.rng, axes) for _ in range(_ATTEMPTS)]:
+            line, other_line = (
+                [shape.name for shape in line_up(shapes, it, self.rng)] for it in (axis, Y if axis == X else X)
+            )
+            for start, end in self._places(len(line)):
+                if linked := self._linked(line, other_line, start, end):
+                    self.difficulty = {"inference_steps": end - start, "line_length": len(line)}
+                    answer = pick(self.rng, _WORDS[axis]) if selected_answer is None else str(selected_answer)
+                    return self._tell(axis, answer, (line[start], line[end]), linked, len(shapes))
+        return []
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
         return ANSWERS[i % len(ANSWERS)]
@@ -72,11 +67,55 @@ class TransitivityTask(Task):
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_directions(expected, actual)
 
+    def _tell(self, axis: int, answer: str, asked: Link, linked: Linked, n_shapes: int) -> list[Question]:
+        """Describe the links, and ask about the asked pair and, as examples, one pair on each axis."""
+        links, other_links, pair, other_pair = linked
+        other_axis = Y if axis == X else X
+        stated = [*((axis, link) for link in links), *((other_axis, link) for link in other_links)]
+        self.description = self._describe(stated, n_shapes)
+        examples = [_question(pair, pick(self.rng, _WORDS[axis]))]
+        examples.append(_question(other_pair, pick(self.rng, _WORDS[other_axis])))
+        return [_question(asked, answer), *shuffled(self.rng, examples)]
+
     def _places(self, length: int) -> Iterator[tuple[int, int]]:
-        """Yield all pairs of places at least two steps apart and not at an end; each number of steps may come first."""
-        for steps in shuffled(self.rng, range(2, length - 2)):
+        """Yield pairs of places, at least two steps apart and not at an end; each number of steps may come first.
+
+        Beyond one of the two, there is room for a gap between two other shapes.
+        """
+        for steps in shuffled(self.rng, range(2, length - 3)):
             for start in shuffled(self.rng, range(1, length - 1 - steps)):
                 yield start, start + steps
+
+    def _linked(self, line: list[str], other_line: list[str], start: int, end: int) -> Linked | None:
+        """Return the links of both lines, and a pair of other shapes for an example about each, or None.
+
+        The text may say of these pairs, too, how they lie on one axis alone. Both lines have as many links more than
+        their neighbors, so their number does not tell which axis the question is about.
+        """
+        asked = (line[start], line[end])
+        other_links, added = self._disconnected(other_line, asked)
+        other_links += added
+        if not all(sum(name in link for link in other_links) == 2 for name in asked):
+            return None
+        other_order = _ordered(other_links)
+        for gap in shuffled(self.rng, [*range(start - 1), *range(end + 1, len(line) - 1)]):
+            links = self._with_gap(line, gap, (start, end), len(added))
+            order = _ordered(links)
+            pairs, other_pairs = _only_in(order, other_order, asked), _only_in(other_order, order, asked)
+            if pairs and other_pairs and len(links) == len(line) - 2 + len(added):
+                distant = [pair for pair in pairs if pair not in links]
+                return links, other_links, pick(self.rng, distant or pairs), pick(self.rng, other_pairs)
+        return None
+
+    def _with_gap(self, line: list[str], gap: int, asked: tuple[int, int], count: int) -> list[Link]:
+        """Return the links of a line without the one after place ``gap``, and up to ``count`` that do not bridge it.
+
+        The latter begin and end at none of the places ``asked``.
+        """
+        links = [(low, high) for low, high in pairwise(range(len(line))) if low != gap]
+        possible = [(low, gap + 1) for low in range(gap)] + [(gap, high) for high in range(gap + 2, len(line))]
+        possible = [link for link in possible if not {*link} & {*asked}]
+        return _shapes_at(line, [*links, *draw(self.rng, possible, min(count, len(possible)))])
 
     def _disconnected(self, line: list[str], asked: Link) -> tuple[list[Link], list[Link]]:
         """Return the links of a line without one between the asked shapes, and more that do not connect the two.
@@ -116,17 +155,18 @@ def _shapes_at(line: Sequence[str], places: Sequence[tuple[int, int]]) -> list[L
     return [(line[low], line[high]) for low, high in places]
 
 
-def _unordered(line: Sequence[str], asked: Link, links: Sequence[Link]) -> list[Link]:
-    """Return the pairs of a line, except the asked one, that chains of links do not order."""
-    beyond: dict[str, list[str]] = {name: [] for name in line}
+def _only_in(order: Collection[Link], other_order: Container[Link], asked: Link) -> list[Link]:
+    """Return the pairs, of shapes that are not asked about, that one axis orders and the other does not."""
+    free = [pair for pair in order if not {*pair} & {*asked}]
+    return [pair for pair in free if pair not in other_order and pair[::-1] not in other_order]
+
+
+def _ordered(links: Sequence[Link]) -> dict[Link, None]:
+    """Return the pairs that chains of links order, always in the same sequence."""
+    beyond: dict[str, list[str]] = {}
     for low, high in links:
         beyond.setdefault(low, []).append(high)
-    reach = {name: _reached(name, beyond) for name in line}
-    return [
-        (low, high)
-        for low, high in combinations(line, 2)
-        if (low, high) != asked and high not in reach[low] and low not in reach[high]
-    ]
+    return {(low, high): None for low in beyond for high in sorted(_reached(low, beyond))}
 
 
 def _reached(start: str, beyond: Mapping[str, Sequence[str]]) -> set[str]:

@@ -7,15 +7,16 @@ from tasks_app.loader import build_canvas, build_prompt
 from tests.benches import bench_shortcuts
 
 
-def test_the_bench_prints_a_table_of_shortcuts_and_two_of_a_reader_that_forgets(
+def test_the_bench_prints_two_tables_of_shortcuts_and_two_of_a_reader_that_forgets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench_shortcuts, "SHAPES", (3, 7))
     monkeypatch.setattr(bench_shortcuts, "STEPS", (3, 12))
     bench_shortcuts.main(["--canvases", "30"])
-    shortcuts, by_shapes, by_steps = capsys.readouterr().out.split("\n\n")[:3]
+    shortcuts, by_examples, by_shapes, by_steps = capsys.readouterr().out.split("\n\n")[:4]
     assert "| transitivity | – |" in shortcuts
     assert len(re.findall(r"0\.\d{3} / [01]\.\d{3}", shortcuts)) == 11
+    assert len(re.findall(r" 0\.\d{3} ", by_examples)) == 11
     assert len(by_shapes.splitlines()) == 8
     assert len(by_steps.splitlines()) == 4
 

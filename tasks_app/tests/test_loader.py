@@ -88,7 +88,7 @@ def test_the_number_of_tracking_steps_can_be_chosen() -> None:
 def test_what_cannot_be_asked_is_listed_with_its_reason() -> None:
     document = build_canvas(2, 11, 0, 10)
     assert document.not_applicable == {
-        "transitivity": "needs five shapes of kinds that are not repeated, no two of them level with each other",
+        "transitivity": "needs seven shapes of kinds that are not repeated, no two of them level with each other",
         "coordinate": "needs three shapes of kinds that are not repeated",
         "shuffle_tracking": "needs three shapes of kinds that are not repeated, not level with each other",
     }

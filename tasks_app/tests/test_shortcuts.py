@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tasks_app.shortcuts import Asked, probe
+from tasks_app.shortcuts import EXAMPLES, Asked, probe
 
 LINE = "There are 3 shapes in a canvas. From left to right, the shapes are a {}, a {}, and a {}. "
 SHAPES = ("small red circle", "large blue square", "small green triangle", "large yellow circle")
@@ -78,6 +78,33 @@ def test_a_shortcut_is_found_by_its_rule(ask, rule: str) -> None:
     assert found.scores[rule] == found.score == 1.0
     assert all(found.answer(asked) == asked.answer for asked in questions)
     assert found.scores["constant"] < 0.6
+
+
+def by_example_answers(rng: random.Random) -> tuple[str, tuple[tuple[str, str], ...]]:
+    answer = rng.choice(("Left", "Above"))
+    return answer, (("Where is the small red circle?", answer), ("Where is the large blue square?", answer))
+
+
+def test_answers_of_worked_examples_that_tell_the_answer_are_found_out() -> None:
+    rng = random.Random(4)
+    asked = []
+    for number in range(200):
+        answer, examples = by_example_answers(rng)
+        asked.append(Asked("Where is the large yellow circle?", "", 3, number, answer, examples))
+    assert probe(asked, exact).score < 0.6
+    found = probe(asked, exact, EXAMPLES)
+    assert (found.score, found.scores["answers of the examples"]) == (1.0, 1.0)
+
+
+def test_a_shape_that_no_example_has_is_found_out() -> None:
+    rng = random.Random(4)
+    asked = []
+    for number in range(200):
+        told, other = rng.sample(SHAPES, 2)
+        text = f"The {told} and the {other} swap positions. "
+        asked.append(Asked("What shape is first?", text, 2, number, other, (("What shape is second?", told),)))
+    found = probe(asked, exact, EXAMPLES)
+    assert (found.score, found.best) == (1.0, "first shape that no example has")
 
 
 def test_where_there_is_no_shortcut_none_is_found() -> None:

@@ -2,9 +2,10 @@
 
 Run as `python -m tests.benches.bench_shortcuts`. The first table has, for each task class and number of shapes, the
 guess rate (the class's own, or the best constant for each form of question) and what the best of all rules reaches. The
-other two have the scores of a simulated reader with a limited memory: it loses more of a longer text, solves the
-question with what is left, and guesses if that does not determine an answer. The exit code is 1 if a rule reaches more
-than `MARGIN` above the guess rate.
+second has what rules reach that use the examples of a few-shot prompt. The other two have the scores of a simulated
+reader with a limited memory: it loses more of a longer text, solves the question with what is left, and guesses if that
+does not determine an answer. The exit code is 1 if a rule of the first table reaches more than `MARGIN` above the guess
+rate.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from collections.abc import Sequence
 
 from tasks_app.loader import CanvasDocument, build_canvas, build_prompt
-from tasks_app.shortcuts import GUESSES, Asked, probe, scoring
+from tasks_app.shortcuts import EXAMPLES, GUESSES, Asked, probe, scoring
 from tasks_app.solver import Unsolvable, solve
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
@@ -32,27 +33,37 @@ _NAME = re.compile(r"(?:small|large) (?:red|blue|yellow|green) (?:circle|square|
 
 def probe_table(canvases: dict[int, list[CanvasDocument]]) -> list[str]:
     """Print "guess rate / reached" for each class and number of shapes; return the cells above the margin."""
-    print(f"| task class | {' | '.join(f'{n} shapes' for n in canvases)} |")
-    print(f"|---|{'---|' * len(canvases)}")
-    above = []
+    above: list[str] = []
+    rows: dict[str, list[tuple[str, str]]] = {}
     for name, task in REGISTERED_TASKS.items():
-        cells = []
         for n_shapes, documents in canvases.items():
-            asked = [
-                Asked(str(question), document.descriptions.get(name, ""), n_shapes, number, str(answer))
-                for number, document in enumerate(documents)
-                for question, answer in document.questions[name][:1]
-            ]
-            found = probe(asked, scoring(task))
-            if found is None:
-                cells.append("–")
+            asked = _asked(name, n_shapes, documents)
+            found, by_examples = probe(asked, scoring(task)), probe(asked, scoring(task), EXAMPLES)
+            if found is None or by_examples is None:
+                rows.setdefault(name, []).append(("–", "–"))
                 continue
             guess = max(task.guess_score or task.guess_rate or 0.0, *(found.scores.get(rule, 0.0) for rule in GUESSES))
-            cells.append(f"{guess:.3f} / {found.score:.3f}")
+            rows.setdefault(name, []).append((f"{guess:.3f} / {found.score:.3f}", f"{by_examples.score:.3f}"))
             if found.score > guess + MARGIN:
                 above.append(f"{name}, {n_shapes} shapes")
-        print(f"| {name} | {' | '.join(cells)} |")
+    for column in (0, 1):
+        print(f"| task class | {' | '.join(f'{n} shapes' for n in canvases)} |")
+        print(f"|---|{'---|' * len(canvases)}")
+        for name, cells in rows.items():
+            print(f"| {name} | {' | '.join(cell[column] for cell in cells)} |")
+        print()
     return above
+
+
+def _asked(name: str, n_shapes: int, documents: Sequence[CanvasDocument]) -> list[Asked]:
+    """The questions of a class, each with the examples that a few-shot prompt shows."""
+    asked = []
+    for number, document in enumerate(documents):
+        questions = [(str(question), str(answer)) for question, answer in document.questions[name]]
+        for question, answer in questions[:1]:
+            text = document.descriptions.get(name, "")
+            asked.append(Asked(question, text, n_shapes, number, answer, tuple(questions[1:])))
+    return asked
 
 
 def forgetful_answer(prompt: str, rng: random.Random, memory: int = MEMORY) -> str | None:
@@ -87,11 +98,12 @@ def forgetful_score(name: str, documents: Sequence[CanvasDocument], rng: random.
 
 
 def forgetful_table(names: Sequence[str], unit: str, columns: dict[int, list[CanvasDocument]], seed: int) -> None:
-    print(f"\n| task class | {' | '.join(f'{n} {unit}' for n in columns)} |")
+    print(f"| task class | {' | '.join(f'{n} {unit}' for n in columns)} |")
     print(f"|---|{'---:|' * len(columns)}")
     for name in names:
         scores = [forgetful_score(name, documents, random.Random(seed)) for documents in columns.values()]
         print(f"| {name} | {' | '.join('–' if score is None else f'{score:.3f}' for score in scores)} |")
+    print()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for steps in STEPS
     }
     forgetful_table(TRACKING, "steps", stepped, seed)
-    print(f"\nMore than {100 * MARGIN:.0f} points above the guess rate: {'; '.join(above) or 'none'}.")
+    print(f"More than {100 * MARGIN:.0f} points above the guess rate: {'; '.join(above) or 'none'}.")
     return int(bool(above))
 
 

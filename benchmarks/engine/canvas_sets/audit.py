@@ -124,20 +124,20 @@ def _task_audits(canvas_set: CanvasSet) -> dict[str, dict[str, Any]]:
         answers[name][answer] = n
     distinct = dict(tasks.values_list("group").annotate(n=Count("content_hash", distinct=True)))
     return {
-        name: _task_audit(name, answers[name], audits[name], probe_class(canvas_set, name))
+        name: _task_audit(name, answers[name], audits[name])
+        | _reached(probe_class(canvas_set, name), probe_class(canvas_set, name, examples=True))
         | {"not_applicable": canvas_set.not_applicable.get(name, 0)}
         | {"duplicates": answers[name].total() - distinct.get(name, 0)}
         for name in canvas_set.task_classes
     }
 
 
-def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int], blind: Probe | None) -> dict[str, Any]:
+def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int]) -> dict[str, Any]:
     """One task class of a set. Scores are means over its questions, by the scoring of the class.
 
     ``unchecked``: questions of classes that the second solver does not know. ``duplicates``: questions equal to an
     earlier one of the set, with equal shapes. ``answers``: [answer, count], the most frequent first. The random score
-    is the expected score of guessing uniformly among the set's answers; None above ``MAX_GUESSES`` answers. The blind
-    score is that of the best rule that does not see the canvas; ``blind_by_shapes`` has [number of shapes, score, n].
+    is the expected score of guessing uniformly among the set's answers; None above ``MAX_GUESSES`` answers.
     """
     ordered = sorted(answers.items(), key=lambda counted: (-counted[1], counted[0]))
     return {
@@ -151,9 +151,20 @@ def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int], bli
         "majority_answer": ordered[0][0] if ordered else None,
         "majority_score": guess_score(name, answers, [ordered[0][0]]) if ordered else None,
         "random_score": guess_score(name, answers, list(answers)) if 0 < len(answers) <= MAX_GUESSES else None,
+    }
+
+
+def _reached(blind: Probe | None, by_examples: Probe | None) -> dict[str, Any]:
+    """What the best rule scores that does not see the canvas, and the best that uses the examples of few-shot prompts.
+
+    ``blind_by_shapes`` has [number of shapes, score, n].
+    """
+    return {
         "blind_score": blind.score if blind else None,
         "blind_rule": blind.best if blind else "",
         "blind_by_shapes": [[n, *scored] for n, scored in blind.by_shapes.items()] if blind else [],
+        "examples_score": by_examples.score if by_examples else None,
+        "examples_rule": by_examples.best if by_examples else "",
     }
 
 

@@ -174,7 +174,8 @@ class _BaselineAnswers:
         }
 
         canvas_set = run.dataset.canvas_set
-        self._blind = BlindAnswers(canvas_set) if canvas_set and run.model == "baseline/blind" else None
+        is_blind = canvas_set and run.model == "baseline/blind"
+        self._blind = BlindAnswers(canvas_set, few_shot=run.few_shot) if canvas_set and is_blind else None
 
     def context(self, task: Task, repeat: int) -> BaselineContext:
         majority = self._majority[task.group]

@@ -59,7 +59,7 @@ def guess_rates(run: Run) -> dict[str, float]:
         own_rate = None if task_class is None else task_class.guess_score or task_class.guess_rate
         known = [own_rate, audit.get("majority_score") or _majority_score(run, name)]
         rate = max((it for it in known if it is not None), default=1.0)
-        blind = audit.get("blind_score") or 0.0
+        blind = max(audit.get("blind_score") or 0.0, audit.get("examples_score") or 0.0 if run.few_shot else 0.0)
         # On few questions a rule may score well by chance, so a difference within the noise does not count.
         rates[name] = blind if blind - rate > 2 * math.sqrt(rate * (1 - rate) / max(audit.get("asked", 0), 1)) else rate
     return {name: rate for name, rate in rates.items() if rate < 1}

@@ -48,14 +48,29 @@ def test_the_majority_baseline_scores_what_the_audit_says_of_always_guessing_the
 
 
 def test_the_blind_baseline_scores_what_the_audit_says_can_be_scored_without_the_canvas() -> None:
-    canvas_set = make_canvas_set("5-7", 90)
+    canvas_set = make_canvas_set("7-9", 90)
     audit = audit_set(canvas_set.pk)["tasks"]
     measured = means_by_class(canvas_run(canvas_set, "baseline/blind"))
     assert measured == pytest.approx({name: audit[name]["blind_score"] for name in measured})
     for name in measured:
         by_shapes = audit[name]["blind_by_shapes"]
-        assert [n for n, *_ in by_shapes] == [5, 6, 7]
+        assert [n for n, *_ in by_shapes] == [7, 8, 9]
         assert sum(score * n for _, score, n in by_shapes) / 90 == pytest.approx(measured[name])
+
+
+def test_the_blind_baseline_uses_the_examples_of_a_few_shot_prompt_where_they_help() -> None:
+    canvas_set = make_canvas_set("3", 90)
+    audit = audit_set(canvas_set.pk)["tasks"]["shuffle_tracking"]
+    # Of three shapes, the examples' answer leaves two.
+    assert audit["examples_score"] > 0.4 > audit["blind_score"]
+    zero_shot, few_shot = (
+        canvas_run(canvas_set, "baseline/blind", tasks=["shuffle_tracking"], few_shot=few_shot)
+        for few_shot in (False, True)
+    )
+    for run, score in ((zero_shot, audit["blind_score"]), (few_shot, audit["examples_score"])):
+        assert run.summary["metrics"]["task_score"]["mean"] == pytest.approx(score)
+    guesses = [run.summary["chance"]["task_score"]["groups"][0]["guess"] for run in (zero_shot, few_shot)]
+    assert guesses[0] < 0.4 < guesses[1]
 
 
 def test_the_random_baseline_is_near_what_the_audit_expects_of_guessing() -> None:

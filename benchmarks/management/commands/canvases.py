@@ -25,6 +25,7 @@ SLUG = argument("slug", None, "identifier of the set")
 AUDITED = {
     **{"asked": "asked", "n/a": "not_applicable", "agrees": "agrees", "wrong": "wrong", "undetermined": "undetermined"},
     **{"duplicates": "duplicates", "majority": "majority_score", "random": "random_score", "blind": "blind_score"},
+    "few-shot": "examples_score",
 }
 """Column of the audit → key of a task class in it."""
 

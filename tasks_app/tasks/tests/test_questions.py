@@ -22,7 +22,7 @@ LEAST_SHAPES = {
     "existence_tracking": 1,
     "shuffle_tracking": 3,
     "coordinate": 3,
-    "transitivity": 5,
+    "transitivity": 7,
 }
 NAME = r"((?:small|large) (?:red|blue|yellow|green) (?:circle|square|triangle))"
 
@@ -102,12 +102,26 @@ def test_counts_are_numbers_as_in_canvas_files() -> None:
 
 @pytest.mark.parametrize("n_shapes", [3, 7, 20])
 def test_an_example_is_never_the_evaluated_pair_turned_round(n_shapes: int) -> None:
-    for name in ("coordinate", *(("transitivity",) if n_shapes > 4 else ())):
+    for name in ("coordinate", *(("transitivity",) if n_shapes > 6 else ())):
         for index in range(60):
             pairs = [
                 frozenset(re.findall(NAME, question)) for question, _ in ask(name, drawn(n_shapes, index)).questions
             ]
             assert len(set(pairs)) == len(pairs)
+
+
+def test_the_examples_of_transitivity_do_not_tell_the_axis_of_the_answer() -> None:
+    for index in range(60):
+        answers = [answer for _, answer in ask("transitivity", drawn(9, index), index).questions[1:]]
+        assert sorted(answer in ("Left", "Right") for answer in answers) == [False, True]
+
+
+def test_the_examples_of_shuffle_tracking_are_about_places_without_a_swap_if_there_are_any() -> None:
+    for index in range(60):
+        asked = ask("shuffle_tracking", drawn(7, index), index)
+        swapped = {name for sentence in asked.description.split(". ")[2:] for name in re.findall(NAME, sentence)}
+        assert asked.questions[0][1] in swapped
+        assert not swapped & {answer for _, answer in asked.questions[1:]}
 
 
 def test_directions_compare_centres_and_leave_out_an_axis_without_difference() -> None:
@@ -121,7 +135,8 @@ def test_directions_compare_centres_and_leave_out_an_axis_without_difference() -
 def test_a_repeated_kind_is_never_asked_for_by_name() -> None:
     canvas = shapes(
         "large red square 0 0", "large red square 9 9", "small blue circle -9 1", "small green circle 5 -9",
-        "small red circle 20 -20", "small red triangle -20 -23", "small blue square 13 13",
+        "small red circle 20 -20", "small red triangle -20 -23", "small blue square 13 13", "large blue circle 15 20",
+        "large yellow circle -4 5",
     )  # fmt: skip
     for name in ("transitivity", "coordinate", "existence_tracking", "shuffle_tracking"):
         for index in range(40):
@@ -154,7 +169,7 @@ def steps_up(pairs: list[tuple[str, str]], start: str, goal: str) -> int | None:
     return steps
 
 
-@pytest.mark.parametrize("n_shapes", [5, 6, 7, 15, 24])
+@pytest.mark.parametrize("n_shapes", [7, 8, 15, 24])
 def test_a_transitivity_text_orders_the_asked_shapes_on_one_axis_in_the_recorded_steps(n_shapes: int) -> None:
     for index in range(60):
         asked = ask("transitivity", drawn(n_shapes, index), index)
@@ -292,15 +307,15 @@ def test_changes_are_possible_and_lead_to_the_answers(steps: int) -> None:
 def test_wording_is_that_of_the_published_canvases() -> None:
     canvas = shapes(
         "large blue square -9 1", "small blue square 0 9", "large yellow square 9 -5", "small red circle 20 20",
-        "large green circle -20 -20",
+        "large green circle -20 -20", "small green triangle 12 -12", "large red triangle -14 14",
     )  # fmt: skip
     swap = r"(The N and the N swap positions\. ){3}"
     patterns = {
-        "transitivity": r"There are 5 shapes in a canvas\. ((Above|Below|To the (left|right) of) the N is a N\. ){7,}",
+        "transitivity": r"There are 7 shapes in a canvas\. ((Above|Below|To the (left|right) of) the N is a N\. ){10,}",
         "existence_tracking": r"((A N is added to|The N is removed from) the canvas\. ){3}",
-        "shuffle_tracking": r"There are 5 shapes in a canvas\. "
+        "shuffle_tracking": r"There are 7 shapes in a canvas\. "
         r"From (left to right|right to left|top to bottom|bottom to top), "
-        rf"the shapes are (a N, ){{4}}and a N\. {swap}",
+        rf"the shapes are (a N, ){{6}}and a N\. {swap}",
     }
     for name, pattern in patterns.items():
         for index in range(20):
