@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.benches.soak.ground import Ground
+from tests.benches.soak.ground import Ground, shorten_log
 from tests.support.stack import Stack
 from tests.support.stacks import kill
 
@@ -59,7 +59,7 @@ class Faults(threading.Thread):
             if time.monotonic() >= following:
                 following = time.monotonic() + self._dice.expovariate(1 / self._gap)
                 [kind] = self._dice.choices(list(CHANCES), list(CHANCES.values()))
-                getattr(self, f"_{kind}")()
+                getattr(self, f"do_{kind}")()
         while self._due:
             self._do_what_is_due()
             time.sleep(0.1)
@@ -107,7 +107,7 @@ class Faults(threading.Thread):
     def _some_worker(self) -> int | None:
         return self._dice.choice(list(self.workers)) if self.workers else None
 
-    def _kill(self) -> None:
+    def do_kill(self) -> None:
         everyone = self._dice.random() < 0.06
         victims = list(self.workers) if everyone else [pid] if (pid := self._some_worker()) else []
         for pid in victims:
@@ -119,7 +119,7 @@ class Faults(threading.Thread):
         if victims:
             self._note("kill", *victims)
 
-    def _freeze(self) -> None:
+    def do_freeze(self) -> None:
         pid = self._some_worker()
         if pid is None or pid in self.frozen:
             return
@@ -136,7 +136,7 @@ class Faults(threading.Thread):
 
         self._later(seconds, thaw)
 
-    def _stop(self) -> None:
+    def do_stop(self) -> None:
         pid = self._some_worker()
         if pid is None or pid in self.frozen:
             return
@@ -153,7 +153,7 @@ class Faults(threading.Thread):
 
         self._later(PATIENCE_S, replace)
 
-    def _web(self) -> None:
+    def do_web(self) -> None:
         if not self.database_is_up:
             return
         self._note("web")
@@ -162,7 +162,7 @@ class Faults(threading.Thread):
         self._stack.start_web()
         self._web_server = self._stack.processes[-1]
 
-    def _database(self) -> None:
+    def do_database(self) -> None:
         if self._ground.postgres is None or not self.database_is_up:
             return
         self.database_is_up = False
@@ -179,7 +179,7 @@ class Faults(threading.Thread):
         event.ended = time.monotonic()
         self.database_is_up = True
 
-    def _broker(self) -> None:
+    def do_broker(self) -> None:
         self._note("broker")
         if self._ground.redis is not None:
             self._ground.redis.kill()
@@ -188,11 +188,13 @@ class Faults(threading.Thread):
         for message in (self._stack.state / "broker" / "queue").iterdir():
             message.unlink(missing_ok=True)
 
-    def _disk(self) -> None:
+    def do_disk(self) -> None:
         if not self.database_is_up:
             return
         self.database_is_up = False
         seconds = self._dice.uniform(3, 30)
         event = self._note("disk", seconds=seconds)
+        if self._ground.postgres is None:
+            shorten_log(self._stack.state / "codeforge.sqlite3")
         self._ground.disk.fill()
         self._later(seconds, lambda: self._database_back(event))

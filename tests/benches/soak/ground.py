@@ -135,6 +135,12 @@ class Rows:
         return psycopg.connect(self._database, autocommit=True, connect_timeout=2, options=options)
 
 
+def shorten_log(database: Path) -> None:
+    """Empty SQLite's log of writes, which is written again from its beginning: on a full disk it would have room."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(database, timeout=2)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
