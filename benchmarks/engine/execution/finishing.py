@@ -51,6 +51,20 @@ def close_if_over(run_id: int) -> bool:
     refresh_summaries(run)
     if run.status == RunStatus.RUNNING:
         write_prompt_hash(run_id)
+        return _end(run, unasked)
+    return run.status != RunStatus.PAUSED
+
+
+def _end(run: Run, unasked: int) -> bool:
+    """Give a run with nothing left its last status. False if it was ended and retried while its numbers were computed.
+
+    Otherwise the retried run would end with results that nobody asks for any more.
+    """
+    run_id = run.pk
+    with transaction.atomic():
+        now = Run.objects.select_for_update().filter(pk=run_id).first()
+        if now is None or now.leases.exists() or now.results.filter(state__in=TO_DO).exists():
+            return False
         if unasked:
             lifecycle.cancel(
                 run_id, f"{plural(unasked, 'result')} not asked or judged yet. Resume the run to finish it."
@@ -58,9 +72,9 @@ def close_if_over(run_id: int) -> bool:
         elif reason := why_no_agreement(run):
             lifecycle.fail(run_id, reason)
         else:
-            lifecycle.complete(run_id, with_errors=run.errors > 0)
+            lifecycle.complete(run_id, with_errors=now.errors > 0)
         note_ended(run)
-    return run.status != RunStatus.PAUSED
+    return True
 
 
 def _mark_unsent(run: Run) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from benchmarks.engine.execution import lifecycle
+from benchmarks.engine.execution import finishing, lifecycle
 from benchmarks.engine.execution.finishing import close_if_over
 from benchmarks.engine.execution.result_store import MAX_KEPT, ResultStore
 from benchmarks.engine.execution.sweeper import runs_without_worker
@@ -250,3 +250,22 @@ def test_a_pause_does_not_count_as_duration(endpoint: Endpoint) -> None:
     assert lifecycle.cancel(run.pk)
     run.refresh_from_db()
     assert run.duration_seconds == pytest.approx(600, abs=30)
+
+
+def test_a_worker_that_is_slow_to_finish_a_run_does_not_end_it_once_it_was_retried(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run, result = with_one_error(endpoint)
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING)
+
+    def another_worker_is_faster(finished: Run) -> None:
+        monkeypatch.undo()
+        assert close_if_over(finished.pk)
+        retry_failed(Run.objects.get(pk=finished.pk))
+
+    monkeypatch.setattr(finishing, "refresh_summaries", another_worker_is_faster)
+    assert not close_if_over(run.pk)
+    assert counters(run) == (RunStatus.RUNNING, 1, 0)
+    assert worked(run).status == RunStatus.COMPLETED_WITH_ERRORS
+    result.refresh_from_db()
+    assert result.state == ResultState.ERROR
