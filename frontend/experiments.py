@@ -17,7 +17,7 @@ from benchmarks.queries.experiments import Cell, Progress, Row
 from benchmarks.run_parameters import RUN_PARAMETERS, Group
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import COMMON, PROMPTING, SAMPLING
-from frontend.forms import AnyChoice, RequestForm, parameter_field
+from frontend.forms import AnyChoice, PairsField, RequestForm, parameter_field
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 MOST_VARIANTS = 20
@@ -40,12 +40,14 @@ class VariantForm(RequestForm):
         self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in (*PROMPTING, *SAMPLING)}
 
     def request_data(self) -> dict[str, Any]:
-        given = {name: value for name in self.fields if (value := self._value(name)) not in ("", [], False)}
+        given = {name: value for name in self.fields if (value := self._value(name)) not in ("", [], {}, False)}
         parameters = {name: given.pop(name) for name in SAMPLING if name in given}
         return {**given, **({"parameters": parameters} if parameters else {})}
 
     def _value(self, name: str) -> Any:
         key = self.add_prefix(name)
+        if isinstance(self.fields[name], PairsField):
+            return self._parameters(key)
         return key in self.data if isinstance(self.fields[name], forms.BooleanField) else self.data.get(key, "")
 
 
@@ -101,7 +103,10 @@ class ExperimentForm(RequestForm):
     def reject(self, error: InvalidRequest) -> None:
         """Attach the errors to the fields, those of a variant to its own."""
         errors = error.labeled(self.labels)
-        filled = [form for form in self.variants if form.request_data()]
+        try:
+            filled = [form for form in self.variants if form.request_data()]
+        except InvalidRequest:  # extra parameters that cannot be read are the error
+            filled = []
         rest = []
         for message in errors.pop("variants", []):
             found = _IN_VARIANT.match(message)

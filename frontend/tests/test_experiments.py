@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from benchmarks.models import Experiment, RunStatus
-from benchmarks.services.experiments.requests import COMMON
+from benchmarks.services.experiments.requests import COMMON, PROMPTING
 from tests.support.factories import JUDGE, MODEL, make_dataset
 from tests.support.page_factories import make_scored_run
 from tests.support.running import Endpoint, worked
@@ -86,9 +86,23 @@ def test_every_field_stands_in_the_form_once(client: Client, endpoint: Endpoint)
     make_dataset(2)
     text = client.post("/experiments/new/", form(do="variant", **two_variants())).content.decode()
     names = re.findall(r'<(?:input|select|textarea)[^>]* name="([^"]+)"', text)
-    once = [name for name in names if name not in ("csrfmiddlewaretoken", "datasets", "metrics", "tasks")]
+    several = ("csrfmiddlewaretoken", "datasets", "metrics", "tasks", "extra-name", "extra-value")
+    once = [name for name in names if not name.endswith(several)]
     assert len(once) == len(set(once))
-    assert {"name", "models", *(set(COMMON) - {"metrics", "tasks"})} <= set(once)
+    assert {"name", "models", *(set(COMMON) - {"metrics", "tasks", "extra"})} <= set(once)
+    assert {"extra-name", "variant-1-extra-name", *(f"variant-1-{name}" for name in PROMPTING)} <= set(names)
+
+
+def test_a_variant_has_extra_parameters_and_a_wrong_one_is_named(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    pairs = {"variant-1-extra-name": "top_k", "variant-1-extra-value": "5"}
+    wrong = two_variants(**{**pairs, "variant-1-extra-name": "temperature"})
+    assert client.post("/experiments/new/", form(**wrong)).status_code == 400
+    client.post("/experiments/new/", form(**two_variants(**pairs)))
+    experiment = Experiment.objects.get()
+    assert experiment.runs.order_by("pk")[2].parameters["extra"] == {"top_k": 5}
+    assert "top_k" in page(client, f"/experiments/new/?like={experiment.pk}")
 
 
 def test_a_button_adds_a_variant_and_keeps_what_was_entered(client: Client, endpoint: Endpoint) -> None:

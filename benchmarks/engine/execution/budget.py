@@ -66,9 +66,11 @@ def money_left(run: Run) -> float | None:
 
     Call it with the run locked, and with its experiment locked if it has one.
     """
-    runs = [(run.cost_usd, run.judge_cost_usd, run.reserved_usd)]
+    # A run that is not prepared yet has no cost, which is not the same as an unknown one.
+    none = None if run.total else 0.0
+    costs = (none if cost is None else cost for cost in (run.cost_usd, run.judge_cost_usd))
+    runs = [(*costs, run.reserved_usd)]
     if run.experiment is not None:
-        # A run that is not prepared yet has no cost, which is not the same as an unknown one.
         others = run.experiment.runs.filter(total__gt=0).exclude(pk=run.pk)
         runs += others.values_list("cost_usd", "judge_cost_usd", "reserved_usd")
     amounts = [amount for row in runs for amount in row]
@@ -113,6 +115,6 @@ class WorstCase:
 
     def trial(self) -> float:
         """The maximum cost of trying the judge."""
-        if self._run.budget_usd is None:
+        if self._run.budget_in_force is None:
             return 0.0
         return TRIAL_CALLS * (self._judge_price.cost(TRIAL_TOKENS, self._judge_max_out) or 0.0)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from django.db.models import QuerySet
 
 from benchmarks.engine.execution import lifecycle, reply_cache
-from benchmarks.engine.execution.budget import TRIAL_CALLS, WorstCase, price_of
+from benchmarks.engine.execution.budget import TRIAL_CALLS, WorstCase, money_left, price_of
 from benchmarks.engine.execution.db_retry import retry_db
 from benchmarks.engine.execution.engine_judge import EngineJudge, judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
@@ -40,8 +40,9 @@ def judge_is_usable(run: Run, tasks: QuerySet[Task], may_continue: Callable[[], 
     # A calibration pays for no answers, and consists of known pairs.
     if not run.judge_model or run.judge_trial or run.is_calibration or not _is_needed(run, tasks):
         return True
-    if run.budget_usd is not None and (run.judge_cost_usd or 0.0) + WorstCase(run).trial() > run.budget_usd:
-        reason = f"The budget of {money(run.budget_usd)} does not cover trying the judge. Raise the budget to continue."
+    budget, left = run.budget_in_force, money_left(run)
+    if budget is not None and WorstCase(run).trial() > (left or 0.0):
+        reason = f"The budget of {money(budget)} does not cover trying the judge. Raise the budget to continue."
         retry_db(lambda: lifecycle.pause(run.pk, reason), what)
         return False
     try:
