@@ -111,7 +111,7 @@ def soak(kind: str, minutes: float, seed: int, gap: float) -> dict[str, Any]:
             time.sleep(0.5)
         watch.stop()
         found = trials.findings
-        still_live = [f"run {trial.run} (tag {trial.tag}) was still live at the end" for trial in trials.live]
+        still_live = [f"{trials.described(trial)} was still live at the end" for trial in trials.live]
         counts: dict[str, Any] = {name: faults.count(name) for name in {event.kind for event in faults.events}}
         counts |= {name: value for name, value in vars(found).items() if name != "notes"}
         return {

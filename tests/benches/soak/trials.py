@@ -70,9 +70,13 @@ class Trials:
             self._advance(trial)
             if time.monotonic() - trial.since > OVERDUE_S:
                 self.live.remove(trial)
-                row = self._rows.certainly(RUN.format(run=trial.run or 0))
                 self.findings.wrong_status += 1
-                self.findings.notes.append(f"run {trial.run} (tag {trial.tag}) has not ended: {row}, {trial.plan}")
+                self.findings.notes.append(f"{self.described(trial)} has not ended")
+
+    def described(self, trial: Trial) -> str:
+        """The run with its status, total, done and errors, and what was still planned for it."""
+        row = self._rows.certainly(RUN.format(run=trial.run or 0))
+        return f"run {trial.run} (tag {trial.tag}, {row}, {trial.plan}, cancel at {trial.cancel_at})"
 
     def _new_trial(self) -> Trial:
         self._tag += 1
