@@ -60,7 +60,7 @@ requirements: $(VENV)/installed-dev  ## Compile and pin the requirements
 audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
 
-BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-canvases bench-shortcuts bench-statistics bench-client
+BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-imports bench-canvases bench-shortcuts bench-statistics bench-client
 .PHONY: $(BENCHES)
 bench: $(BENCHES)  ## Run all benchmarks
 
@@ -81,6 +81,9 @@ bench-answer-readers: $(VENV)/installed-dev  ## Errors of the answer readers on 
 
 bench-exports: $(VENV)/installed-dev  ## Time and memory of exporting 1,000,000 results
 	$(BIN)/python -m tests.benches.bench_exports
+
+bench-imports: $(VENV)/installed-dev  ## Time and memory of reading the densest files of other tools
+	$(BIN)/python -m tests.benches.bench_imports
 
 bench-canvases: $(VENV)/installed-dev  ## Canvases generated per second
 	$(BIN)/python -m tests.benches.bench_canvases

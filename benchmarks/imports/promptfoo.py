@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
@@ -169,7 +168,7 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
     inner = document.get("results")
     nested = isinstance(inner, dict)
     summary = read(Summary, inner if nested else document, "results" if nested else "")
-    columns: dict[tuple[str, str], list[Row]] = {}
+    columns: dict[tuple[str, str], _Column] = {}
     for index, value in enumerate(summary.results):
         where = f"{'results.' if nested else ''}results[{index}]"
         row = read(Row, value, where)
@@ -178,47 +177,51 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
         if row.has_verdict and not isinstance(row.passed, bool):
             raise ImportProblem(f"{where}.success: expected true or false, found {shown(row.passed)}")
         number = "" if row.prompt_index is None else f"prompt {row.prompt_index}"
-        columns.setdefault((row.provider, row.prompt_label or row.prompt_id or number), []).append(row)
+        columns.setdefault((row.provider, row.prompt_label or row.prompt_id or number), _Column()).add(row)
     if not columns:
         raise ImportProblem("results: none found")
     prompts = list(dict.fromkeys(prompt for _, prompt in columns))
     title = head.description or name
     return [
-        _run(
-            rows,
+        ImportedRun(
+            format=FORMAT,
+            tasks=list(column.tasks.values()),
+            results=column.results,
+            metrics=list(dict.fromkeys([PASS, *(name for result in column.results for name in result.scores)])),
             part=json.dumps([model, prompt]),
             model=model,
             name=title if len(prompts) == 1 else f"{title}, prompt {prompts.index(prompt) + 1}",
             facts={"promptfoo evaluation": head.evaluation, "prompt": prompt},
             completed_at=summary.timestamp,
         )
-        for (model, prompt), rows in columns.items()
+        for (model, prompt), column in columns.items()
     ]
 
 
-def _run(rows: Sequence[Row], **fields: Any) -> ImportedRun:
-    tasks: dict[str, TaskSpec] = {}
-    seen: Counter[str] = Counter()
-    results = []
-    for row in rows:
-        # Rows that ask and assert the same are repeats of one test.
+class _Column:
+    """The tasks and results of one provider with one prompt. Rows that ask and assert the same repeat one task."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, TaskSpec] = {}
+        self.results: list[ImportedResult] = []
+        self._repeats: Counter[str] = Counter()
+        self._ids: Counter[str] = Counter()
+
+    def add(self, row: Row) -> None:
         key = json.dumps([row.question, row.assertions], sort_keys=True)
-        if key not in tasks:
-            tasks[key] = _task(row, taken={task.id for task in tasks.values()})
-        seen[key] += 1
-        results.append(_result(row, tasks[key].id, seen[key]))
-    if max(seen.values()) > MAX_REPEATS:
-        raise ImportProblem(f"one test occurs more than {MAX_REPEATS:,} times")
-    scored = dict.fromkeys(name for result in results for name in result.scores)
-    metrics = list(dict.fromkeys([PASS, *scored]))
-    return ImportedRun(format=FORMAT, tasks=list(tasks.values()), results=results, metrics=metrics, **fields)
+        if key not in self.tasks:
+            self.tasks[key] = self._task(row)
+        self._repeats[key] += 1
+        if self._repeats[key] > MAX_REPEATS:
+            raise ImportProblem(f"one test occurs more than {MAX_REPEATS:,} times")
+        self.results.append(_result(row, self.tasks[key].id, self._repeats[key]))
 
-
-def _task(row: Row, taken: set[str]) -> TaskSpec:
-    task_id = f"test-{len(taken) + 1 if row.test_index is None else row.test_index + 1}"
-    while task_id in taken:
-        task_id += "-again"
-    return TaskSpec(id=task_id, name=task_id, input=row.question, expected_output=_expected_output(row))
+    def _task(self, row: Row) -> TaskSpec:
+        task_id = f"test-{len(self.tasks) + 1 if row.test_index is None else row.test_index + 1}"
+        self._ids[task_id] += 1
+        if self._ids[task_id] > 1:
+            task_id = f"{task_id}-{self._ids[task_id]}"
+        return TaskSpec(id=task_id, name=task_id, input=row.question, expected_output=_expected_output(row))
 
 
 def _expected_output(row: Row) -> str:

@@ -35,6 +35,8 @@ else:  # the backport of Python 3.14's module, for Zstandard, with which Inspect
 
 MAX_JSON_BYTES = 256 * 2**20
 """Of one JSON document, which is held in memory as a whole."""
+MAX_CONTAINERS = 1_000_000
+"""Objects and lists of one JSON document; a result of the tools has 15 to 40."""
 MAX_ZIP_BYTES = 4 * 2**30
 """Of all members of an archive, decompressed."""
 MAX_MEMBERS = 200_000
@@ -43,7 +45,12 @@ MAX_REPEATS = 2**15 - 1
 
 
 def json_of(data: bytes, where: str) -> Any:
-    """The document, including ``NaN`` and ``Infinity``, which some tools write. Raises ``ImportProblem``."""
+    """The document, including ``NaN`` and ``Infinity``, which some tools write. Raises ``ImportProblem``.
+
+    An object or list takes many times as much memory as in the file, so their number is bounded too.
+    """
+    if containers_in(data) > MAX_CONTAINERS:
+        raise ImportProblem(f"{where}: more than {MAX_CONTAINERS:,} objects and lists. Split the file.")
     try:
         return json.loads(data)
     except json.JSONDecodeError as error:
@@ -52,6 +59,11 @@ def json_of(data: bytes, where: str) -> Any:
         raise ImportProblem(f"{where}: invalid UTF-8 at byte {error.start}") from None
     except (ValueError, RecursionError) as error:
         raise ImportProblem(f"{where}: JSON that cannot be read: {printable(str(error))}") from None
+
+
+def containers_in(data: bytes | bytearray) -> int:
+    """How many objects and lists the document has at most: brackets inside texts count as well."""
+    return data.count(b"{") + data.count(b"[")
 
 
 def json_file(path: Path, where: str, max_bytes: int = MAX_JSON_BYTES) -> Any:
@@ -78,6 +90,7 @@ class Archive:
     def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
         self._file = file
         self._left = max_bytes
+        self._containers_left = max(MAX_CONTAINERS, max_bytes // 128)
         self.names = file.namelist()
         if len(self.names) > MAX_MEMBERS:
             raise ImportProblem(f"{len(self.names):,} members; the limit is {MAX_MEMBERS:,}")
@@ -113,6 +126,9 @@ class Archive:
         if len(data) > limit:
             raise ImportProblem(f"{where}: exceeds the limit of {limit // 2**20} MB when decompressed")
         self._left -= len(data)
+        self._containers_left -= containers_in(data)
+        if self._containers_left < 0:
+            raise ImportProblem(f"{where}: the archive has too many objects and lists. Split the log.")
         return json_of(bytes(data), where)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.imports import reading
 from benchmarks.imports.formats import read_runs
 from benchmarks.imports.runs import ImportedRun, ImportProblem
 from benchmarks.imports.tests.logs import promptfoo_results, promptfoo_row, write_json
@@ -114,6 +115,24 @@ def test_assertions_of_one_type_are_numbered(tmp_path: Path) -> None:
 def test_the_same_test_again_is_a_repeat(tmp_path: Path) -> None:
     run = only(tmp_path, promptfoo_row(0), promptfoo_row(0, testIdx=1), promptfoo_row(5))
     assert [(each.task_id, each.repeat) for each in run.results] == [("test-1", 1), ("test-1", 2), ("test-6", 1)]
+
+
+def test_different_tests_of_one_index_are_different_tasks(tmp_path: Path) -> None:
+    rows = [promptfoo_row(0, prompt={"raw": f"Question {number}"}) for number in range(3)]
+    run = only(tmp_path, *rows)
+    assert [each.task_id for each in run.results] == ["test-1", "test-1-2", "test-1-3"]
+
+
+def test_a_document_of_too_many_objects_is_refused_before_it_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_json(tmp_path / "results.json", {"results": [{}] * 90})
+    monkeypatch.setattr(reading, "MAX_CONTAINERS", 92)
+    with pytest.raises(ImportProblem, match="expected a value"):
+        read_runs(path)
+    monkeypatch.setattr(reading, "MAX_CONTAINERS", 91)
+    with pytest.raises(ImportProblem, match="more than 91 objects and lists"):
+        read_runs(path)
 
 
 def test_unknown_costs_and_tokens_are_not_zeros(tmp_path: Path) -> None:
