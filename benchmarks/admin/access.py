@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
@@ -11,8 +12,9 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from benchmarks.admin.base import CheckedChangeList, ModelAdmin
+from benchmarks.admin.base import CheckedChangeList, ModelAdmin, column
 from benchmarks.models import ApiToken, AuditEntry
+from benchmarks.presentation.texts import visible
 from benchmarks.services.access import create_token, revoke_token, token_errors
 
 for _logins in (AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin):
@@ -65,6 +67,10 @@ class ApiTokenAdmin(ModelAdmin):
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ModelAdmin):
     permitted = ()
-    list_display = ("at", "account_name", "token_name", "action", "subject", "detail", "request_id")
+    subject_text = column("subject", lambda entry: visible(entry.subject))
+    detail_text = column("detail", lambda entry: visible(json.dumps(entry.detail, ensure_ascii=False)))
+    fields = list_display = ("at", "account_name", "token_name", "action", "subject_text", "detail_text", "request_id")
+    readonly_fields = ("subject_text", "detail_text")
+    list_texts = ("subject", "detail")
     list_filter = ("action",)
     search_fields = ("subject", "account_name")
