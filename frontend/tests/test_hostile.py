@@ -9,7 +9,7 @@ import re
 import pytest
 from django.test import Client
 
-from benchmarks.models import Run
+from benchmarks.models import Experiment, Run
 from benchmarks.services.runs.exports import CONTENT_TYPES
 from frontend.tests.browser.addresses import routes
 from frontend.tests.calibrations import make_calibration
@@ -28,6 +28,12 @@ HOSTILE = (
 
 NOT_READ = {
     "theme": "takes a form",
+    "experiment-plan": "takes a form",
+    "experiment-action": "takes a form",
+    "check-providers": "takes a form",
+    "test-model": "takes a form",
+    "local-model": "takes a form",
+    "provider-key": "takes a form",
     "charts-script": "a script of ours",
     "plan": "takes a form",
     "size": "takes a form",
@@ -51,8 +57,15 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
     assert result is not None
     shown, slug, task = f"/runs/{run.pk}/", run.dataset.slug, result.task_id
     canvases = f"/canvases/{CanvasSet.objects.get().slug}/"
+    experiment = f"/experiments/{run.experiment_id}/"
     return {
         "overview": ["/"],
+        "experiments": ["/experiments/"],
+        "new-experiment": [f"/experiments/new/?like={run.experiment_id}"],
+        "experiment": [experiment],
+        "experiment-status": [f"{experiment}status/"],
+        "experiment-tasks": [f"{experiment}tasks/", f"{experiment}tasks/?show=%3Cscript%3E&sort=%1B"],
+        "providers": ["/providers/"],
         "runs": ["/runs/", "/runs/?model=%3Cscript%3E&sort=%1B"],
         "datasets": ["/datasets/"],
         "dataset": [f"/datasets/{slug}/", f"/datasets/{slug}/?text=%3Cscript%3E"],
@@ -111,7 +124,17 @@ def hostile_site() -> Run:
     CanvasSet.objects.update(name=HOSTILE[:150])
     make_calibration(canvas_set, judge_model=HOSTILE[:150], error_message=HOSTILE)
     run = make_hostile_run(HOSTILE)
-    make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, model=HOSTILE[:140])
+    other = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, model=HOSTILE[:140])
+    request = {
+        "name": HOSTILE[:150],
+        "datasets": [run.dataset.slug],
+        "models": [run.model, other.model],
+        "variants": [{"name": HOSTILE[:60], "system_prompt": HOSTILE}],
+        "metrics": list(run.metrics),
+    }
+    run.experiment = Experiment.objects.create(name=HOSTILE[:150], description=HOSTILE, tags=[HOSTILE], request=request)
+    run.variant = HOSTILE[:60]
+    Run.objects.filter(pk=other.pk).update(experiment=run.experiment, variant=run.variant)
     level = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 5, "n_shapes": 3, "group": HOSTILE, "metric": "exact_match"}
     curve = {"measure": "n_shapes", "group": HOSTILE, "guess": 0.0, "status": "fitted", "threshold": 4.0, "low": 3.0}
     curve |= {"high": 5.0, "slope": 1.0, "lapse": 0.0, "n": 9, "note": HOSTILE}
