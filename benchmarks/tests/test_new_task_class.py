@@ -32,7 +32,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 call_command("migrate", verbosity=0)
 call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 call_command("canvases", "generate", "--shapes", "8", "--count", "40", "--seed", "11", "--name", "mine")
-client = Client()
+client = Client(HTTP_HOST="localhost")
 def get(path):
     response = client.get(path)
     assert response.status_code == 200, (path, response.status_code)

@@ -18,6 +18,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 from benchmarks.admin.tests.test_roles import one_of_each
+from benchmarks.models import Experiment
 from benchmarks.services.access import assign_group
 from codeforge.config import parse_config
 from codeforge.tests.fuzzing.hostile import Variant, variant
@@ -51,7 +52,11 @@ def clients(settings: Any) -> dict[str, Client]:
         clients[role] = Client(raise_request_exception=False)
         clients[role].force_login(account, backend="django.contrib.auth.backends.ModelBackend")
     one_of_each(User.objects.get(username="admin"))
-    make_scored_run(metrics=["exact_match", "contains"])
+    run = make_scored_run(metrics=["exact_match", "contains"])
+    request = {"name": "Prompts", "datasets": [run.dataset.slug], "models": [run.model], "metrics": run.metrics}
+    run.experiment = Experiment.objects.create(name="Prompts", request={**request, "variants": [{"name": "plain"}]})
+    run.variant = "plain"
+    run.save()
     canvases = make_canvas_set(slug="drawn")
     make_scored_run(canvases.dataset, [1.0, 0.0, 0.5, None])
     make_calibration(canvases)

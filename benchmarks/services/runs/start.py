@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import platform
 import re
 from collections import defaultdict
@@ -12,7 +13,6 @@ from datetime import timedelta
 from typing import Any
 
 import django
-import orjson
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -368,7 +368,8 @@ def start_run_once(key: str, data: Any, user: Caller = None) -> Run:
         raise InvalidRequest({"Idempotency-Key": ["Send 1 to 200 printable ASCII characters, such as a UUID."]})
     account = account_of(user)
     owner = str(account.pk) if account else ""
-    fingerprint = hashlib.sha256(orjson.dumps(data, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    # Not orjson, which refuses integers of more than 64 bits.
+    fingerprint = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
     if earlier := _earlier(owner, key, fingerprint):
         return earlier
     try:
