@@ -47,7 +47,10 @@ class AskLog:
             self._count += 1
             number = self._count
             if asked.body["model"] == "judge":
-                shown = int(MARK.findall(asked.prompt)[-1])
+                marks = MARK.findall(asked.prompt)
+                if not marks:  # the trial before a run shows no answer of the model
+                    return '{"score": 10, "reason": "fine"}'
+                shown = int(marks[-1])
                 self._of_run[self._tags[shown]].append(Ask(number, self._tags[shown], time.monotonic(), shown))
                 return f'{{"score": {number % 11}, "reason": "[ask {number}]"}}'
             tag = int(asked.body["seed"])
