@@ -81,16 +81,21 @@ class Redis:
 
     def __init__(self) -> None:
         self._port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
         self.url = f"redis://127.0.0.1:{self._port}/0"
         self.start()
 
     def start(self) -> None:
+        """Start unless it runs: two faults may overlap."""
+        if self._process is not None and self._process.poll() is None:
+            return
         options = ("--port", str(self._port), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1")
         self._process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
 
 @dataclass(frozen=True)
