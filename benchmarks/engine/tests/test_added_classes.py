@@ -64,7 +64,7 @@ def _added(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_three_are_asked_and_scored_in_a_run() -> None:
-    canvas_set = make_canvas_set("5", 40)
+    canvas_set = make_canvas_set("7", 40)
     assert not any(canvas_set.not_applicable.values())
     for few_shot in (False, True):
         run = canvas_run(canvas_set, "baseline/reference", tasks=["smallest", "chain", "painted"], few_shot=few_shot)

@@ -16,7 +16,7 @@ import pytest
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.hosting import serve
 from tests.loopback.replies import Asked
-from tests.support.running import VERDICT, relevant
+from tests.support.running import VERDICT, is_trial, relevant
 from tests.support.stacks import BOTH, kill, site
 
 CRASHES = int(os.environ.get("CODEFORGE_CRASHES", "3"))
@@ -103,6 +103,8 @@ def test_a_verdict_that_came_before_a_kill_is_not_asked_again(kind: str) -> None
     def reply(question: Asked) -> Fault | str:
         if question.body["model"] == "model":
             return "2"
+        if is_trial(question):
+            return VERDICT
         if "REFERENCE" in question.prompt:
             correctness[question.prompt] += 1
             return VERDICT
