@@ -265,7 +265,8 @@ def _design_effects(run: Run, scored: ByShapes) -> dict[str, float]:
     """By task class, the factor of shared canvases and of repeats on the variance of a mean; at least 1.
 
     It is the sum of the squared sums of each cluster's deviations over the sum of the squared deviations. Deviations
-    are taken from the mean of their own cell, so that difficulty does not look like dependence.
+    are taken from the mean of their own cell, so that difficulty does not look like dependence. Over all task classes
+    it is at least what the classes' own factors come to, so repeats count in full if the classes balance each other.
     """
     clustered: dict[str, float] = defaultdict(float)
     for cluster in cluster_parts(run, CANVAS_METRIC):
@@ -282,6 +283,8 @@ def _design_effects(run: Run, scored: ByShapes) -> dict[str, float]:
         deviations = max(0.0, sums.squares - sums.total**2 / sums.n)
         independent[group] += deviations
         independent[ALL_CLASSES] += deviations
+    apart = sum(max(clustered[group], total) for group, total in independent.items() if group != ALL_CLASSES)
+    clustered[ALL_CLASSES] = max(clustered[ALL_CLASSES], apart)
     return {name: max(1.0, clustered[name] / total) if total > 0 else 1.0 for name, total in independent.items()}
 
 
