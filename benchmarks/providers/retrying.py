@@ -125,8 +125,10 @@ async def complete_with_retries(
             raise GaveUp(outcome, attempts) from outcome
         waiting_since = ended
         pause = policy.seconds_before_next(max(len(attempts) - long_waits, 1), outcome, uniform)
+        # Decided before the wait: a timer may fire a moment early, and the gate would then wait as the endpoint asks.
+        in_vain = pause >= patience_ends - ended
         await sleep(min(pause, patience_ends - ended))
-        if clock() >= patience_ends:
+        if in_vain or clock() >= patience_ends:
             raise GaveUp(_waited_in_vain(outcome, policy), attempts) from outcome
 
 
