@@ -13,7 +13,8 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import LIVE, Dataset, Run, RunStatus
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import money, n_of, number, percent, plural
-from benchmarks.queries.experiments import Cell, Progress, Row
+from benchmarks.queries.experiments import Progress
+from benchmarks.queries.matrix import Cell, Row
 from benchmarks.run_parameters import RUN_PARAMETERS, Group
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import COMMON, PROMPTING, SAMPLING

@@ -7,10 +7,10 @@ import math
 from django.http import QueryDict
 
 from benchmarks.queries.datasets import TaskFilters
-from benchmarks.queries.experiment_tasks import SHOWN, TaskGridFilters
-from benchmarks.queries.experiment_tasks import SORTS as TASK_SORTS
 from benchmarks.queries.results import ORDERS, ResultFilters
 from benchmarks.queries.runs import SORTS, RunFilters
+from benchmarks.queries.task_grid import SHOWN, TaskGridFilters
+from benchmarks.queries.task_grid import SORTS as TASK_SORTS
 
 TEXT_LENGTH = 200
 RESULT_FILTERS = ("outcome", "difficulty", "group", "n_shapes", "metric", "low", "high", "text", "sort")

@@ -15,7 +15,8 @@ from benchmarks.api.serializers import BudgetSerializer, ProgressSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.models import Experiment, Run
 from benchmarks.queries import experiments as reads
-from benchmarks.queries.experiment_tasks import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, TaskRow, task_page
+from benchmarks.queries.matrix import Matrix, matrix, matrix_rows
+from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, TaskRow, task_page
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.requests import ExperimentRequest
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
@@ -106,7 +107,7 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 class ExperimentDetailSerializer(ExperimentSerializer):
     verdict = serializers.SerializerMethodField(help_text="Who leads, by how much, and what is not separated")
     matrix = serializers.SerializerMethodField()
-    _read: reads.Matrix | None = None
+    _read: Matrix | None = None
 
     class Meta(ExperimentSerializer.Meta):
         fields = (*ExperimentSerializer.Meta.fields, "verdict", "matrix")
@@ -116,13 +117,13 @@ class ExperimentDetailSerializer(ExperimentSerializer):
 
     @extend_schema_field(CellSerializer(many=True))
     def get_matrix(self, experiment: Experiment) -> list[dict[str, Any]]:
-        return reads.matrix_rows(self._matrix(experiment))
+        return matrix_rows(self._matrix(experiment))
 
-    def _matrix(self, experiment: Experiment) -> reads.Matrix:
+    def _matrix(self, experiment: Experiment) -> Matrix:
         if self._read is None:
             query = self.context["request"].query_params
             chosen = query.get("metric", ""), query.get("dataset", "")
-            self._read = reads.matrix(reads.experiment_runs(experiment), *chosen)
+            self._read = matrix(reads.experiment_runs(experiment), *chosen)
         return self._read
 
 

@@ -20,7 +20,8 @@ from benchmarks.presentation.numbers import (
     plural,
     score,
 )
-from benchmarks.queries.experiments import Cell, Row, matrix, matrix_rows, progress
+from benchmarks.queries.experiments import progress
+from benchmarks.queries.matrix import Cell, Row, matrix, matrix_rows
 from benchmarks.services.experiments.start import ExperimentPlan
 
 

@@ -16,8 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.models import LIVE, Experiment
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
+from benchmarks.queries import matrix as matrices
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.experiment_tasks import MOST_RUNS, SHOWN, SORTS, task_page
+from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, task_page
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
@@ -99,7 +100,7 @@ def tasks(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = params.text(request.GET, "dataset")
     dataset = chosen if chosen in slugs else next(iter(slugs), "")
     metric = params.text(request.GET, "metric")
-    matrix = reads.matrix(runs, metric, dataset)
+    matrix = matrices.matrix(runs, metric, dataset)
     columns = [(run, row.name) for row in matrix.rows for run in row.runs]
     shown = columns[:MOST_RUNS]
     filters = params.task_grid_filters(request.GET)
@@ -110,7 +111,7 @@ def tasks(request: HttpRequest, pk: int) -> HttpResponse:
         "dataset": dataset,
         "datasets": slugs,
         "metric": metric,
-        "metrics": reads.metrics_of(runs),
+        "metrics": matrices.metrics_of(runs),
         "columns": shown,
         "n_runs": len(columns),
         "n_hidden": len(columns) - len(shown),
@@ -178,7 +179,7 @@ def _board(request: HttpRequest, found: Experiment) -> dict[str, Any]:
     runs = reads.experiment_runs(found)
     metric, dataset = params.text(request.GET, "metric"), params.text(request.GET, "dataset")
     progress = reads.progress(runs)
-    matrix = reads.matrix(runs, metric, dataset)
+    matrix = matrices.matrix(runs, metric, dataset)
     rows = [board_row(row) for row in matrix.rows]
     actions = offered(runs, progress, found.budget_usd is not None) if may_launch(request.user) else {}
     return {
@@ -189,7 +190,7 @@ def _board(request: HttpRequest, found: Experiment) -> dict[str, Any]:
         "matrix": matrix,
         "ranked": [row for row in rows if row.row.place],
         "unranked": [row for row in rows if not row.row.place],
-        "metrics": reads.metrics_of(runs),
+        "metrics": matrices.metrics_of(runs),
         "datasets": sorted({run.dataset.slug for run in runs}),
         "metric": metric,
         "dataset": dataset,

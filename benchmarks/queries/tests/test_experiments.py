@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
-from benchmarks.queries.experiments import Matrix, experiment_runs, matrix, progress, status_of
+from benchmarks.queries.experiments import experiment_runs, progress, status_of
+from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare, holm
 from tests.support.factories import make_dataset

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from benchmarks.models import Run
-from benchmarks.queries.experiment_tasks import TaskGridFilters, TaskPage, task_page
+from benchmarks.queries.task_grid import TaskGridFilters, TaskPage, task_page
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
 

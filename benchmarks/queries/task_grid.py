@@ -15,7 +15,7 @@ from django.db.models import FilteredRelation, Q
 from django.db.models.functions import Left
 
 from benchmarks.models import TERMINAL, Result, Run, Task
-from benchmarks.queries.experiments import metric_of
+from benchmarks.queries.matrix import metric_of
 from benchmarks.queries.statistics import CACHE_SECONDS
 
 if TYPE_CHECKING:
