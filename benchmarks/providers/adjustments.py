@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +39,8 @@ class Adjustments:
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
         """The request as the model takes it, as far as that is known."""
+        if not (self.notes or self.traits.never_sent or self.traits.names):
+            return request  # the usual case: no copy for each of thousands of requests
         for name, family in self.traits.never_sent.items():
             if name in _omissible(request) and name not in self.notes:
                 self._leave_out(name, f"models of the family {family} refuse it")
@@ -54,6 +55,8 @@ class Adjustments:
 
     def notes_on(self, request: ChatRequest) -> tuple[str, ...]:
         """The sentences about what ``adapted`` changes in this request."""
+        if not self.notes:
+            return ()
         concerned = {*_omissible(request), *(WEAKER_FORM if request.response_format else ())}
         if request.max_tokens is not None:
             concerned.add("max_tokens")
@@ -78,24 +81,26 @@ class Adjustments:
             self._leave_out(name, f"{self.model} refuses it")
         return True
 
-    @asynccontextmanager
-    async def first_alone(self, request: ChatRequest) -> AsyncIterator[None]:
+    async def wait_for_first(self, request: ChatRequest) -> bool:
         """Let the first request with anything that may be refused go ahead of the others, so that not all of them are
-        refused. They wait until it has an answer, but never long."""
+        refused. They wait until it has a reply, but never long.
+
+        Whether this is the first, whose sender must call ``first_replied``.
+        """
         if self._tried.is_set() or not _omissible(self.adapted(request)):
-            yield
-        elif self._trying:
-            try:
-                await asyncio.wait_for(self._tried.wait(), FIRST_REPLY_SECONDS)
-            except TimeoutError:
-                self._tried.set()
-            yield
-        else:
+            return False
+        if not self._trying:
             self._trying = True
-            try:
-                yield
-            finally:
-                self._tried.set()
+            return True
+        try:
+            await asyncio.wait_for(self._tried.wait(), FIRST_REPLY_SECONDS)
+        except TimeoutError:
+            self._tried.set()
+        return False
+
+    def first_replied(self) -> None:
+        """The request that went ahead has its reply, or has failed."""
+        self._tried.set()
 
     def _leave_out(self, name: str, why: str) -> None:
         what = f"The response format {name}" if name in WEAKER_FORM else name

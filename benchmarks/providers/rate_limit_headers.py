@@ -41,7 +41,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def seconds_until_allowed(headers: Mapping[str, str]) -> float | None:
     """Seconds until a limit of which nothing is left is full again; ``None`` if all have something left, or say nothing
     readable about it."""
-    waits = (_until(headers.get(reset, "")) for left, reset in _PAIRS if _number(headers.get(left)) == 0)
+    waits = [
+        _until(headers.get(reset, "")) for left, reset in _PAIRS if left in headers and _number(headers[left]) == 0
+    ]
     return max((wait for wait in waits if wait is not None), default=None)
 
 

@@ -119,7 +119,8 @@ class Slot:
         Raises ``GaveUp``, or ``CancelledError`` if the slot is closed.
         """
         adjustments, attempts = model.adjustments, list[Attempt]()
-        async with adjustments.first_alone(request):
+        is_first = await adjustments.wait_for_first(request)
+        try:
             while True:
                 adapted = adjustments.adapted(request)
                 try:
@@ -129,8 +130,11 @@ class Slot:
                     if not adjustments.learn(gave_up.error, adapted):
                         raise GaveUp(gave_up.error, attempts) from gave_up.error
                 else:
-                    notes = (*reply.notes, *adjustments.notes_on(request))
-                    return replace(reply, notes=notes), [*attempts, *made]
+                    notes = adjustments.notes_on(request)
+                    return replace(reply, notes=(*reply.notes, *notes)) if notes else reply, [*attempts, *made]
+        finally:
+            if is_first:
+                adjustments.first_replied()
 
     async def _send(self, model: Model, request: ChatRequest) -> tuple[ChatReply, list[Attempt]]:
         sent = _Request(model.provider, self)
