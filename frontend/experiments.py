@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 
-from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import LIVE, Dataset, Run, RunStatus
-from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import money, n_of, number, percent, plural
+from benchmarks.providers.base import known_sum
 from benchmarks.queries.experiments import Progress
 from benchmarks.queries.matrix import Cell, Row
-from benchmarks.run_parameters import RUN_PARAMETERS, Group
+from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import COMMON, PROMPTING, SAMPLING
-from frontend.forms import AnyChoice, PairsField, RequestForm, parameter_field
-from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from frontend.forms import AnyChoice, ParametersForm, RequestForm, parameter_field
 
 MOST_VARIANTS = 20
 FOREMOST = ("budget_usd", "max_tokens")
@@ -41,18 +39,12 @@ class VariantForm(RequestForm):
         self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in (*PROMPTING, *SAMPLING)}
 
     def request_data(self) -> dict[str, Any]:
-        given = {name: value for name in self.fields if (value := self._value(name)) not in ("", [], {}, False)}
+        given = super().request_data()
         parameters = {name: given.pop(name) for name in SAMPLING if name in given}
         return {**given, **({"parameters": parameters} if parameters else {})}
 
-    def _value(self, name: str) -> Any:
-        key = self.add_prefix(name)
-        if isinstance(self.fields[name], PairsField):
-            return self._parameters(key)
-        return key in self.data if isinstance(self.fields[name], forms.BooleanField) else self.data.get(key, "")
 
-
-class ExperimentForm(RequestForm):
+class ExperimentForm(ParametersForm):
     """An experiment. Each of its ``variants`` is a form of its own; ``do=variant`` asks for one more."""
 
     name = forms.CharField(label="Name", required=False)
@@ -60,20 +52,15 @@ class ExperimentForm(RequestForm):
     tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
     datasets = AnyChoice(label="Datasets", required=False)
     models = forms.CharField(label="Models", required=False, help_text="One per line, provider/model", widget=_LINES)
+    heading = "{group} of all runs"
 
-    def __init__(
-        self, datasets: list[Dataset], known_models: Sequence[str], data: Any = None, initial: Any = None
-    ) -> None:
+    def __init__(self, datasets: list[Dataset], data: Any = None, initial: Any = None) -> None:
         given = dict(initial or {})
         given |= {"models": "\n".join(given.get("models", ())), "tags": ", ".join(given.get("tags", ()))}
-        super().__init__(data, initial=given)
-        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in COMMON}
+        super().__init__(COMMON, datasets, data, given)
+        self.folded = [row for row in self.folded if row.name not in FOREMOST]
         self.fields["budget_usd"].help_text = "Of all runs together; they pause before they exceed it"
-        marks = {Dataset.Kind.CANVAS.value: " (canvas set)"}
-        self._choose("datasets", [(each.slug, each.slug + marks.get(each.kind, "")) for each in datasets])
-        self._choose("metrics", [(name, metric.title) for name, metric in REGISTERED_METRICS.items()])
-        self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
-        self.known_models = known_models
+        self.fields["metrics"].help_text = "Used where they apply"
         self.variants = self._variant_forms(data, given.get("variants", ()))
 
     def _variant_forms(self, data: Any, initial: Sequence[Mapping[str, Any]]) -> list[VariantForm]:
@@ -93,13 +80,6 @@ class ExperimentForm(RequestForm):
         if any(variants):
             data["variants"] = [variant for variant in variants if variant]
         return data
-
-    def groups(self) -> Iterator[tuple[str, list[tuple[str, forms.BoundField]]]]:
-        """Heading, and kind with field of each parameter of all runs, for every group that is folded."""
-        for group in (Group.CANVAS, Group.LIMITS, Group.PROMPT):
-            names = [name for name in COMMON if RUN_PARAMETERS[name].group is group and name not in FOREMOST]
-            rows = [RUN_PARAMETERS[name] for name in names]
-            yield f"{group.value} of all runs", [(row.kind.name.lower(), self[row.name]) for row in rows]
 
     def reject(self, error: InvalidRequest) -> None:
         """Attach the errors to the fields, those of a variant to its own."""
@@ -156,8 +136,7 @@ def board_row(row: Row) -> BoardRow:
     cells = [cell for cell in row.cells if cell is not None]
     costs, done = [cell.cost_usd for cell in cells], sum(cell.run.done for cell in cells)
     latencies = [cell.latency_ms for cell in cells if cell.latency_ms is not None]
-    tokens = [cell.run.tokens_out for cell in cells]
-    known = [count for count in tokens if count is not None]
+    tokens = known_sum(*(cell.run.tokens_out for cell in cells))
     return BoardRow(
         row=row,
         rank=rank,
@@ -165,7 +144,7 @@ def board_row(row: Row) -> BoardRow:
         cells=[None if cell is None else _board_cell(cell) for cell in row.cells],
         cost=money(None if None in costs or not done else 1000 * sum(filter(None, costs)) / done),
         latency_ms=sum(latencies) / len(latencies) if latencies else None,
-        tokens_out=number(sum(known) / done) if done and len(known) == len(tokens) else "–",
+        tokens_out=number(tokens / done) if done and tokens is not None else "–",
     )
 
 

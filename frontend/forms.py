@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -89,18 +89,15 @@ class RequestForm(forms.Form):
         return {name: str(field.label) for name, field in self.fields.items()}
 
     def _sent(self, name: str) -> Any:
-        field = self.fields[name]
+        field, key = self.fields[name], self.add_prefix(name)
         if isinstance(field, AnyChoice):
-            return self.data.getlist(name)  # type: ignore[attr-defined]  # bound to a QueryDict
+            return self.data.getlist(key)  # type: ignore[attr-defined]  # bound to a QueryDict
         if isinstance(field, PairsField):
-            return self._parameters(name)
-        return name in self.data if isinstance(field, forms.BooleanField) else self.data.get(name, "")
-
-    def _parameters(self, name: str) -> dict[str, Any]:
-        try:
-            return parsed_pairs(PairsInput().value_from_datadict(self.data, self.files, name))
-        except ValueError as error:
-            raise InvalidRequest({name: [str(error)]}) from None
+            try:
+                return parsed_pairs(PairsInput().value_from_datadict(self.data, self.files, key))
+            except ValueError as error:
+                raise InvalidRequest({key: [str(error)]}) from None
+        return key in self.data if isinstance(field, forms.BooleanField) else self.data.get(key, "")
 
     def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
@@ -120,16 +117,19 @@ class CanvasSetForm(RequestForm):
     name = _text("Name", "Empty: a name is generated")
 
 
-class LaunchForm(RequestForm):
-    """A run, with a field for each of ``RUN_PARAMETERS``."""
+class ParametersForm(RequestForm):
+    """A form with fields of ``RUN_PARAMETERS`` for runs on any of ``datasets``; ``folded`` are its less needed ones."""
 
-    def __init__(self, datasets: list[Dataset], data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
-        defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
-        super().__init__(data, initial={**defaults, **(initial or {})})
-        self.fields = {name: parameter_field(parameter) for name, parameter in RUN_PARAMETERS.items()}
-        self._datasets = {dataset.slug: dataset for dataset in datasets}
+    heading = "{group}"
+
+    def __init__(self, names: Collection[str], datasets: Sequence[Dataset], data: Any, initial: dict[str, Any]) -> None:
+        super().__init__(data, initial=initial)
+        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in names}
+        self.folded = [RUN_PARAMETERS[name] for name in names]
         marks = {Dataset.Kind.CANVAS.value: " (canvas set)"}
-        self._choose("dataset", [(dataset.slug, dataset.slug + marks.get(dataset.kind, "")) for dataset in datasets])
+        choices = [(dataset.slug, dataset.slug + marks.get(dataset.kind, "")) for dataset in datasets]
+        for name in {"dataset", "datasets"} & set(self.fields):
+            self._choose(name, choices)
         self._choose("metrics", [(name, metric.title) for name, metric in REGISTERED_METRICS.items()])
         self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
 
@@ -142,8 +142,17 @@ class LaunchForm(RequestForm):
     def groups(self) -> Iterator[tuple[str, list[tuple[str, forms.BoundField]]]]:
         """Heading, and kind with field of each parameter, for every group that is folded."""
         for group in (Group.CANVAS, Group.LIMITS, Group.PROMPT):
-            fields = [(p.kind.name.lower(), self[name]) for name, p in RUN_PARAMETERS.items() if p.group is group]
-            yield group.value, fields
+            fields = [(row.kind.name.lower(), self[row.name]) for row in self.folded if row.group is group]
+            yield self.heading.format(group=group.value), fields
+
+
+class LaunchForm(ParametersForm):
+    """A run, with a field for each of ``RUN_PARAMETERS``."""
+
+    def __init__(self, datasets: list[Dataset], data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
+        defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
+        super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **(initial or {})})
+        self._datasets = {dataset.slug: dataset for dataset in datasets}
 
     def missing_for(self, metric: Metric) -> list[str]:
         """Titles of the fields that the metric needs and no task of the selected dataset has; empty if it applies."""

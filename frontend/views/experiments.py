@@ -25,7 +25,6 @@ from benchmarks.services.experiments import control
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
 from frontend import params
 from frontend.experiments import ExperimentForm, board_row, offered
-from frontend.forms import LaunchForm
 from frontend.views.shared import or_404, require_launch
 
 PAGE_SIZE = 50
@@ -46,8 +45,8 @@ def launch(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         like = params.whole_number(request.GET, "like")
         initial = _experiment(like).request if like is not None else {}
-        return _form_page(request, _form(initial=initial))
-    form = _form(request.POST)
+        return _form_page(request, ExperimentForm(runnable_datasets(), initial=initial))
+    form = ExperimentForm(runnable_datasets(), request.POST)
     if request.POST.get("do") == "variant":
         return _form_page(request, form)
     if request.POST.get("do") == "plan":
@@ -65,7 +64,9 @@ def launch(request: HttpRequest) -> HttpResponse:
 def plan(request: HttpRequest) -> HttpResponse:
     """The estimate of the experiment in the form."""
     require_launch(request)
-    return render(request, "frontend/experiments/plan.html", _estimate(_form(request.POST)))
+    return render(
+        request, "frontend/components/plan.html", _estimate(ExperimentForm(runnable_datasets(), request.POST))
+    )
 
 
 @never_cache
@@ -154,11 +155,6 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
 
 def _experiment(pk: int) -> Experiment:
     return or_404(lambda: reads.experiment_detail(pk), f"Experiment {pk} does not exist.")
-
-
-def _form(data: Any = None, initial: Any = None) -> ExperimentForm:
-    datasets = runnable_datasets()
-    return ExperimentForm(datasets, LaunchForm(datasets).known_models, data, initial)
 
 
 def _estimate(form: ExperimentForm) -> dict[str, Any]:
