@@ -39,7 +39,10 @@ def run_filters(query: QueryDict) -> RunFilters:
         dataset=text(query, "dataset"),
         model=text(query, "model"),
         status=text(query, "status"),
-        sort=sort if sort in SORTS else "newest",
+        name=text(query, "name"),
+        tag=text(query, "tag"),
+        pinned=bool(text(query, "pinned")),
+        sort=sort if sort.removeprefix("-") in SORTS else "-run",
     )
 
 

@@ -52,6 +52,7 @@ urlpatterns = [
     path("runs/<key:pk>/", runs.run, name="run"),
     path("runs/<key:pk>/status/", runs.status, name="run-status"),
     path("runs/<key:pk>/do/<slug:action>/", runs.act, name="run-action"),
+    path("runs/<key:pk>/labels/", runs.labels, name="run-labels"),
     path("runs/<key:pk>/charts/<str:name>.<str:form>", runs.chart, name="run-chart"),
     path("runs/<key:pk>/thresholds/<str:name>.<str:form>", statistics.threshold_chart, name="threshold-chart"),
     path("runs/<key:pk>/export.<str:form>", exports.export, name="run-export"),

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -33,13 +33,23 @@ from benchmarks.services.runs import control
 
 @admin.register(Run)
 class RunAdmin(ServiceDeletion):
-    list_display = ("dashboard_link", "dataset_link", "model_name", "status", "progress", "errors", "created_at")
+    list_display = (
+        "dashboard_link",
+        "labels",
+        "dataset_link",
+        "model_name",
+        "status",
+        "progress",
+        "errors",
+        "created_at",
+    )
     list_display_links = None
     list_select_related = ("dataset", "dataset_version")
-    list_filter = ("status", ("dataset", DatasetFilter))
-    search_fields = ("model",)
-    search_help_text = "Number of a run, or how the name of its model begins"
+    list_filter = ("status", "pinned", "baseline", ("dataset", DatasetFilter))
+    search_fields = ("model", "name")
+    search_help_text = "Number of a run, or how its name or that of its model begins"
     ordering = ("-id",)
+    list_texts = ("tags",)
     permitted = ("delete",)
     actions = ("cancel_runs", "resume_runs", "retry_runs", "delete_selected")
     deletion_note = "All results, answers and scores are deleted as well. This cannot be undone."
@@ -48,6 +58,7 @@ class RunAdmin(ServiceDeletion):
     change_list_template = "admin/benchmarks/run/list.html"
 
     dashboard_link = column("run", lambda run: run_link(run.pk))
+    labels = column("name and tags", lambda run: visible(", ".join(filter(None, [run.name, *run.tags]))))
     dataset_link = column("dataset", lambda run: format_html("{}, version {}", link(run.dataset), run.version_label))
     model_name = column("model", lambda run: visible(run.model_label))
     progress = column("done", lambda run: n_of(run.done, run.total) if run.total else "–")
@@ -67,7 +78,9 @@ class RunAdmin(ServiceDeletion):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         number = key_number(search_term)
-        return queryset.filter(model__startswith=search_term) if number is None else queryset.filter(pk=number), False
+        if number is not None:
+            return queryset.filter(pk=number), False
+        return queryset.filter(Q(model__startswith=search_term) | Q(name__startswith=search_term)), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         context = {"may_import": self.has_import_permission(request), **(extra_context or {})}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import django_filters
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 
-from benchmarks.models import Dataset, Outcome, RunStatus, Task
+from benchmarks.models import Dataset, Outcome, Run, RunStatus, Task
+from benchmarks.queries.runs import HasTag
 from tasks_app.models import CanvasSet
 
 
@@ -14,8 +15,15 @@ class RunFilter(django_filters.FilterSet):
     model = django_filters.CharFilter()
     status = django_filters.MultipleChoiceFilter(choices=RunStatus.choices)
     created_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    name = django_filters.CharFilter(lookup_expr="icontains")
+    tag = django_filters.CharFilter(method="by_tag")
+    pinned = django_filters.BooleanFilter()
+    baseline = django_filters.BooleanFilter()
     created_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
-    ordering = django_filters.OrderingFilter(fields=("id", "created_at", "completed_at", "model", "status"))
+    ordering = django_filters.OrderingFilter(fields=("id", "created_at", "completed_at", "name", "model", "status"))
+
+    def by_tag(self, runs: QuerySet[Run], name: str, tag: str) -> QuerySet[Run]:
+        return runs.filter(HasTag("tags", Value(tag)))
 
 
 class ResultFilter(django_filters.FilterSet):

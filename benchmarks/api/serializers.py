@@ -100,6 +100,7 @@ class TimesSerializer(serializers.Serializer[Any]):
 class RunSerializer(serializers.ModelSerializer[Run]):
     dataset = serializers.CharField(source="dataset.slug")
     dataset_version = serializers.IntegerField(source="dataset_version.number")
+    tags = serializers.ListField(child=serializers.CharField())
     tasks = serializers.ListField(child=serializers.CharField(), source="task_classes")
     progress = serializers.SerializerMethodField()
     summary = serializers.SerializerMethodField()
@@ -128,6 +129,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         model = Run
         fields = (
             *("id", "url", "dataset_version", "added_canvases", "import_format", "status", "error_message"),
+            *("name", "tags", "notes", "pinned", "baseline"),
             *STORED,
             *("self_judged", "parameters", "model_params", "judge_settings", "judge_trial", "adjustments", "fresh_of"),
             *("progress", "waits_until", "summary", "outcomes", "error_kinds"),

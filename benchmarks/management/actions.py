@@ -44,6 +44,10 @@ def group(title: str, *arguments: Argument) -> list[Argument]:
     return [(names, {**options, "group": title}) for names, options in arguments]
 
 
+LABELS = (
+    argument("--name", "TEXT", "name of the run"),
+    argument("--tag", "TAG", "tag of the run; repeatable", action="append", dest="tags"),
+)
 JSON = switch("--json", "print JSON instead of text", dest="as_json")
 
 
@@ -150,13 +154,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[in
 
 
 def request_arguments() -> list[Argument]:
-    """A positional argument for the dataset, and an option for every other parameter of a run.
+    """A positional argument for the dataset, and an option for every other parameter and the labels of a run.
 
     Values go to the service as typed, so errors have the same words as in the API and the form.
     """
     rows = [parameter for name, parameter in RUN_PARAMETERS.items() if name != POSITIONAL]
     options: list[Argument] = [([row.option], {"dest": row.name, "default": None, **_how(row)}) for row in rows]
-    return [([POSITIONAL], {"help": RUN_PARAMETERS[POSITIONAL].description}), *group("run parameters", *options)]
+    return [
+        ([POSITIONAL], {"help": RUN_PARAMETERS[POSITIONAL].description}),
+        *LABELS,
+        *group("run parameters", *options),
+    ]
 
 
 def _how(parameter: RunParameter) -> dict[str, Any]:
@@ -177,7 +185,8 @@ def request_data(options: Mapping[str, Any]) -> dict[str, Any]:
     ``--metrics a b`` and ``--metrics a,b`` mean the same.
     """
     given = {name: options[name] for name in RUN_PARAMETERS if options.get(name) is not None}
-    return {name: _value(RUN_PARAMETERS[name], value) for name, value in given.items()}
+    labels = {name: options[name] for name in ("name", "tags") if options.get(name)}
+    return labels | {name: _value(RUN_PARAMETERS[name], value) for name, value in given.items()}
 
 
 def _value(parameter: RunParameter, value: Any) -> Any:

@@ -35,7 +35,21 @@ BATCH = 1_000
 STATISTICS = ("chance", "thresholds", "reliability", "adaptive")
 """Parts of the summary beyond the means."""
 RUN_FIELDS = (
-    *("model", "judge_model", "self_judged", "status", "error_message", "tokens_in", "tokens_out", "cost_usd"),
+    *(
+        "name",
+        "tags",
+        "notes",
+        "pinned",
+        "baseline",
+        "model",
+        "judge_model",
+        "self_judged",
+        "status",
+        "error_message",
+        "tokens_in",
+        "tokens_out",
+        "cost_usd",
+    ),
     *("judge_tokens_in", "judge_tokens_out", "judge_cost_usd"),
 )
 COMPARISON_FIELDS = {

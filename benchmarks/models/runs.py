@@ -49,6 +49,13 @@ class Run(models.Model):
     model = models.CharField(max_length=200)
     experiment = models.ForeignKey(Experiment, null=True, blank=True, on_delete=models.SET_NULL, related_name="runs")
     variant = models.CharField(max_length=100, blank=True, help_text="Its name within the experiment")
+    name = models.CharField(max_length=200, blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    notes = models.TextField(blank=True)
+    pinned = models.BooleanField(default=False, help_text="Lists show it first")
+    baseline = models.BooleanField(
+        default=False, help_text="Comparisons on its dataset use it as the baseline; at most one run of a dataset"
+    )
     metrics = models.JSONField()
     judge_model = models.CharField(max_length=200, blank=True)
     self_judged = models.BooleanField(default=False)
@@ -147,6 +154,9 @@ class Run(models.Model):
             models.Index(fields=("status", "id"), name="runs_by_status"),
             models.Index(fields=("dataset", "model", "id"), name="runs_of_a_model"),
             models.Index(fields=("model", "id"), name="runs_by_model"),
+        )
+        constraints = (
+            models.UniqueConstraint(fields=("dataset",), condition=models.Q(baseline=True), name="one_baseline"),
         )
         permissions = (("launch_run", "Can launch, cancel and resume runs"),)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import BooleanField, Expression, F, FloatField, Func, OrderBy, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Lower
 
 from benchmarks.models import COMPLETED, Lease, Run, RunStatus
 
@@ -13,6 +15,7 @@ TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 """The statuses of runs that failed, ended with errors or ran out of budget."""
 
 _LIST_FIELDS = (
+    *("name", "tags", "pinned", "baseline"),
     *("model", "import_format", "metrics", "judge_model", "representation", "few_shot", "limit", "task_classes"),
     *("repeats", "target_half_width", "experiment_id", "variant", "tokens_out"),
     *("status", "error_message", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summary", "summarized_at"),
@@ -22,21 +25,61 @@ _LIST_FIELDS = (
 _WAITS = Lease.objects.filter(run=OuterRef("pk"), waits_until__isnull=False).order_by("-waits_until")
 _LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1])}
 """Until when the endpoint asked the run's workers to wait; ``None`` while they do not wait."""
-SORTS = {
-    "newest": ("-id",),
-    "oldest": ("id",),
-    "model": ("model", "-id"),
-    "dataset": ("dataset__slug", "-id"),
-    "status": ("status", "-id"),
+
+
+class FirstMean(Func):
+    """Of a run's summary and metrics: the strict mean of the first metric."""
+
+    output_field = FloatField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        (summary, _), (metrics, _) = map(compiler.compile, self.get_source_expressions())
+        # A path cannot contain a quotation mark; no metric that is registered here does.
+        name = f"""replace(json_extract({metrics}, '$[0]'), '"', '')"""
+        return f"""json_extract({summary}, '$.metrics."' || {name} || '".mean')""", ()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        (summary, _), (metrics, _) = map(compiler.compile, self.get_source_expressions())
+        return f"({summary} -> 'metrics' -> ({metrics} ->> 0) ->> 'mean')::float", ()
+
+
+class HasTag(Func):
+    """Whether a list of tags has a tag; a JSON column of SQLite has no such lookup."""
+
+    output_field = BooleanField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        (tags, _), (tag, given) = map(compiler.compile, self.get_source_expressions())
+        return f"EXISTS (SELECT 1 FROM json_each({tags}) WHERE value = {tag})", given
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        (tags, _), (tag, given) = map(compiler.compile, self.get_source_expressions())
+        return f"{tags} @> to_jsonb({tag}::text)", given
+
+
+SORTS: dict[str, Expression | F] = {
+    "run": F("id"),
+    "name": Lower("name"),
+    "model": F("model"),
+    "dataset": F("dataset__slug"),
+    "status": F("status"),
+    "score": FirstMean("summary", "metrics"),
+    "cost": F("cost_usd") + Coalesce("judge_cost_usd", 0.0),
 }
+"""Head of the list → what it sorts by. Unknown scores and costs come last."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilters:
+    """``name`` is a part of it. ``sort`` is a key of ``SORTS``, with a minus sign for the descending order."""
+
     dataset: str = ""
     model: str = ""
     status: str = ""
-    sort: str = "newest"
+    name: str = ""
+    tag: str = ""
+    pinned: bool = False
+    sort: str = "-run"
 
 
 def runs() -> QuerySet[Run]:
@@ -52,9 +95,34 @@ def full_runs() -> QuerySet[Run]:
 
 
 def run_list(filters: RunFilters) -> QuerySet[Run]:
-    chosen = {"dataset__slug": filters.dataset, "model": filters.model, "status": filters.status}
-    given = {name: value for name, value in chosen.items() if value}
-    return runs().filter(**given).order_by(*SORTS.get(filters.sort, SORTS["newest"]))
+    """Runs in the order of ``filters``, those that are pinned first."""
+    chosen = {
+        "dataset__slug": filters.dataset,
+        "model": filters.model,
+        "status": filters.status,
+        "name__icontains": filters.name,
+        "pinned": filters.pinned,
+    }
+    found = runs().filter(**{name: value for name, value in chosen.items() if value})
+    if filters.tag:
+        found = found.filter(HasTag("tags", Value(filters.tag)))
+    descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")
+    order = OrderBy(SORTS.get(key, SORTS["run"]), descending=descending, nulls_last=True)
+    return found.order_by("-pinned", order, "-id")
+
+
+def tags_used() -> list[str]:
+    """All tags of runs, sorted."""
+    tagged = Run.objects.filter(calibration__isnull=True).exclude(tags=[]).order_by()
+    return sorted({tag for tags in tagged.values_list("tags", flat=True) for tag in tags})
+
+
+def baseline_first(chosen: Sequence[Run]) -> list[Run]:
+    """The runs with the baseline first: the one that is marked, else the oldest; the others in their order."""
+    if not chosen:
+        return []
+    baseline = min(chosen, key=lambda run: (not run.baseline, run.pk))
+    return [baseline, *(run for run in chosen if run.pk != baseline.pk)]
 
 
 def latest_runs(limit: int, statuses: Iterable[str] = RunStatus.values) -> list[Run]:

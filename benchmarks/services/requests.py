@@ -52,6 +52,18 @@ class StrictRequest(serializers.Serializer[Any]):
         return values
 
 
+class Tags(serializers.ListField):
+    """Words by which runs and experiments are found; each at most once."""
+
+    child = StrictText(max_length=40)
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(max_length=20, **given)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
 def validated_by(request: serializers.Serializer[Any]) -> dict[str, Any]:
     """The values of a request. Raises ``InvalidRequest`` with the messages of each field."""
     if not request.is_valid():

@@ -65,6 +65,7 @@ def canvases() -> CanvasSet:
 
 BEFORE: dict[str, Callable[[], Any]] = {
     "### Follow": judged,
+    "### Label": judged,
     "### Results": judged,
     "### Calibrate a judge": canvases,
 }

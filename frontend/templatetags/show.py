@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Literal
 
 from django import template
+from django.template import Context
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -251,6 +252,22 @@ def _option(option: Any) -> tuple[Any, str]:
 def titled(values: Iterable[str]) -> list[tuple[str, str]]:
     """Identifiers as (value, label) pairs for a select."""
     return [(value, labels.sentence_case(value)) for value in values]
+
+
+@register.simple_tag(takes_context=True)
+def sort_head(context: Context, title: str, key: str, kind: str = "") -> SafeString:
+    """The head of a column; a link that sorts by it where the page has a ``sort``, ascending first."""
+    sort = context.get("sort")
+    marked = format_html(' class="{}"', kind) if kind else ""
+    if sort is None:
+        return format_html('<th scope="col"{}>{}</th>', marked, title)
+    query = context["request"].GET.copy()
+    query.pop("page", None)
+    query["sort"] = f"-{key}" if sort == key else key
+    words = {key: "ascending", f"-{key}": "descending"}
+    order = format_html(' aria-sort="{}"', words[sort]) if sort in words else ""
+    link = format_html('<a class="plain-link" href="?{}">{}</a>', query.urlencode(), title)
+    return format_html('<th scope="col"{}{}>{}</th>', marked, order, link)
 
 
 @register.simple_tag

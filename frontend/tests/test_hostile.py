@@ -38,6 +38,7 @@ NOT_READ = {
     "plan": "takes a form",
     "size": "takes a form",
     "run-action": "takes a form",
+    "run-labels": "takes a form",
     "share": "takes a form",
     "revoke-links": "takes a form",
     "new-calibration": "takes a form",
@@ -66,7 +67,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "experiment-status": [f"{experiment}status/"],
         "experiment-tasks": [f"{experiment}tasks/", f"{experiment}tasks/?show=%3Cscript%3E&sort=%1B"],
         "providers": ["/providers/"],
-        "runs": ["/runs/", "/runs/?model=%3Cscript%3E&sort=%1B"],
+        "runs": ["/runs/", "/runs/?model=%3Cscript%3E&sort=%1B&tag=%1B&name=%3Cscript%3E"],
         "datasets": ["/datasets/"],
         "dataset": [f"/datasets/{slug}/", f"/datasets/{slug}/?text=%3Cscript%3E"],
         "changes": [f"/datasets/{slug}/changes/1/2/"],
@@ -114,6 +115,9 @@ def make_hostile_run(text: str) -> Run:
         judge_model=text[:150],
         error_message=text,
         parameters={"system_prompt": text, "stop": text},
+        name=text[:200],
+        tags=[text[:40]],
+        notes=text[:20_000],
     )
 
 

@@ -28,6 +28,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control as services
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.exports import forms_here
+from benchmarks.services.runs.labels import label_run
 from frontend import params
 from frontend.judges import judge_reliability
 from frontend.run_charts import run_charts, surface_charts, variant_of
@@ -54,10 +55,11 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "rows": run_rows(page.object_list),
         "filters": filters,
+        "sort": filters.sort,
+        "tags": reads.tags_used(),
         "datasets": runnable_datasets(),
         "models": reads.models_used(),
         "statuses": RunStatus.choices,
-        "sorts": list(reads.SORTS),
         "may_launch": may_launch(request.user),
     }
     return render(request, "frontend/runs/list.html", context)
@@ -75,6 +77,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     drawn_metric = next((row.name for row in drawn_metrics if row.name == chosen), run.metrics[0])
     context = _status(run) | {
         **report_of(run),
+        "run_title": f"{run.model} on {run.dataset.slug}",
         "drawn_metrics": drawn_metrics,
         "drawn_metric": drawn_metric,
         "charts": placed(run_charts(run, drawn_metric), "run-chart", pk),
@@ -135,6 +138,25 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
         messages.success(request, done_sentence(action, pk, run.unasked))
         if action == "delete":
             return HttpResponseRedirect(reverse("frontend:runs"))
+    return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
+
+
+@require_POST
+def labels(request: HttpRequest, pk: int) -> HttpResponse:
+    """Save the name, tags, notes, pin and baseline of a run."""
+    require_launch(request)
+    run = run_or_404(pk)
+    data: dict[str, object] = {name: request.POST.get(name, "") for name in ("name", "notes")}
+    tags = [tag.strip() for tag in request.POST.get("tags", "").split(",") if tag.strip()]
+    data |= {"tags": tags, "pinned": "pinned" in request.POST}
+    if run.status in COMPLETED:
+        data["baseline"] = "baseline" in request.POST
+    try:
+        label_run(run, data, request.user)
+    except InvalidRequest as error:
+        messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
+    else:
+        messages.success(request, f"Run {pk} saved.")
     return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
 
 

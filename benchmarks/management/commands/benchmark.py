@@ -8,6 +8,7 @@ Exit codes: 0 success; 1 a requirement was not met (``--fail-under``, ``--fail-o
 from __future__ import annotations
 
 import sys
+from argparse import BooleanOptionalAction
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +19,7 @@ from benchmarks.management import experiments, gates, printing, reports
 from benchmarks.management.actions import (
     INTERRUPTED,
     JSON,
+    LABELS,
     MISSED,
     OK,
     RUN_FAILED,
@@ -47,6 +49,7 @@ from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.estimate import RunPlan, plan_run
+from benchmarks.services.runs.labels import label_run
 from benchmarks.services.runs.sizing import size_run
 from benchmarks.services.runs.start import start_run, validated
 from benchmarks.statistics.planning import SampleSize
@@ -196,15 +199,18 @@ class Command(ActionCommand):
         argument("--number", "N", "number of runs, by default 20", type=int, default=20),
         *(
             argument(f"--{name}", "NAME", f"only runs of this {name}", default="")
-            for name in ("dataset", "model", "status")
+            for name in ("dataset", "model", "status", "tag")
         ),
+        argument("--name", "TEXT", "only runs with this in their name", default=""),
+        switch("--pinned", "only pinned runs"),
         name="list",
     )
-    def list_runs(self, *, number: int, dataset: str, model: str, status: str, **options: Any) -> None:
+    def list_runs(self, *, number: int, status: str, **options: Any) -> None:
         if status and status not in RunStatus.values:
             raise NotPossible(f"Status {status} does not exist. Choose from: {', '.join(RunStatus.values)}.")
-        rows = [_row(run) for run in run_list(RunFilters(dataset, model, status))[: max(number, 1)]]
-        self.print_rows(rows, "No runs yet.", right=(0, 4, 5))
+        chosen = {name: options[name] for name in ("dataset", "model", "name", "tag", "pinned")}
+        rows = [_row(run) for run in run_list(RunFilters(status=status, **chosen))[: max(number, 1)]]
+        self.print_rows(rows, "No runs yet.", right=(0, 5, 6))
 
     @action("Estimate a run without starting it.", *SIZE, JSON, request=True)
     def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> None:
@@ -248,6 +254,27 @@ class Command(ActionCommand):
         comparisons = [each for each in compared_runs(chosen) if metric in ("", each.metric)]
         rows = [reports.comparison_json(each) for each in comparisons]
         self.print_either(as_json, rows, printing.comparisons_text(comparisons))
+
+    @action(
+        "Change the name, tags, notes or pin of a run, or make it the baseline of its dataset.",
+        RUN,
+        *LABELS,
+        argument("--notes", "TEXT", "notes on the run"),
+        argument("--pin", None, "whether lists show the run first", action=BooleanOptionalAction, dest="pinned"),
+        argument(
+            "--baseline",
+            None,
+            "whether comparisons on its dataset use it as the baseline",
+            action=BooleanOptionalAction,
+        ),
+    )
+    def label(self, run: int, **options: Any) -> None:
+        names = ("name", "tags", "notes", "pinned", "baseline")
+        given = {name: options[name] for name in names if options[name] is not None}
+        if "tags" in given:
+            given["tags"] = [tag for tag in given["tags"] if tag]  # --tag "" removes all tags
+        label_run(_run(run), given)
+        self.stdout.write(f"Run {run} saved.")
 
     @action("Stop sending requests. Stored answers are kept.", RUN)
     def cancel(self, run: int, **options: Any) -> None:
@@ -359,6 +386,7 @@ def _row(run: Run) -> dict[str, str]:
     rows = printing.metric_rows(run)
     return {
         "run": str(run.pk),
+        "name": run.name,
         "status": run_status(run.status),
         "dataset": run.dataset.slug,
         "model": run.model_label,

@@ -14,7 +14,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset
 from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Group
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.requests import StrictRequest, StrictText
+from benchmarks.services.requests import StrictRequest, StrictText, Tags
 from benchmarks.services.runs.start import CANVAS_METRIC, field_of, missing_fields, validated
 
 MOST_RUNS = 200
@@ -54,7 +54,7 @@ class ExperimentRequest(StrictRequest):
 
     name = StrictText(max_length=200)
     description = StrictText(required=False, allow_blank=True, max_length=10_000)
-    tags = serializers.ListField(child=StrictText(max_length=40), required=False, max_length=20)
+    tags = Tags(required=False)
     datasets = serializers.ListField(child=StrictText(), allow_empty=False, help_text="Slugs of datasets")
     models = serializers.ListField(child=StrictText(), allow_empty=False, help_text="provider/model of each model")
     variants = VariantRequest(many=True, required=False, help_text="Ways of asking; by default one")

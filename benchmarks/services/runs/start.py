@@ -34,7 +34,7 @@ from benchmarks.run_parameters import ADAPTIVE, NOT_GIVEN, RUN_PARAMETERS, Kind,
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.code_version import code_version
-from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, validated_by
+from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, Tags, validated_by
 from tasks_app.canvas.generator import GENERATOR_VERSION
 from tasks_app.loader import supports
 from tasks_app.models import CanvasSet
@@ -89,6 +89,9 @@ def field_of(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]: 
 
 class RunRequest(StrictRequest):
     """A request for a run, with a field for each of ``RUN_PARAMETERS``. ``dataset`` becomes the ``Dataset``."""
+
+    name = StrictText(default="", allow_blank=True, max_length=200, help_text="By which people know the run")
+    tags = Tags(default=list, help_text="Words by which the run is found")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {name: field_of(parameter) for name, parameter in RUN_PARAMETERS.items()} | super().get_fields()
@@ -297,6 +300,8 @@ def run_of(request: Mapping[str, Any]) -> Run:
     columns = {parameter.field: request[parameter.name] for parameter in parameters if parameter.field}
     rest = {parameter.name: request[parameter.name] for parameter in parameters if not parameter.field}
     return Run(
+        name=request["name"],
+        tags=request["tags"],
         **columns | {"self_judged": request["judge_model"] == request["model"]},
         parameters={name: value for name, value in rest.items() if value not in NOT_GIVEN},
         dataset_version=request["dataset"].current_version,

@@ -100,6 +100,7 @@ NO_PAGES = {
     "experiment-action": "accepts a form and goes to the experiment",
     "run-status": "a part of the run page",
     "run-action": "accepts a form and goes to the run",
+    "run-labels": "accepts a form and goes to the run",
     "run-chart": "an image",
     "surface-chart": "an image",
     "compare-chart": "an image",
