@@ -44,6 +44,7 @@ _CONFIG: Spec = {
     | {
         "labelColor": "var(--ink)",
         "labelFontSize": 12,
+        "titleFontSize": 12,
         "labelLimit": 260,
         "symbolOpacity": 1,
         "orient": "bottom",

@@ -26,6 +26,19 @@ document.querySelectorAll(
   "main script:not([type='application/json']), #injected, [onload], [onerror], [onmouseover], a[href^='javascript:'], "
   + "img[src='x']").length
 """
+# Visible texts in less than 12 px, which are hard to read; charts and figures in SVG are scaled to the screen.
+_TINY_TEXT = """
+const tiny = new Set();
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (texts.nextNode()) {
+  const element = texts.currentNode.parentElement;
+  if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue;
+  const matrix = element instanceof SVGElement ? element.getScreenCTM() : null;
+  const size = parseFloat(getComputedStyle(element).fontSize) * (matrix ? Math.hypot(matrix.b, matrix.d) : 1);
+  if (size < 11.99) tiny.add(`${size.toFixed(1)} px: ${texts.currentNode.data.trim().slice(0, 40)}`);
+}
+return [...tiny];
+"""
 _DOCUMENT_BYTES = "performance.getEntriesByType('navigation')[0].decodedBodySize"
 
 
@@ -46,6 +59,7 @@ def test_every_page_is_accessible_fits_a_phone_and_shows_hostile_text_as_text(ta
             problems.append("not exactly one h1")
         if (weight := page.evaluate(_DOCUMENT_BYTES)) > HEAVIEST:
             problems.append(f"{weight} bytes")
+        problems += page.evaluate(f"() => {{ {_TINY_TEXT} }}")
         page.emulate_media(color_scheme="dark")
         page.set_viewport_size(NARROW)
         tab.settle()
