@@ -166,6 +166,53 @@ def surface_lines(
     )
 
 
+def score_over_time(name: str, title: str, points: Sequence[Spec], measure: Measure) -> Chart:
+    """The mean and interval of each run.
+
+    ``points`` have ``FIGURES``, ``at`` (ISO 8601), ``run``, ``version``, and ``is_new`` where the version changed.
+    """
+    x: Spec = {"field": "at", "type": "temporal", "title": None, "axis": {"tickCount": 6, "labelOverlap": True}}
+    y = score_of("mean", measure)
+    new = {"transform": [{"filter": "datum.is_new"}]}
+    shown = [{"field": "at", "type": "temporal", "format": "%Y-%m-%d %H:%M"}, *tooltip("run", "version")]
+    has_new = any(point["is_new"] for point in points)
+    return Chart(
+        name,
+        title,
+        "Dot: mean. Line: 95% interval." + (" Dashed: another version from here on." if has_new else ""),
+        spec_of(
+            points,
+            height=160,
+            layer=[
+                new | layer("rule", {"x": x}, color="var(--line-strong)", strokeDash=[4, 3], aria=False),
+                new
+                | layer(
+                    "text",
+                    {"x": x, "y": {"value": 6}, "text": {"field": "version"}},
+                    align="left",
+                    dx=4,
+                    color="var(--ink-soft)",
+                ),
+                layer("line", {"x": x, "y": y}, color="var(--line-strong)"),
+                layer(
+                    "rule",
+                    {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
+                    color="var(--ink-soft)",
+                    strokeWidth=2,
+                ),
+                layer(
+                    "point", {"x": x, "y": y, "tooltip": shown}, filled=True, size=50, color="var(--accent)", opacity=1
+                ),
+            ],
+        ),
+        ("Run", "Time", "Version", *_INTERVAL_COLUMNS),
+        tuple(
+            (point["run"], point["at"][:16].replace("T", " "), point["version"], *(point[name] for name in FIGURES))
+            for point in points
+        ),
+    )
+
+
 def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:
     """One line a model, best first, with its interval drawn."""
     levels = {row.label: row.score for row in contenders}

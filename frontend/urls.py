@@ -1,7 +1,7 @@
 """Addresses of the pages."""
 
 from django.urls import path, register_converter
-from django.urls.converters import IntConverter
+from django.urls.converters import IntConverter, StringConverter
 
 from frontend.views import (
     assets,
@@ -13,6 +13,7 @@ from frontend.views import (
     judges,
     launch,
     leaderboard,
+    models,
     overview,
     providers,
     results,
@@ -29,7 +30,14 @@ class KeyConverter(IntConverter):
     regex = "[0-9]{1,18}"
 
 
+class ModelConverter(StringConverter):
+    """The name of a model, which may hold anything: ``provider/vendor/model:tag``."""
+
+    regex = "(?s:.+)"
+
+
 register_converter(KeyConverter, "key")
+register_converter(ModelConverter, "model")
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("theme/", assets.theme, name="theme"),
@@ -63,6 +71,9 @@ urlpatterns = [
     path("runs/<key:pk>/surface/<str:metric>/<str:name>.<str:form>", runs.surface_chart, name="surface-chart"),
     path("runs/<key:run_pk>/results/<key:pk>/", results.result, name="result"),
     path("runs/<key:run_pk>/results/<key:pk>/<slug:part>.txt", results.whole_text, name="whole-text"),
+    path("models/<model:model>/charts/<str:name>.<str:form>", models.chart, name="model-chart"),
+    path("models/<model:name>/", models.model, name="model"),
+    path("datasets/<slug:slug>/charts/<str:name>.<str:form>", datasets.chart, name="dataset-chart"),
     path("canvases/", canvases.set_list, name="canvases"),
     path("canvases/new/", canvases.new_set, name="new-canvas-set"),
     path("canvases/<slug:slug>/", canvases.gallery, name="gallery"),

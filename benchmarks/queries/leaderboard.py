@@ -93,42 +93,42 @@ class Standing:
 
 def ranked_datasets() -> list[Dataset]:
     """Datasets with a completed run; neither calibrations nor fresh canvases, which only check another run."""
-    ranked = _completed().order_by().values("dataset").distinct()
+    ranked = completed_runs().order_by().values("dataset").distinct()
     fields = ("slug", "name", "kind", "current_version__number")
     return list(Dataset.objects.filter(pk__in=ranked).select_related("current_version").only(*fields))
 
 
 def ranked_versions(dataset: Dataset) -> list[DatasetVersion]:
     """Versions of the dataset that have a completed run, newest first."""
-    ranked = _completed().filter(dataset=dataset).order_by().values("dataset_version").distinct()
+    ranked = completed_runs().filter(dataset=dataset).order_by().values("dataset_version").distinct()
     return list(dataset.versions.filter(pk__in=ranked).only("number", "dataset", "facets").order_by("-number"))
 
 
 def whole_runs(version: DatasetVersion) -> tuple[list[Run], int]:
     """The latest completed runs over all task classes of a version, newest first, and how many are on part of it."""
-    completed = list(_completed().filter(dataset_version=version)[:MOST_RUNS])
-    whole = [run for run in completed if _is_whole(run, version)]
+    completed = list(completed_runs().filter(dataset_version=version)[:MOST_RUNS])
+    whole = [run for run in completed if is_whole(run, version)]
     return whole, len(completed) - len(whole)
 
 
-def _is_whole(run: Run, version: DatasetVersion) -> bool:
+def is_whole(run: Run, version: DatasetVersion) -> bool:
+    """Whether the run asked all tasks of its version, or those that an adaptive run chose."""
     # A run that lists all task classes by name is as comparable as one that lists none.
     classes = set(version.facets.get("group", ()))
     return not run.limit and (not run.task_classes or classes <= set(run.task_classes))
 
 
-def standings(latest: int, models: int = 3) -> list[Standing]:
-    """The best models of each dataset among the ``latest`` completed runs, the dataset with the newest run first.
+def standings(completed: Sequence[Run], models: int = 3) -> list[Standing]:
+    """The best models of each dataset among these completed runs, newest first, the dataset with the newest run first.
 
     A dataset is represented by its newest version, setting and first metric with a ranked run; without any, by the
     newest that has a run at all.
     """
-    completed = list(_completed()[:latest])
     versions = DatasetVersion.objects.only("number", "dataset", "facets").select_related("dataset")
     by_id = versions.in_bulk({run.dataset_version_id for run in completed})
     groups: dict[int, dict[tuple[int, Setting], list[Run]]] = {}
     for run in completed:
-        if _is_whole(run, by_id[run.dataset_version_id]):
+        if is_whole(run, by_id[run.dataset_version_id]):
             like = (run.dataset_version_id, setting_of(run))
             groups.setdefault(run.dataset_id, {}).setdefault(like, []).append(run)
     standings = []
@@ -150,8 +150,9 @@ def standings(latest: int, models: int = 3) -> list[Standing]:
 
 
 def setting_of(run: Run) -> Setting:
+    """How a run of ``completed_runs`` asked its tasks."""
     extent = (0, 0) if run.target_half_width is not None else (run.total // run.repeats, run.added_canvases)
-    system_prompt, template = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by _completed
+    system_prompt, template = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by completed_runs
     return Setting(run.representation, run.few_shot, system_prompt, template, run.include_doubtful, *extent)
 
 
@@ -208,7 +209,8 @@ def unranked_reason(run: Run, metric: str) -> str:
     return f"Only {n_of(n, expected)} results have a score, and a rank requires {percent(MIN_COVERAGE)}{missing}."
 
 
-def _completed() -> QuerySet[Run]:
+def completed_runs() -> QuerySet[Run]:
+    """Completed runs as lists show them, newest first, with their prompts for ``setting_of``; no checks of others."""
     prompts = {name: KeyTextTransform(name, "parameters") for name in _PROMPTS}
     return runs().filter(status__in=COMPLETED, fresh_of=None).annotate(**prompts)
 

@@ -140,8 +140,10 @@ def common_metrics(chosen: Sequence[Run]) -> list[str]:
     return [name for name in chosen[0].metrics if name in common and is_score(name)]
 
 
-def compared_runs(chosen: Sequence[Run], names: Mapping[int, str] | None = None) -> list[Compared]:
-    """Every pair of runs on every common metric, the earlier one as ``a``: all of them are one family.
+def compared_runs(
+    chosen: Sequence[Run], names: Mapping[int, str] | None = None, *, metrics: Sequence[str] | None = None
+) -> list[Compared]:
+    """Every pair of runs on every common metric or one of ``metrics``, the earlier one as ``a``: one family.
 
     Runs are compared on the tasks of identical content that they share. Pairs come in the order of ``chosen``, the
     metrics of a pair in that of the first run. ``names`` are what sentences call the runs, by default their labels.
@@ -155,7 +157,7 @@ def compared_runs(chosen: Sequence[Run], names: Mapping[int, str] | None = None)
 
         return _cached(a, b, metric, compute)
 
-    metrics = common_metrics(chosen)
+    metrics = [name for name in common_metrics(chosen) if metrics is None or name in metrics]
     pairs = [(a, b, metric, comparison(a, b, metric)) for a, b in combinations(chosen, 2) for metric in metrics]
     p_values = [numbers.p_value for *_, numbers in pairs if numbers.p_value is not None]
     adjusted = iter(holm(p_values))

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from benchmarks.models import Outcome
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
+from benchmarks.queries.history import Point
 from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
 from frontend.view_models import MetricRow
@@ -152,6 +153,44 @@ def interval_bar(mean: float | None, low: float | None, high: float | None) -> S
         *(f"{100 * value:.1f}" for value in (low, high)),
         f"{100 * mean - 1.5:.1f}",
     )
+
+
+@register.simple_tag
+def spark(points: Sequence[Point], direction: str = "") -> SafeString:
+    """Means from 0 to 1 over the runs, left to right, with the band of their intervals; gray without a direction."""
+    if any(not 0 <= point.mean <= 1 for point in points):
+        return SafeString(numbers.MISSING)
+
+    def place(number: int, value: float) -> str:
+        return f"{4 + 142 * number / (len(points) - 1):.1f} {31 - 28 * value:.1f}"
+
+    rows = [
+        (point.mean if p is None else p, point.mean, point.mean if q is None else q)
+        for point in points
+        for p, q in ((point.low, point.high),)
+    ]
+    line = "L".join(place(number, mean) for number, (_, mean, _) in enumerate(rows))
+    upper = [place(number, high) for number, (_, _, high) in enumerate(rows)]
+    lower = [place(number, low) for number, (low, _, _) in enumerate(rows)]
+    x, y = place(len(rows) - 1, rows[-1][1]).split()
+    return format_html(
+        '<svg class="spark {}" viewBox="0 0 150 34" role="img" aria-label="{} runs, last {}">'
+        '<path class="grid" d="M0 31H150M0 3H150"/><path class="band" d="M{}Z"/><path class="line" d="M{}"/>'
+        '<circle class="dot" cx="{}" cy="{}" r="3.5"/></svg>',
+        direction or "quiet",
+        len(points),
+        numbers.score(points[-1].mean),
+        "L".join([*upper, *reversed(lower)]),
+        line,
+        x,
+        y,
+    )
+
+
+@register.simple_tag
+def model_link(model: str) -> SafeString:
+    """The name of a model that runs have asked, with a link to its page."""
+    return format_html('<a href="{}">{}</a>', reverse("frontend:model", args=(model,)), texts.visible(model))
 
 
 @register.simple_tag

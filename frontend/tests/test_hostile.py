@@ -8,6 +8,7 @@ import re
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from benchmarks.models import Experiment, Run
 from benchmarks.services.runs.exports import CONTENT_TYPES
@@ -54,7 +55,7 @@ EXPORTS = ("csv", "jsonl", "html", "scores.csv")
 def addresses_of(run: Run) -> dict[str, list[str]]:
     """Route → addresses at which something of the run, its dataset or its canvas set is shown."""
     result = run.results.order_by("pk").first()
-    other = Run.objects.filter(calibration__isnull=True).exclude(pk=run.pk).get()
+    other = Run.objects.filter(calibration__isnull=True).exclude(model=run.model).get()
     assert result is not None
     shown, slug, task = f"/runs/{run.pk}/", run.dataset.slug, result.task_id
     canvases = f"/canvases/{CanvasSet.objects.get().slug}/"
@@ -70,6 +71,9 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "runs": ["/runs/", "/runs/?model=%3Cscript%3E&sort=%1B&tag=%1B&name=%3Cscript%3E"],
         "datasets": ["/datasets/"],
         "dataset": [f"/datasets/{slug}/", f"/datasets/{slug}/?text=%3Cscript%3E"],
+        "dataset-chart": [f"/datasets/{slug}/charts/history-1.svg"],
+        "model": [reverse("frontend:model", args=(run.model,))],
+        "model-chart": [reverse("frontend:model-chart", args=(run.model, "history-1", "svg"))],
         "changes": [f"/datasets/{slug}/changes/1/2/"],
         "task": [f"/datasets/{slug}/tasks/{task}/"],
         "launch": [f"/runs/new/?like={run.pk}"],
@@ -128,6 +132,8 @@ def hostile_site() -> Run:
     CanvasSet.objects.update(name=HOSTILE[:150])
     make_calibration(canvas_set, judge_model=HOSTILE[:150], error_message=HOSTILE)
     run = make_hostile_run(HOSTILE)
+    alike = {name: getattr(run, name) for name in ("model", "judge_model", "parameters")}
+    make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, **alike)
     other = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, model=HOSTILE[:140])
     request = {
         "name": HOSTILE[:150],

@@ -16,13 +16,16 @@ from django.views.decorators.http import require_safe
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.queries import datasets as reads
+from benchmarks.queries.history import dataset_runs, histories
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.services.access import may_launch
 from frontend import params
+from frontend.chart_parts import Chart
+from frontend.history import history_charts
 from frontend.texts import Difference, difference
 from frontend.view_models import run_rows
-from frontend.views.shared import or_404, paged
+from frontend.views.shared import chart_response, or_404, paged, placed
 
 HEAD = {"name": "Name", "description": "Description", "tools": "Tools of every task", "tool_results": "Tool results"}
 """Fields of a version besides its tasks, with their titles."""
@@ -52,10 +55,20 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "filters": filters,
         "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
         "runs": run_rows(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN]),
+        "charts": placed(_charts(dataset), "dataset-chart", slug),
         "may_launch": may_launch(request.user),
         "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.name, None)],
     }
     return render(request, "frontend/datasets/detail.html", context)
+
+
+@require_safe
+def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
+    return chart_response(request, _charts(_dataset(slug)), name, form)
+
+
+def _charts(dataset: Dataset) -> list[Chart]:
+    return history_charts(histories(dataset_runs(dataset)), by_dataset=False)
 
 
 @require_safe

@@ -15,16 +15,18 @@ from benchmarks.presentation.numbers import percent
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
-from benchmarks.queries.leaderboard import MIN_COVERAGE, standings
+from benchmarks.queries.history import histories
+from benchmarks.queries.leaderboard import MIN_COVERAGE, completed_runs, standings
 from benchmarks.queries.providers import provider_rows
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
 from benchmarks.services.access import may_launch, may_set_keys
 from benchmarks.services.operations.local_model import local_model
 from benchmarks.services.schedules import dismiss_score_drop
+from frontend.history import history_rows
 from frontend.view_models import run_rows, standing_rows
 from frontend.views.shared import require_launch
 
-LATEST, LIVE, TROUBLED, RANKED = 10, 6, 5, 200
+LATEST, LIVE, TROUBLED, RANKED, CHANGED = 10, 6, 5, 200, 8
 
 
 @require_safe
@@ -34,10 +36,12 @@ def overview(request: HttpRequest) -> HttpResponse:
     if request.headers.get("HX-Request"):
         return render(request, "frontend/overview/live.html", {"live": live, "polled": True})
     latest = run_rows(run_reads.latest_runs(LATEST))
+    completed = list(completed_runs()[:RANKED])
     context = _connection(request) | {
         "live": live,
         "latest": latest,
-        "standings": standing_rows(standings(RANKED)),
+        "standings": standing_rows(standings(completed)),
+        "histories": history_rows(histories(completed)[:CHANGED]),
         "ranked_over": RANKED,
         "min_coverage": percent(MIN_COVERAGE),
         "troubled": run_rows(run_reads.latest_runs(TROUBLED, run_reads.TROUBLED)),

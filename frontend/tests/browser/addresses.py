@@ -23,6 +23,10 @@ PAGES: dict[str, dict[str, Address]] = {
         "dataset without a run": lambda site: "/datasets/capitals/?version=1",
         "hostile dataset": lambda site: "/datasets/hostile/",
     },
+    "model": {
+        "model": lambda site: "/models/scripted/medium/",
+        "model of a baseline": lambda site: "/models/baseline/random/",
+    },
     "changes": {"changes": lambda site: "/datasets/capitals/changes/1/2/"},
     "task": {
         "task": lambda site: f"/datasets/basic-coding/tasks/{site.tasks['basic-coding']}/",
@@ -102,6 +106,8 @@ NO_PAGES = {
     "run-action": "accepts a form and goes to the run",
     "run-labels": "accepts a form and goes to the run",
     "run-chart": "an image",
+    "dataset-chart": "an image",
+    "model-chart": "an image",
     "surface-chart": "an image",
     "compare-chart": "an image",
     "leaderboard-chart": "an image",

@@ -1,0 +1,108 @@
+"""Scores over time: full runs of one model on one dataset, asked in the same way, scheduled or single."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.models import Dataset, DatasetVersion, Run
+from benchmarks.queries.leaderboard import Setting, completed_runs, is_whole, setting_of
+from benchmarks.queries.statistics import Compared, compared_runs
+from benchmarks.statistics.paired import holm
+
+MOST_RUNS = 200
+"""How many of the latest completed runs are read."""
+MOST_POINTS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A run with the strict mean of the metric. ``is_new_version``: the run before asked another version."""
+
+    run: Run
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    n_expected: int | None
+    is_new_version: bool
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The runs of one model, oldest first, by the metric that they all begin with. ``setting`` is empty if there is
+    only one on the dataset."""
+
+    dataset: Dataset
+    model: str
+    metric: str
+    setting: str
+    points: Sequence[Point]
+
+    @property
+    def last(self) -> Point:
+        return self.points[-1]
+
+
+def model_runs(model: str) -> list[Run]:
+    """The latest completed runs of a model on all datasets, newest first."""
+    return list(completed_runs().filter(model=model)[:MOST_RUNS])
+
+
+def dataset_runs(dataset: Dataset) -> list[Run]:
+    """The latest completed runs on a dataset, newest first."""
+    return list(completed_runs().filter(dataset=dataset)[:MOST_RUNS])
+
+
+def histories(candidates: Sequence[Run]) -> list[History]:
+    """The histories in ``candidates`` (newest first, from ``completed_runs``) with at least two points, the one with
+    the newest run first."""
+    versions = DatasetVersion.objects.only("number", "dataset", "facets")
+    by_id = versions.in_bulk({run.dataset_version_id for run in candidates})
+    series: dict[tuple[int, str, str, str, Setting], list[Run]] = {}
+    settings: dict[int, set[Setting]] = {}
+    for run in candidates:
+        metric = run.metrics[0]
+        mean = run.summary.get("metrics", {}).get(metric, {}).get("mean")
+        if mean is not None and is_whole(run, by_id[run.dataset_version_id]):
+            # The number of tasks changes with the version, which is marked.
+            setting = replace(setting_of(run), tasks=0, added_canvases=0)
+            settings.setdefault(run.dataset_id, set()).add(setting)
+            series.setdefault((run.dataset_id, run.model_label, run.judge_model, metric, setting), []).append(run)
+    return [
+        History(runs[0].dataset, model, metric, setting.words(settings[dataset]), _points(runs[::-1], metric))
+        for (dataset, model, _, metric, setting), runs in series.items()
+        if len(runs) > 1
+    ]
+
+
+def latest_changes(found: Sequence[History]) -> dict[int, Compared]:
+    """Id of the last run of each history → how it compares with the run before on their shared tasks.
+
+    All comparisons are one family, so that among histories in which nothing changed at most 5% show any change.
+    """
+    pairs = []
+    for history in found:
+        before, last = history.points[-2].run, history.last.run
+        names = {run.pk: f"run {run.pk}" for run in (before, last)}
+        pairs += compared_runs([before, last], names, metrics=[history.metric])
+    tested = [pair for pair in pairs if pair.comparison.p_value is not None]
+    adjusted = iter(holm([pair.comparison.p_value or 0.0 for pair in tested]))
+    return {
+        pair.b.pk: replace(
+            pair, family_size=len(tested), p_adjusted=None if pair.p_adjusted is None else next(adjusted)
+        )
+        for pair in pairs
+    }
+
+
+def _points(runs: Sequence[Run], metric: str) -> list[Point]:
+    points: list[Point] = []
+    version = None
+    for run in runs[-MOST_POINTS:]:
+        numbers = run.summary["metrics"][metric]
+        mean, low, high, n, expected = (numbers.get(name) for name in ("mean", "low", "high", "n", "n_expected"))
+        asked = (run.dataset_version_id, run.added_canvases)
+        points.append(Point(run, mean, low, high, n, expected, is_new_version=version not in (None, asked)))
+        version = asked
+    return points

@@ -1,0 +1,65 @@
+"""The page of a model, and scores over time on it, on the page of a dataset and on the overview."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from frontend.tests.test_pages import page
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
+
+pytestmark = pytest.mark.django_db
+N = 30
+GOOD, POOR = [1.0] * N, [0.0] * 20 + [1.0] * 10
+
+
+def a_history(model: str = "openai/gpt-large", values: tuple[list[float], ...] = (GOOD, POOR)) -> None:
+    dataset = make_dataset(N)
+    for given in values:
+        make_scored_run(dataset, given, model=model, summarized_at=timezone.now())
+
+
+def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Client) -> None:
+    a_history()
+    a_history("vendor/small", (GOOD,))
+    html = page(client, "/models/openai/gpt-large/")
+    assert "Below 1" in html
+    assert "−66.7" in html
+    assert "2 of 2" in html
+    assert "sums: Exact match" in html
+    chart = client.get("/models/openai/gpt-large/charts/history-1.svg")
+    assert b"sums: Exact match" in chart.content
+    assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
+    assert "Above 1" in page(client, "/models/vendor/small/")
+    assert client.get("/models/nobody/").status_code == 404
+
+
+def test_model_names_lead_to_the_page_of_the_model_whatever_they_hold(client: Client) -> None:
+    for name in ("a/b/c:free", "odd name?x=1#y", "a//b", "a/%2F", "new\nline", "../up"):
+        a_history(name)
+        address = reverse("frontend:model", args=(name,))
+        assert f'href="{address}"'.replace("&", "&amp;") in page(client, "/runs/"), name
+        if ".." not in name:  # which a client would resolve
+            assert "sums" in page(client, address), name
+
+
+def test_the_overview_marks_a_change_that_the_test_finds(client: Client) -> None:
+    a_history()
+    a_history("vendor/small", (GOOD, [*GOOD[1:], 0.0]))
+    html = page(client, "/").partition("What changed")[2].partition("Standings")[0]
+    assert html.index("openai/gpt-large") < html.index("vendor/small")
+    assert html.count("▼ 66.7 points") == 1
+    assert html.count("Not significant") == 1
+    assert html.count('class="spark') == 2
+
+
+def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) -> None:
+    a_history()
+    a_history("vendor/small", (GOOD,))
+    html = page(client, "/datasets/sums/")
+    assert "openai/gpt-large: Exact match" in html
+    assert "vendor/small: Exact match" not in html
+    assert client.get("/datasets/sums/charts/history-1.png").status_code == 200

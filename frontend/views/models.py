@@ -1,0 +1,87 @@
+"""A page for each model: its runs, where it stands among the others, what it costs, its scores over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmarks.presentation.numbers import points
+from benchmarks.presentation.sentences import n_of_expected, total_cost
+from benchmarks.queries import history as history_reads
+from benchmarks.queries.models import ModelStanding, model_standings, model_totals
+from benchmarks.queries.runs import RunFilters, run_list
+from benchmarks.services.access import may_launch
+from frontend.history import history_charts
+from frontend.view_models import MetricRow, metric_row, run_rows
+from frontend.views.shared import chart_response, placed
+
+RUNS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRow:
+    """A standing in words. ``difference`` is that to the mean of the other models, in points."""
+
+    standing: ModelStanding
+    metric: MetricRow
+    rank: str
+    n_of: str
+    difference: str
+    verdict: str
+    cost: str
+
+
+@require_safe
+def model(request: HttpRequest, name: str) -> HttpResponse:
+    totals = model_totals(name)
+    if totals is None:
+        raise Http404(f"No run has asked the model {name}.")
+    completed = history_reads.model_runs(name)
+    histories = history_reads.histories(completed)
+    context = {
+        "name": name,
+        "totals": totals,
+        "is_baseline": name.startswith("baseline/"),
+        "standings": [_row(standing) for standing in model_standings(completed)],
+        "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
+        "runs": run_rows(run_list(RunFilters(model=name))[:RUNS_SHOWN]),
+        "runs_shown": RUNS_SHOWN,
+        "may_launch": may_launch(request.user),
+        "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), (name, None)],
+    }
+    return render(request, "frontend/models/detail.html", context)
+
+
+@require_safe
+def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpResponse:
+    histories = history_reads.histories(history_reads.model_runs(model))
+    return chart_response(request, history_charts(histories, by_dataset=True), name, form)
+
+
+def _row(standing: ModelStanding) -> StandingRow:
+    place, cell = standing.row.place, standing.cell
+    rank, verdict = "", standing.row.reason
+    if place is not None:
+        span = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
+        rank = f"{span} of {standing.n_models}"
+        rest = standing.n_models - 1 - standing.n_above - standing.n_below
+        parts = ((standing.n_above, "above {}"), (standing.n_below, "below {}"), (rest, "not separated from {}"))
+        verdict = ", ".join(words.format(n) for n, words in parts if n).capitalize() or "The only model"
+    run, difference = cell.run, None
+    if cell.mean is not None and standing.others is not None:
+        difference = cell.mean - standing.others
+    costs = (run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
+    per_thousand = (None if cost is None or not run.done else 1000 * cost / run.done for cost in costs)
+    return StandingRow(
+        standing=standing,
+        metric=metric_row(run.metrics[0]),
+        rank=rank,
+        n_of=n_of_expected({"n": cell.n, "n_expected": cell.total}),
+        difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),
+        verdict=verdict,
+        cost=total_cost(*per_thousand),
+    )
