@@ -67,18 +67,18 @@ class Adjustments:
 
         ``sent`` is what ``adapted`` returned for it. Other requests may have been refused at the same time.
         """
-        name = error.refused
-        if name is None:
+        form = sent.response_format["type"] if sent.response_format is not None else None
+        names = [form if name == "response_format" and form else name for name in error.refused]
+        limit = sent.names.get("max_tokens", "max_tokens") if sent.max_tokens is not None else None
+        if not names or any(name != limit and name not in _omissible(sent) for name in names):
             return False
-        if name == sent.names.get("max_tokens", "max_tokens") and sent.max_tokens is not None:
-            return self._rename_limit(name)
-        if name == "response_format" and sent.response_format is not None:
-            name = sent.response_format["type"]
-        if name not in _omissible(sent):
-            return False
-        if name not in self.notes:
-            logger.info("%s refuses %s: %s", self.model, name, error.message)
-            self._leave_out(name, f"{self.model} refuses it")
+        for name in names:
+            if name == limit:
+                if not self._rename_limit(name):
+                    return False
+            elif name not in self.notes:
+                logger.info("%s refuses %s: %s", self.model, name, error.message)
+                self._leave_out(name, f"{self.model} refuses it")
         return True
 
     async def wait_for_first(self, request: ChatRequest) -> bool:

@@ -73,7 +73,7 @@ class AnthropicProvider(HTTPProvider):
             for block in blocks
             if block.get("type") == "tool_use"
         ]
-        message = {
+        message: dict[str, Any] = {
             "content": texts,
             "reasoning_content": "\n\n".join(thought for thought in thoughts if isinstance(thought, str) and thought),
             "tool_calls": calls,
@@ -81,6 +81,9 @@ class AnthropicProvider(HTTPProvider):
         }
         stopped = document.get("stop_reason")
         reason = _FINISH_REASONS.get(stopped, stopped) if isinstance(stopped, str) else None
+        if reason == "refusal":
+            details = document.get("stop_details")
+            message["refusal"] = details.get("explanation") if isinstance(details, dict) else None
         choice = {"message": message, "finish_reason": reason}
         return {"model": document.get("model"), "choices": [choice], "usage": _usage(document.get("usage"))}
 
@@ -90,13 +93,16 @@ def _usage(usage: Any) -> dict[str, Any] | None:
     if not isinstance(usage, dict):
         return None
     read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
-    total = usage.get("input_tokens")
+    total, details = usage.get("input_tokens"), usage.get("output_tokens_details")
     if type(total) is int:
         total += sum(count for count in (read, written) if type(count) is int and count > 0)
     return {
         "prompt_tokens": total,
         "completion_tokens": usage.get("output_tokens"),
         "prompt_tokens_details": {"cached_tokens": read},
+        "completion_tokens_details": {
+            "reasoning_tokens": details.get("thinking_tokens") if isinstance(details, dict) else None
+        },
     }
 
 
@@ -184,7 +190,7 @@ class MessageAssembler(Assembler):
             case "message_start":
                 self._message |= given
             case "message_delta":
-                self._message["stop_reason"] = given.get("stop_reason")
+                self._message |= {name: given.get(name) for name in ("stop_reason", "stop_details")}
                 usages = self._message.get("usage"), event.get("usage")
                 self._message["usage"] = {k: v for usage in usages if isinstance(usage, dict) for k, v in usage.items()}
             case "content_block_start":

@@ -36,7 +36,7 @@ class ProviderError(Exception):
 
     ``retryable``: the same request can succeed later. ``systemic``: every other request fails for the same reason (a
     bad key, an unknown model, a wrong address), so a run can stop early. ``retry_after`` is in seconds. ``refused``
-    names the parameter that the model refuses, if that is the reason. The message never contains a key or a complete
+    names the parameters that the model refuses, if that is the reason. The message never contains a key or a complete
     response body.
     """
 
@@ -47,7 +47,7 @@ class ProviderError(Exception):
     retry_after: float | None = None
     retryable: bool = False
     systemic: bool = False
-    refused: str | None = None
+    refused: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.message

@@ -5,15 +5,15 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.providers.base import ErrorKind, ProviderError
 from benchmarks.providers.clean_text import shortened, storable, without_secrets
-from benchmarks.providers.rate_limit_headers import retry_after
+from benchmarks.providers.rate_limit_headers import duration, retry_after
 from benchmarks.providers.reading import parse_json
-from benchmarks.providers.refusals import refused_parameter
+from benchmarks.providers.refusals import refused_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,10 @@ _BY_CODE: Mapping[str, Verdict] = {
     "insufficient_quota": Verdict(
         "rate_limited", systemic=True, advice="The quota is exhausted. Raise the quota; waiting does not help"
     ),
-    "context_length_exceeded": Verdict("too_large", advice="Shorten the prompt or lower max_tokens"),
+    **dict.fromkeys(
+        ("context_length_exceeded", "exceed_context_size_error"),  # OpenAI, llama.cpp
+        Verdict("too_large", advice="Shorten the prompt or lower max_tokens"),
+    ),
     "model_not_found": Verdict("not_found", systemic=True, advice=_CHECK_ADDRESS),
 }
 """Codes in the body that say more than the status."""
@@ -77,6 +80,7 @@ _PARAMETER_ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("max_tokens", "temperature", "top_p", "seed"), "Do not set {name}"),
     "response_format": "The model does not support this response_format. Remove it",
     "tools": "The model does not support tools. Choose another model, or a dataset without tools",
+    "enable_thinking": "Set `stream: true` for the provider, or the extra parameter enable_thinking to false",
 }
 _OTHER_ADVICE = "Remove {name} from the extra parameters of the run, or from `params` of the model in codeforge.yaml"
 
@@ -85,19 +89,20 @@ def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secret
     """The error that a response with this status means, with ``secrets`` masked if the endpoint quotes them."""
     error = error_object(body)
     code, their_message = _code_of(error), _message_of(error, body, secrets)
+    wait = retry_after(headers)
     phrase = http.client.responses.get(status, "(unknown status)")
     message = f"{status} {phrase}" + (f": {their_message}" if their_message else "")
-    refused = (
-        None if code in _BY_CODE else refused_parameter(status, error, body[:_MOST_READ].decode("utf-8", "replace"))
-    )
+    text = body[:_MOST_READ].decode("utf-8", "replace")
+    refused = () if code in _BY_CODE else refused_parameters(status, error, text)
     verdict = refusal_of(refused) if refused else _verdict(status, code)
-    return replace(verdict.error(message, status, headers), refused=refused)
+    found = verdict.error(message, status, headers)
+    return replace(found, refused=refused, retry_after=_retry_delay(error) if wait is None else wait)
 
 
-def refusal_of(parameter: str) -> Verdict:
-    """What it means that a model refuses a parameter: every request of a run has it, so the error is systemic."""
-    advice = _PARAMETER_ADVICE.get(parameter, _OTHER_ADVICE).format(name=shortened(parameter, 40))
-    return Verdict("bad_request", systemic=True, advice=advice)
+def refusal_of(parameters: Sequence[str]) -> Verdict:
+    """What it means that a model refuses parameters: every request of a run has them, so the error is systemic."""
+    advice = [_PARAMETER_ADVICE.get(name, _OTHER_ADVICE).format(name=shortened(name, 40)) for name in parameters]
+    return Verdict("bad_request", systemic=True, advice=". ".join(advice))
 
 
 def verdict_for_status(status: int) -> Verdict:
@@ -118,7 +123,8 @@ def error_in_good_reply(headers: Mapping[str, str], body: bytes, secrets: Iterab
     if not isinstance(document, dict) or not document.get("error"):
         return None
     error = error_object(body)
-    code = _ERROR_STATUS.fullmatch(str(error.get("code")))
+    # Groq has the status of an error in a stream beside its code.
+    code = _ERROR_STATUS.fullmatch(str(error.get("status_code", error.get("code"))))
     status = int(code[0]) if code else 500
     return error_for_reply(status, headers, body, secrets)
 
@@ -146,6 +152,26 @@ def filter_message(error: Mapping[str, Any], secrets: Iterable[str] = ()) -> str
     return None
 
 
+def failed_generation(error: Mapping[str, Any]) -> str | None:
+    """What the model wrote, if the endpoint refuses to return it: Groq, for tool calls and JSON that do not fit their
+    schema. ``None`` for other errors."""
+    text = error.get("failed_generation")
+    if error.get("code") in ("tool_use_failed", "json_validate_failed") and isinstance(text, str):
+        return storable(text, [])
+    return None
+
+
+def _retry_delay(error: Mapping[str, Any]) -> float | None:
+    """Seconds to wait by the error itself: Gemini has no header for it, but ``google.rpc.RetryInfo`` (``34.4s``)."""
+    details = error.get("details")
+    delays = (
+        [detail.get("retryDelay") for detail in details if isinstance(detail, dict)]
+        if isinstance(details, list)
+        else []
+    )
+    return next((seconds for delay in delays if (seconds := duration(str(delay))) is not None), None)
+
+
 def _verdict(status: int, code: str) -> Verdict:
     return _BY_CODE[code] if code in _BY_CODE else verdict_for_status(status)
 
@@ -159,6 +185,11 @@ def _code_of(error: Mapping[str, Any]) -> str:
 def _message_of(error: Mapping[str, Any], body: bytes, secrets: Iterable[str]) -> str:
     """The endpoint's message on one line. Masked before it is shortened, because half a key is not recognized."""
     message = error.get("message") or error.get("detail")
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if isinstance(message, str) and isinstance(raw, str) and raw:  # OpenRouter: "Provider returned error"
+        inner = _message_of(error_object(raw.encode("utf-8", "replace")), raw.encode("utf-8", "replace"), secrets)
+        message = f"{message}: {inner}"
     if isinstance(message, dict | list):
         message = _validation_message(message)
     if message is None and not error and not body.lstrip().startswith(b"<"):

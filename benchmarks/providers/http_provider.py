@@ -24,12 +24,21 @@ from yarl import URL
 from benchmarks import __version__
 from benchmarks.providers.base import ChatReply, ChatRequest, ListedModel, Provider, ProviderError, ProviderSpec, Times
 from benchmarks.providers.clean_text import keys_sent, shortened, without_keys, without_secrets
-from benchmarks.providers.http_errors import error_for_reply, error_in_good_reply, error_object, filter_message
+from benchmarks.providers.http_errors import (
+    error_for_reply,
+    error_in_good_reply,
+    error_object,
+    failed_generation,
+    filter_message,
+)
 from benchmarks.providers.rate_limit_headers import seconds_until_allowed
 from benchmarks.providers.reading import read_models, read_reply
 from benchmarks.providers.streaming import Assembler, read_stream
 
 USER_AGENT = f"CodeForge-Benchmarks/{__version__}"
+REJECTED_BY_ENDPOINT = (
+    "The endpoint answered with an error and this text, because the model's tool calls or JSON do not fit their schema."
+)
 NO_SEED = "This API takes no seed, so none was sent."
 _KEEPALIVE_SECONDS = 4.0
 """Less than the 5 s after which uvicorn, and so vLLM, closes an idle connection: a POST into a closing one is lost."""
@@ -199,6 +208,9 @@ class HTTPProvider(Provider):
         raise ProviderError("too_large", f"The response exceeds {limit}.", status=response.status)
 
     def _read(self, raw: bytes, response: aiohttp.ClientResponse, times: Times) -> ChatReply:
+        rejected = failed_generation(error_object(raw)) if b'"failed_generation"' in raw else None
+        if rejected is not None:
+            return without_keys(ChatReply(rejected, notes=(REJECTED_BY_ENDPOINT,), **times), self._keys)
         if 200 <= response.status < 300:
             try:
                 reply = read_reply(raw, self.chat_completion, **times)

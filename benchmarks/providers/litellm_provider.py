@@ -18,7 +18,7 @@ from benchmarks.providers.clean_text import keys_sent, shortened, storable, with
 from benchmarks.providers.http_errors import Verdict, refusal_of, verdict_for_status
 from benchmarks.providers.openai_compatible import request_body
 from benchmarks.providers.reading import reply_from
-from benchmarks.providers.refusals import refused_parameter
+from benchmarks.providers.refusals import refused_parameters
 
 PASS_THROUGH_NAME = "litellm"
 """A provider with this name takes LiteLLM's full model names, such as ``litellm/bedrock/…``."""
@@ -97,7 +97,7 @@ class LiteLLMProvider(Provider):
         verdict = next((_BY_EXCEPTION[name] for name in _BY_EXCEPTION if name in names), None)
         if verdict is None:
             verdict = verdict_for_status(status) if status else Verdict("server")
-        refused = refused_parameter(status, {}, str(error)[:_MOST_READ])
+        refused = refused_parameters(status, {}, str(error)[:_MOST_READ])
         verdict = refusal_of(refused) if refused else verdict
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
         raise replace(verdict.error(f"{self.name}: {message}", status, headers), refused=refused) from None

@@ -47,6 +47,14 @@ def seconds_until_allowed(headers: Mapping[str, str]) -> float | None:
     return max((wait for wait in waits if wait is not None), default=None)
 
 
+def duration(text: str) -> float | None:
+    """Seconds of a text such as ``1m30s``; ``None`` if it is not a duration."""
+    parts = _PART.findall(text)
+    if not parts or "".join(amount + unit for amount, unit in parts) != text:
+        return None
+    return min(sum(float(amount) * _UNITS[unit] for amount, unit in parts), _MOST_SECONDS)
+
+
 def _until(reset: str) -> float | None:
     """Seconds until a reset given as a duration (``1m30s``), seconds, a time since 1970 (in s or ms) or RFC 3339."""
     number = _number(reset)
@@ -54,9 +62,8 @@ def _until(reset: str) -> float | None:
         if number > 1e11:  # milliseconds since 1970
             number /= 1000
         return max(0.0, number - time.time()) if number > 1e9 else number
-    if parts := _PART.findall(reset):
-        whole = "".join(amount + unit for amount, unit in parts) == reset
-        return min(sum(float(amount) * _UNITS[unit] for amount, unit in parts), _MOST_SECONDS) if whole else None
+    if (seconds := duration(reset)) is not None:
+        return seconds
     try:
         moment = datetime.fromisoformat(reset)
     except ValueError:

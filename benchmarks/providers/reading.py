@@ -22,6 +22,14 @@ _CONTEXT_FIELDS = ("context_length", "max_model_len", "context_window", "max_con
 """What vendors call the context window in their lists: OpenRouter, vLLM, Groq, Mistral, Gemini."""
 _THINKING_BEGINS = re.compile(r"\s*<(?:think|thinking)>", re.IGNORECASE)
 _THINKING_ENDS = re.compile(r"</(?:think|thinking)>", re.IGNORECASE)
+_FINISH_REASONS = {
+    **dict.fromkeys(("eos", "eos_token", "stop_sequence"), "stop"),
+    **dict.fromkeys(("model_length", "max_tokens"), "length"),
+    **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content", "spii"), "content_filter"),
+}
+"""What Together, TGI, Mistral and Gemini say, in lower case → OpenAI's word for it."""
+_BROKEN_OFF = frozenset({"error", "abort"})
+"""Finish reasons of an answer that the endpoint did not complete: Mistral, Together, OpenRouter, vLLM, SGLang."""
 _RETURNED_FIELDS = ("reasoning_content", "reasoning_details", "thinking_blocks", "reasoning_items")
 CUT_OFF_WHILE_THINKING = (
     "The model reached the limit of output tokens while it was thinking, so there is no answer. Raise max_tokens."
@@ -135,7 +143,10 @@ def _first_choice(document: Any) -> tuple[Mapping[str, Any], str]:
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
         raise bad_response("has a choice without a message")
-    return message, _name(choices[0].get("finish_reason")) or "stop"
+    reason = _name(choices[0].get("finish_reason"))
+    if reason in _BROKEN_OFF:
+        raise bad_response("was broken off by the endpoint")
+    return message, _FINISH_REASONS.get(reason.lower(), reason) or "stop"
 
 
 def _text(content: Any, notes: list[str]) -> str:
@@ -231,7 +242,7 @@ def _arguments(raw: str, notes: list[str]) -> dict[str, Any] | None:
 
 
 def read_usage(usage: Any, notes: list[str]) -> Usage:
-    """Token counts in OpenAI's form, with DeepSeek's name for cached tokens.
+    """Token counts in OpenAI's form, or with the details beside them, as DeepSeek, Together, Moonshot and SGLang do.
 
     Some vendors (xAI, Gemini) count thinking in ``total_tokens`` but not in ``completion_tokens``. It is output and
     paid as such, so it is added.
@@ -242,7 +253,11 @@ def read_usage(usage: Any, notes: list[str]) -> Usage:
     reasoning = _tokens(usage.get("completion_tokens_details"), "reasoning_tokens", notes)
     cached = _tokens(usage.get("prompt_tokens_details"), "cached_tokens", notes)
     if cached is None:
-        cached = _tokens(usage, "prompt_cache_hit_tokens", notes)
+        cached = _tokens(
+            usage, "prompt_cache_hit_tokens" if "prompt_cache_hit_tokens" in usage else "cached_tokens", notes
+        )
+    if reasoning is None:
+        reasoning = _tokens(usage, "reasoning_tokens", notes)
     total = _tokens(usage, "total_tokens", notes)
     if tokens_in is not None and tokens_out is not None and total is not None:
         uncounted = total - tokens_in - tokens_out

@@ -1,10 +1,11 @@
-"""Which parameter an endpoint refuses, by the body of its error; ``refusals.yaml`` lists how endpoints say so."""
+"""Which parameters an endpoint refuses, by the body of its error; ``refusals.yaml`` lists how endpoints say so."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,23 @@ _FILE = Path(__file__).with_name("refusals.yaml")
 _CODES = frozenset({"unsupported_parameter", "unsupported_value"})
 _STATUSES = frozenset({400, 422})
 _LONGEST_NAME = 60
+_MOST_NAMES = 20
 
 
-def refused_parameter(status: int | None, error: Mapping[str, Any], text: str) -> str | None:
-    """The parameter that the model refuses, in our spelling; ``None`` if the error is about something else.
+def refused_parameters(status: int | None, error: Mapping[str, Any], text: str) -> tuple[str, ...]:
+    """The parameters that the model refuses, in our spelling; none if the error is about something else.
 
     ``error`` is the error object of the body, ``text`` the body or the message of a library. Both are hostile.
     """
     if status not in _STATUSES:
-        return None
+        return ()
     param = error.get("param")
-    if error.get("code") in _CODES and isinstance(param, str) and param:
-        return _our_name(param)
+    named = [param] if error.get("code") in _CODES and isinstance(param, str) and param else []
     patterns, _ = _known()
     for pattern, parameter in patterns:
-        if found := pattern.search(text):
-            return parameter or _our_name(found["name"])
-    return None
+        matches = islice(pattern.finditer(text), _MOST_NAMES)
+        named += [parameter or match["name"] for match in matches]
+    return tuple(dict.fromkeys(map(_our_name, named)))
 
 
 def _our_name(name: str) -> str:

@@ -40,8 +40,9 @@ async def read_stream(
 ) -> tuple[bytes, float | None]:
     """The assembled document as JSON, and when the first token came by ``clock``; ``None`` if there was none.
 
-    An event with an error ends the stream: it is returned in place of the document. Raises ``ProviderError`` if the
-    stream stalls, breaks off or is too long.
+    An event with an error ends the stream: it is returned in place of the document. After the end of the reply it only
+    says why that ended (OpenRouter, at the limit of tokens). Raises ``ProviderError`` if the stream stalls, breaks off
+    or is too long.
     """
     first_token = None
     async for data in _events(content, timeouts, max_bytes):
@@ -54,7 +55,7 @@ async def read_stream(
             raise bad_response("has an event that is not JSON") from None
         if not isinstance(event, dict):
             continue
-        if event.get("error") or event.get("type") == "error":
+        if (event.get("error") or event.get("type") == "error") and not assembler.complete:
             return json.dumps(event if event.get("error") else {"error": event}).encode(), first_token
         if assembler.add(event) and first_token is None:
             first_token = clock()
@@ -109,7 +110,8 @@ class ChatAssembler(Assembler):
     """``chat.completion.chunk`` events, the first choice of them."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {"content": [], "reasoning_content": [], "refusal": []}
+        # Only DeepSeek's reasoning_content is returned with a tool call: Groq and Mistral refuse that field.
+        self._texts: dict[str, list[str]] = {"content": [], "reasoning_content": [], "reasoning": [], "refusal": []}
         self._calls: dict[int, dict[str, Any]] = {}
         self._details: list[Any] = []
         self._fields: dict[str, Any] = {}
@@ -127,15 +129,14 @@ class ChatAssembler(Assembler):
 
     def _add_delta(self, delta: Mapping[str, Any]) -> bool:
         content = delta.get("content")
-        pieces: list[tuple[str, Any]] = [("content", content), ("refusal", delta.get("refusal"))]
-        pieces.append(("reasoning_content", delta.get("reasoning_content") or delta.get("reasoning")))
+        pieces: list[tuple[str, Any]] = [(name, delta.get(name)) for name in self._texts]
         for part in content if isinstance(content, list) else ():  # Mistral
             if isinstance(part, dict) and part.get("type") == "thinking":
                 inner = part.get("thinking")
                 texts = (
                     [each.get("text") for each in inner if isinstance(each, dict)] if isinstance(inner, list) else []
                 )
-                pieces += [("reasoning_content", text) for text in texts]
+                pieces += [("reasoning", text) for text in texts]
             elif isinstance(part, dict):
                 pieces.append(("content", part.get("text")))
         texts_came = [(name, text) for name, text in pieces if isinstance(text, str) and text]

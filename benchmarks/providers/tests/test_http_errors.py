@@ -110,3 +110,30 @@ def test_words_are_not_taken_for_keys(text: str) -> None:
 def test_a_short_text_stays_as_it_is_on_one_line() -> None:
     assert shortened("two\n lines") == "two lines"
     assert shortened("x" * 301) == "x" * 299 + "…"
+
+
+def test_the_words_of_the_vendor_behind_a_proxy_are_shown() -> None:
+    raw = json.dumps({"error": {"message": "Your credit balance is too low"}})
+    for inner in (raw, "Your credit balance is too low"):
+        error = {"code": 400, "message": "Provider returned error", "metadata": {"provider_name": "X", "raw": inner}}
+        message = error_for_reply(400, {}, json.dumps({"error": error}).encode()).message
+        assert "Provider returned error: Your credit balance is too low" in message
+
+
+def test_geminis_delay_in_the_body_is_waited_for() -> None:
+    details = [7, {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
+    body = json.dumps([{"error": {"code": 429, "message": "quota", "details": details}}]).encode()
+    assert error_for_reply(429, {}, body).retry_after == 34.4
+    assert error_for_reply(429, {"Retry-After": "2"}, body).retry_after == 2.0
+    assert error_for_reply(429, {}, b'{"error": {"details": [{"retryDelay": "soon"}]}}').retry_after is None
+
+
+def test_a_prompt_that_llama_cpp_finds_too_long_is_too_large() -> None:
+    error = {"code": 400, "message": "request (9412 tokens) exceeds …", "type": "exceed_context_size_error"}
+    assert error_for_reply(400, {}, json.dumps({"error": error}).encode()).kind == "too_large"
+
+
+def test_groqs_status_of_an_error_in_a_stream_counts() -> None:
+    error = error_in_good_reply({}, b'{"error": {"message": "m", "code": "no_such_thing", "status_code": 400}}')
+    assert error is not None
+    assert (error.kind, error.status, error.retryable) == ("bad_request", 400, False)

@@ -258,3 +258,28 @@ def test_an_answer_survives_byte_order_marks_and_numbers_that_json_does_not_have
         "usage reports total_tokens as inf, which is not a token count",
         "a byte order mark at the beginning of the answer was removed",
     )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("model_length", "length"),  # Mistral
+        ("eos", "stop"),  # Together
+        ("stop_sequence", "stop"),  # TGI
+        ("SAFETY", "content_filter"),  # Gemini
+        ("MAX_TOKENS", "length"),
+        ("something_new", "something_new"),
+        (None, "stop"),
+    ],
+)
+def test_vendors_own_finish_reasons_are_read(theirs: str | None, ours: str) -> None:
+    body = json.dumps({"choices": [{"message": {"content": "4"}, "finish_reason": theirs}]}).encode()
+    assert read_reply(body, unchanged).finish_reason == ours
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+def test_an_answer_that_the_endpoint_broke_off_is_no_answer(reason: str) -> None:
+    body = json.dumps({"choices": [{"message": {"content": "The ans"}, "finish_reason": reason}]}).encode()
+    with pytest.raises(ProviderError, match="broken off") as caught:
+        read_reply(body, unchanged)
+    assert caught.value.retryable

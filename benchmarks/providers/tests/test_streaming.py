@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.providers.base import ProviderError, Timeouts
+from benchmarks.providers.reading import reply_from
 from benchmarks.providers.streaming import ChatAssembler, read_stream
 from benchmarks.providers.tests.test_openai_compatible import KEY, ask, provider_for, question
 from tests.loopback import Fault, Reply, serve
@@ -91,7 +92,7 @@ async def test_mistrals_parts_are_thinking_and_answer() -> None:
     message = await message_of(
         event({"content": [thinking]}), event({"content": [thinking, {"type": "text", "text": "4"}, 7]})
     )
-    assert message == {"content": "4", "reasoning_content": "2+2+"}
+    assert message == {"content": "4", "reasoning": "2+2+"}
 
 
 async def test_an_error_in_the_stream_takes_the_place_of_the_reply() -> None:
@@ -175,3 +176,22 @@ async def test_a_streamed_request_asks_for_usage_until_the_endpoint_rejects_that
 
 async def test_a_key_in_a_stream_is_masked() -> None:
     assert (await ask("go", {"script": {"go": f"I saw {KEY} here"}}, stream=True)).text == "I saw [key hidden] here"
+
+
+async def test_thinking_that_vendors_do_not_take_back_is_not_returned_with_a_call() -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "add", "arguments": "{}"}}
+    for field, returned in (("reasoning", {}), ("reasoning_content", {"reasoning_content": "hm"})):
+        document, _ = await streamed(event({field: "hm"}), event({"tool_calls": [call]}), END)
+        reply = reply_from(document)
+        assert (reply.reasoning, reply.returned) == ("hm", returned)
+
+
+async def test_an_error_after_the_end_of_a_reply_does_not_take_it_back() -> None:
+    late = event(
+        {"content": ""}, error={"code": 400, "message": "Token limit reached"}, usage={"completion_tokens": 10}
+    )
+    document, _ = await streamed(event({"content": "An"}, "length"), late, b"data: [DONE]\n\n")
+    reply = reply_from(document)
+    assert (reply.text, reply.finish_reason, reply.tokens_out) == ("An", "length", 10)
+    document, _ = await streamed(event({"content": "An"}), late, b"data: [DONE]\n\n")
+    assert document["error"]["message"] == "Token limit reached"

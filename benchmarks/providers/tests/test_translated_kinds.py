@@ -179,6 +179,12 @@ def test_the_end_of_an_answer_has_one_name(kind: str, document: Any, reason: str
     assert read(kind, document).finish_reason == reason
 
 
+def test_anthropics_explanation_of_a_refusal_is_shown() -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": "This request triggered restrictions."}
+    reply = read("anthropic", {"content": [], "stop_reason": "refusal", "stop_details": details})
+    assert (reply.refusal, reply.finish_reason) == ("This request triggered restrictions.", "refusal")
+
+
 def test_a_refusal_of_the_responses_api_is_one() -> None:
     content = [{"type": "refusal", "refusal": "No."}]
     assert read("responses", {"output": [{"type": "message", "content": content}]}).refusal == "No."
