@@ -177,6 +177,8 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
     tool_calls = serializers.SerializerMethodField()
     scores = serializers.SerializerMethodField()
     errors = serializers.SerializerMethodField()  # type: ignore[assignment]  # a field shadows the attribute
+    notes = serializers.SerializerMethodField()
+    judge_notes = serializers.SerializerMethodField()
 
     class Meta:
         model = Result
@@ -185,7 +187,16 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
             *("expected_output", "actual_output", "outcome", "scores", "errors", "error_kind", "error_message"),
             *("tool_calls", "duration_ms", "first_token_ms", "tokens_per_second"),
             *("tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
-            *("cost_usd", "judge_cost_usd", "cached", "attempts", "finish_reason", "finished_at"),
+            *(
+                "cost_usd",
+                "judge_cost_usd",
+                "cached",
+                "attempts",
+                "finish_reason",
+                "finished_at",
+                "notes",
+                "judge_notes",
+            ),
         )
 
     def get_actual_output(self, result: Result) -> str | None:
@@ -208,6 +219,17 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
         is in ``error_message`` instead."""
         unscored = [score for score in result.scores.all() if score.status != Score.Status.SCORED]
         return {score.metric: score.reason or f"(reason {result.run.texts_pruned})" for score in unscored}
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_notes(self, result: Result) -> list[str]:
+        """What a reader of the answer must know, such as parameters that were not sent."""
+        return list(result.transcript.notes) if hasattr(result, "transcript") else []
+
+    @extend_schema_field(serializers.DictField(child=serializers.ListField(child=serializers.CharField())))
+    def get_judge_notes(self, result: Result) -> dict[str, list[str]]:
+        """Metric → what a reader of the judge's verdict must know, such as parameters that were not sent."""
+        notes = {score.metric: (score.judge or {}).get("notes") for score in result.scores.all()}
+        return {metric: list(sentences) for metric, sentences in notes.items() if sentences}
 
 
 class CountSerializer(serializers.Serializer[Any]):

@@ -96,6 +96,8 @@ class JudgeUsage:
     prompt: str = ""
     cached_tokens: int = 0
     """Part of ``tokens_in`` that the vendor's cache held, as far as it was reported."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the verdict must know, such as parameters that were not sent; each sentence once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,10 @@ class JudgeAnswer:
     tokens_out: int | None
     cached_tokens: int = 0
     finish_reason: str = "stop"
+    notes: tuple[str, ...] = ()
+    """What a reader of the verdict must know, such as parameters that were not sent."""
+    is_last: bool = False
+    """Whether the judge cannot be asked again."""
 
 
 class Judge(Protocol):

@@ -87,7 +87,9 @@ class JudgeSession:
     cached_tokens: int = 0
     prompts: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
     waiting: set[asyncio.Task[Any]] = field(default_factory=set)
+    asks_again: bool = True
 
     async def ask(self, prompt: str, schema: type[BaseModel]) -> BaseModel:
         """Raises ``JudgeResponseError`` if two responses could not be read, and whatever ``Judge.ask`` raises."""
@@ -99,6 +101,8 @@ class JudgeSession:
             try:
                 return await self._ask_once(prompt, schema)
             except JudgeResponseError as error:
+                if not self.asks_again:
+                    raise
                 return await self._ask_once(f"{prompt}\n\nAn earlier reply could not be used: {error}.\nJSON:", schema)
         finally:
             self.waiting.discard(task)
@@ -117,6 +121,7 @@ class JudgeSession:
             raw_reply=_numbered_calls(self.responses),
             prompt=_numbered_calls(self.prompts),
             cached_tokens=self.cached_tokens,
+            notes=tuple(self.notes),
         )
 
     async def _ask_once(self, prompt: str, schema: type[BaseModel]) -> BaseModel:
@@ -128,6 +133,8 @@ class JudgeSession:
         self.tokens_out = known_sum(self.tokens_out, answer.tokens_out)
         self.cached_tokens += answer.cached_tokens
         self.responses.append(answer.text)
+        self.notes |= dict.fromkeys(answer.notes)
+        self.asks_again = not answer.is_last
         try:
             return read_response(answer.text, schema)
         except JudgeResponseError:

@@ -102,6 +102,12 @@ class Adjustments:
         """The request that went ahead has its reply, or has failed."""
         self._tried.set()
 
+    def leave_out_all(self, request: ChatRequest) -> None:
+        """Leave out everything that requests like this one may go without, because not all of it could be named."""
+        while names := _omissible(self.adapted(request)):
+            for name in names:
+                self._leave_out(name, f"{self.model} refuses it, or another parameter that was not sent either")
+
     def _leave_out(self, name: str, why: str) -> None:
         what = f"The response format {name}" if name in WEAKER_FORM else name
         self.notes[name] = f"{what} was not sent, because {why}."
@@ -115,6 +121,12 @@ class Adjustments:
             self.notes["max_tokens"] = f"max_tokens was sent as {other}, because {self.model} refuses {used}."
         # If another request found out first, this one was sent under the first name; if not, both names are refused.
         return used == self.traits.names.get("max_tokens", "max_tokens")
+
+
+def plain(request: ChatRequest) -> ChatRequest:
+    """The request without anything that it may go without."""
+    unsent: dict[str, Any] = dict.fromkeys(SAMPLING)
+    return replace(request, **unsent, response_format=None)
 
 
 def _omissible(request: ChatRequest) -> list[str]:

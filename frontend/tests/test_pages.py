@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, RunStatus
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, RunStatus, Score
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
@@ -184,6 +184,15 @@ def test_a_dataset_without_a_valid_version_has_a_page(client: Client) -> None:
     Dataset.objects.create(slug="hopeless", name="Hopeless")
     page(client, "/datasets/")
     assert "no valid version" in page(client, "/datasets/hopeless/")
+
+
+def test_a_verdict_says_what_the_judge_went_without(client: Client) -> None:
+    run = make_scored_run(judge_model="loop/judge")
+    score = Score.objects.filter(run=run).earliest("pk")
+    score.judge = {"calls": 1, "notes": ["temperature was not sent, because loop/judge refuses it."]}
+    score.save()
+    text = page(client, f"/runs/{run.pk}/results/{score.result_id}/")
+    assert "Judge: temperature was not sent, because loop/judge refuses it." in text
 
 
 def test_an_unknown_cost_is_called_unknown_even_if_only_that_of_the_judge_is(client: Client) -> None:

@@ -100,6 +100,7 @@ def _shown(score: Score) -> dict[str, object]:
         "extracted": None if score.extracted is None else excerpt(score.extracted, REASON_LENGTH),
         "judge_prompt": excerpt(str(judge.get("prompt", "")), REASON_LENGTH),
         "judge_reply": excerpt(str(judge.get("raw_reply", "")), REASON_LENGTH),
+        "judge_notes": judge.get("notes", ()),
         "judged": bool(judge),
         "retries": [_retry(retry, retry["reason"]) for retry in score.detail.get("retries", [])[-RETRIES_SHOWN:]],
     }

@@ -14,7 +14,9 @@ from benchmarks.models import Run
 from benchmarks.presentation.sentences import HEADLINE
 from tests.loopback.faults import FAULTS
 from tests.loopback.server import LoopbackServer
+from tests.loopback.vendors import refusing
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
+from tests.support.running import VERDICT
 
 RUNS = "/api/v1/benchmarks/runs"
 Endpoint = Callable[..., LoopbackServer]
@@ -177,6 +179,17 @@ def test_results_carry_answers_scores_and_reasons(client: Client, endpoint: Endp
     assert failed["error_message"]
     only = client.get(f"{RUNS}/{run.pk}/results", {"outcome": "provider_error"}).json()
     assert [result["task_id"] for result in only["results"]] == ["task-2"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_results_say_what_the_model_and_the_judge_went_without(client: Client, endpoint: Endpoint) -> None:
+    endpoint(refusing(lambda asked: VERDICT if "You judge" in asked.prompt else "2"))
+    request = {"metrics": ["correctness"], "judge_model": "loop/o3", "model": "loop/gpt-5", "temperature": 0.5}
+    run = make_run(make_dataset(1), **request)
+    work_on_run_once(run.pk)
+    (result,) = client.get(f"{RUNS}/{run.pk}/results").json()["results"]
+    assert [note.split(",")[0] for note in result["notes"]] == ["temperature was not sent"]
+    assert [note.split(",")[0] for note in result["judge_notes"]["correctness"]] == ["temperature was not sent"]
 
 
 def test_lists_are_filtered_ordered_and_paged(client: Client, configured: LoopbackServer) -> None:

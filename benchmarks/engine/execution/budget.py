@@ -14,7 +14,9 @@ from benchmarks.models import Run
 JUDGE_FRAME_TOKENS = 6_000
 """An upper bound on what a judge's instructions add to a task's own texts."""
 TRIAL_CALLS = 2
-"""Requests to a judge on one known pair: a second one if the first response cannot be read."""
+"""Requests to a judge that gives no verdict on one known pair."""
+TRIAL_REPLIES = 3
+"""Replies of a judge that gives one: to a plain request, and two to what it does not refuse, if one is unreadable."""
 TRIAL_TOKENS = 2_000
 """An upper bound on the prompt of each."""
 MAX_TOOL_STEPS = 5
@@ -117,4 +119,4 @@ class WorstCase:
         """The maximum cost of trying the judge."""
         if self._run.budget_in_force is None:
             return 0.0
-        return TRIAL_CALLS * (self._judge_price.cost(TRIAL_TOKENS, self._judge_max_out) or 0.0)
+        return TRIAL_REPLIES * (self._judge_price.cost(TRIAL_TOKENS, self._judge_max_out) or 0.0)

@@ -63,17 +63,27 @@ class EngineJudge:
 
     async def ask(self, prompt: str, schema: Mapping[str, Any] | None = None) -> JudgeAnswer:
         """Ask once, with retries. Raises ``ProviderError`` if no reply came. A cached response costs nothing."""
-        request = self._request(prompt, schema)
-        if self._cache and (text := await asyncio.to_thread(self._cache.find, request)) is not None:
-            return self._counted(JudgeAnswer(text, 0, 0))
+        request = self.request(prompt, schema)
+        if self._cache and (cached := await asyncio.to_thread(self._cache.find, request)) is not None:
+            text, notes = cached
+            return self._counted(JudgeAnswer(text, 0, 0, notes=notes))
         try:
             reply, _ = await self._slot.send(self._model, request)
         except GaveUp as gave_up:
             failure = gave_up.error
         else:
             # Counted before the next await: it may be cancelled there, and the reply is paid for.
-            tokens = (reply.tokens_in, reply.tokens_out, reply.cached_tokens or 0)
-            answer = self._counted(JudgeAnswer(reply.text, *tokens, reply.finish_reason))
+            answer = self._counted(
+                JudgeAnswer(
+                    text=reply.text,
+                    tokens_in=reply.tokens_in,
+                    tokens_out=reply.tokens_out,
+                    cached_tokens=reply.cached_tokens or 0,
+                    finish_reason=reply.finish_reason,
+                    notes=reply.notes,
+                    is_last=self._slot.requests_left < 1,
+                )
+            )
             if self._cache:
                 await asyncio.to_thread(self._cache.store, request, reply, schema)
             return answer
@@ -81,7 +91,8 @@ class EngineJudge:
         # DeepEval, which walks the causes of an error, would loop forever and block the event loop.
         raise failure
 
-    def _request(self, prompt: str, schema: Mapping[str, Any] | None) -> ChatRequest:
+    def request(self, prompt: str, schema: Mapping[str, Any] | None) -> ChatRequest:
+        """What is sent for a prompt, if the model takes it."""
         parameters = self._parameters
         forms: Mapping[str, Mapping[str, Any]] = {
             "json_schema": {

@@ -17,7 +17,7 @@ from benchmarks.engine.execution.budget import TRIAL_CALLS, WorstCase, money_lef
 from benchmarks.engine.execution.db_retry import retry_db
 from benchmarks.engine.execution.engine_judge import EngineJudge, judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
-from benchmarks.engine.execution.model_clients import model_client
+from benchmarks.engine.execution.model_clients import Model, Slot, model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import note_adjustments
 from benchmarks.engine.execution.scoring import metrics_of
@@ -49,11 +49,13 @@ def judge_is_usable(run: Run, tasks: QuerySet[Task], may_continue: Callable[[], 
         model = model_client(run.judge_model)
     except ValueError as error:  # its provider was removed from the configuration
         return not lifecycle.fail(run.pk, str(error))
-    policy = model.policy.model_copy(update={"max_attempts": min(model.policy.max_attempts, TRIAL_CALLS)})
     cache = reply_cache.JudgeResponseCache(run.judge_model) if reply_cache.is_used_by(run) else None
-    judge = EngineJudge(replace(model, policy=policy), judge_parameters(run), cache=cache)
+    slot = Slot(TRIAL_CALLS)
+    judge = EngineJudge(model, judge_parameters(run), slot, cache)
     score = _score(judge, may_continue)
     retry_db(lambda: _record(run, judge, score), what)
+    if slot.sent_plain and score is not None and score.value is not None:
+        _find_refused(run, model, may_continue)
     if model.adjustments.notes:
         retry_db(lambda: note_adjustments(run.pk, {"judge": model.adjustments.notes}), what)
     if score is None:
@@ -63,6 +65,18 @@ def judge_is_usable(run: Run, tasks: QuerySet[Task], may_continue: Callable[[], 
     reason = f"{score.reason} No question was asked. Fix the judge, then resume the run."
     retry_db(lambda: lifecycle.fail(run.pk, reason), what)
     return False
+
+
+def _find_refused(run: Run, model: Model, may_continue: Callable[[], bool]) -> None:
+    """Find out what exactly a judge refuses that gave its verdict on a plain request, so that no more is left out.
+
+    Such a judge can judge, so the refused requests on the way are not wasted.
+    """
+    judge = EngineJudge(model, judge_parameters(run))
+    score = _score(judge, may_continue)
+    retry_db(lambda: _record(run, judge, None), f"run {run.pk}")
+    if score is not None and score.value is None and not score.detail.get("retryable"):
+        model.adjustments.leave_out_all(judge.request("", {"type": "object"}))
 
 
 def _is_needed(run: Run, tasks: QuerySet[Task]) -> bool:

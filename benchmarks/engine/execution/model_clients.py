@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import math
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -14,7 +15,7 @@ from django.conf import settings
 
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.provider_keys import key_of
-from benchmarks.providers.adjustments import Adjustments
+from benchmarks.providers.adjustments import Adjustments, plain
 from benchmarks.providers.base import ChatReply, ChatRequest, Limits, Provider, ProviderSpec, RetryPolicy
 from benchmarks.providers.gate import Gate
 from benchmarks.providers.model_families import traits_of
@@ -106,11 +107,16 @@ class Slot:
     ``started`` says whether anything was sent for the current unit; ``in_flight`` are requests that were sent and may
     still be answered. Once ``closed``, nothing is sent any more: no first attempt that waited at the gate, no retry,
     no further step of a conversation. Whoever tries is cancelled, as if its slot had been.
+
+    A slot with ``most_requests`` sends only so many. If the one before the last is refused, the last is plain: without
+    anything that the model may refuse, because there is none left to find out one by one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_requests: int | None = None) -> None:
         self.closed = False
         self.started = False
+        self.requests_left = math.inf if most_requests is None else most_requests
+        self.sent_plain = False
         self.in_flight: set[_Request] = set()
 
     async def send(self, model: Model, request: ChatRequest) -> tuple[ChatReply, list[Attempt]]:
@@ -123,11 +129,13 @@ class Slot:
         try:
             while True:
                 adapted = adjustments.adapted(request)
+                if attempts and self.requests_left == 1:
+                    adapted, self.sent_plain = plain(adapted), True
                 try:
                     reply, made = await self._send(model, adapted)
                 except GaveUp as gave_up:
                     attempts += gave_up.attempts
-                    if not adjustments.learn(gave_up.error, adapted):
+                    if not adjustments.learn(gave_up.error, adapted) or self.requests_left < 1:
                         raise GaveUp(gave_up.error, attempts) from gave_up.error
                 else:
                     notes = adjustments.notes_on(request)
@@ -138,9 +146,12 @@ class Slot:
 
     async def _send(self, model: Model, request: ChatRequest) -> tuple[ChatReply, list[Attempt]]:
         sent = _Request(model.provider, self)
+        policy = model.policy
+        if self.requests_left < policy.max_attempts:
+            policy = policy.model_copy(update={"max_attempts": int(self.requests_left)})
         try:
             return await complete_with_retries(
-                sent, request, model.policy, model.gate, tokens=likely_tokens(request), sleep=sent.wait_to_retry
+                sent, request, policy, model.gate, tokens=likely_tokens(request), sleep=sent.wait_to_retry
             )
         finally:
             self.in_flight.discard(sent)
@@ -157,6 +168,7 @@ class _Request(Provider):
     async def complete(self, request: ChatRequest) -> ChatReply:
         self._cancel_if_closed()
         self._slot.started = True
+        self._slot.requests_left -= 1
         self._slot.in_flight.add(self)
         return await self._provider.complete(request)
 

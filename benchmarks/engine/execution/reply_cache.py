@@ -65,9 +65,10 @@ class JudgeResponseCache:
         self._judge_model = judge_model
         self._endpoint = _endpoint(judge_model)
 
-    def find(self, request: ChatRequest) -> str | None:
+    def find(self, request: ChatRequest) -> tuple[str, tuple[str, ...]] | None:
+        """The text of the response, and the notes on it."""
         stored = CachedResponse.objects.filter(key=self._key(request)).values_list("reply", flat=True).first()
-        return None if stored is None else str(stored["text"])
+        return None if stored is None else (str(stored["text"]), tuple(stored["notes"]))
 
     def store(self, request: ChatRequest, reply: ChatReply, schema: Mapping[str, Any] | None) -> None:
         """Store a response, unless it is no verdict: the judge is to be asked for that again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -66,6 +67,81 @@ def test_a_judge_that_cannot_judge_stops_the_run_before_any_question(
     worked(run)
     assert (run.status, run.done, run.errors) == (RunStatus.COMPLETED, 50, 0)
     assert judge_requests(server) == requests + 1 + 50
+
+
+REFUSES_TEMPERATURE = "Unsupported value: 'temperature' does not support 0 with this model."
+
+
+def refusal(message: str) -> Fault:
+    return Fault("a refusal", 400, lambda ordinary: json.dumps({"error": {"message": message}}).encode())
+
+
+def step_by_step(plainly: Reply | Fault | str, formats: str = "'response_format' of type '{}' is not supported") -> Any:
+    """A judge that refuses the temperature, then a response format, and replies ``plainly`` to what has neither."""
+
+    def script(asked: Asked) -> str | Reply | Fault:
+        if asked.body["model"] != "judge":
+            return "2"
+        if "temperature" in asked.body:
+            return refusal(REFUSES_TEMPERATURE)
+        form = asked.body.get("response_format")
+        return refusal(formats.format(form["type"])) if form else plainly
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("plainly", "says"),
+    [
+        (refusal("Unsupported parameter: 'messages' is not supported with this model."), "Remove messages"),
+        (refusal("Something is wrong."), "Something is wrong"),
+        (refusal(REFUSES_TEMPERATURE), "Do not set temperature"),
+        ("I cannot say.", "gave no verdict"),
+        (FAULTS["unauthorized_401"], "Check the provider's API key"),
+    ],
+)
+def test_a_judge_that_refuses_one_thing_after_another_and_then_everything_costs_two_requests(
+    endpoint: Endpoint, plainly: Fault | str, says: str
+) -> None:
+    server = endpoint(step_by_step(plainly))
+    run = worked(judged_run(50))
+    assert run.status == RunStatus.FAILED
+    assert says in run.error_message
+    assert (judge_requests(server), model_requests(server)) == (2, 0)
+    last = server.stats.bodies[-1]
+    assert not last.keys() & {"temperature", "response_format"}
+
+
+def test_a_judge_that_refuses_one_thing_after_another_and_answers_plainly_judges(endpoint: Endpoint) -> None:
+    server = endpoint(step_by_step(VERDICT))
+    run = worked(judged_run())
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    assert run.adjustments["judge"].keys() == {"temperature", "json_schema", "json_object"}
+    refused, plain, found = 3, 1, 1
+    assert judge_requests(server) == refused + plain + found + 3
+
+
+def test_what_a_judge_refuses_without_a_name_is_left_out_if_it_answers_plainly(endpoint: Endpoint) -> None:
+    server = endpoint(step_by_step(VERDICT, formats="Something is wrong."))
+    run = worked(judged_run())
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    notes = run.adjustments["judge"]
+    assert notes.keys() == {"temperature", "json_schema", "json_object"}
+    assert "or another parameter that was not sent either" in notes["json_schema"]
+    assert judge_requests(server) == 3 + 3
+
+
+def test_what_a_judge_refuses_in_one_error_is_left_out_together(endpoint: Endpoint) -> None:
+    def script(asked: Asked) -> str | Fault:
+        refused = [name for name in ("temperature", "response_format") if name in asked.body]
+        names = [f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.' for name in refused]
+        return "2" if asked.body["model"] != "judge" else refusal("\n".join(names)) if names else VERDICT
+
+    server = endpoint(script)
+    run = worked(judged_run())
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    # Refused in full, answered plainly, refused as json_object, answered; then the verdicts.
+    assert judge_requests(server) == 4 + 3
 
 
 def test_a_judge_that_is_overloaded_at_the_moment_does_not_stop_the_run(endpoint: Endpoint) -> None:

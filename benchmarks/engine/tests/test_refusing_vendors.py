@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.models import Run, RunStatus, Transcript
+from benchmarks.models import Run, RunStatus, Score, Transcript
 from benchmarks.providers.model_families import ModelFamily, shipped_families
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
@@ -66,8 +66,25 @@ def test_a_judge_that_refuses_parameters_judges(endpoint: Endpoint, settings: An
     _, left_out = LEFT_OUT[model]
     assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
     assert run.adjustments.get("judge", {}).keys() == left_out
-    assert len(requests_to(server, model)) == 1 + 8 + len(left_out), "the trial finds out what the judge refuses"
+    refused_and_plain = len(left_out) + bool(left_out)
+    assert len(requests_to(server, model)) == 1 + 8 + refused_and_plain, "the trial finds out what the judge refuses"
     assert run.summary["metrics"]["correctness"]["mean"] == 1.0
+    for score in Score.objects.filter(run=run):
+        assert score.judge is not None
+        assert sorted(score.judge["notes"]) == sorted(run.adjustments.get("judge", {}).values())
+
+
+def test_a_cached_verdict_has_the_notes_of_the_first(endpoint: Endpoint, settings: Any) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    dataset = make_dataset(2)
+    request = {"metrics": ["correctness"], "judge_model": "loop/claude-opus-4-7", "use_cache": True}
+    notes = []
+    for _ in range(2):
+        run = worked(make_run(dataset, **request))
+        notes.append([score.judge["notes"] for score in Score.objects.filter(run=run) if score.judge])
+    assert len(requests_to(server, "claude-opus-4-7")) == 2
+    assert notes[0] == notes[1]
+    assert "temperature was not sent" in notes[0][0][0]
 
 
 @pytest.mark.parametrize("model", ["gpt-5", "o3", "claude-opus-4-7"])

@@ -25,7 +25,7 @@ from benchmarks.services.errors import NotPossible
 BATCH = 500
 PAUSE_SECONDS = 0.02
 """Between two transactions. Without it others who wait for SQLite's write lock may not get it for long."""
-KEPT_OF_JUDGES = frozenset({"calls", "tokens_in", "tokens_out", "cached_tokens"})
+KEPT_OF_JUDGES = frozenset({"calls", "tokens_in", "tokens_out", "cached_tokens", "notes"})
 
 
 @dataclass(slots=True)
