@@ -6,6 +6,7 @@ values of the theme. Every chart carries a table of its numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,12 +52,16 @@ DIFFICULTY = {
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One row of a leaderboard. Cost is US dollars per 1,000 answers, latency the median in milliseconds."""
+    """One row of a leaderboard. Cost is US dollars per 1,000 answers, latency the median in milliseconds.
+
+    A line joins those of one ``model``.
+    """
 
     label: str
     score: Level
     cost: float | None
     latency: float | None
+    model: str = ""
 
 
 def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Level], measure: Measure) -> Chart | None:
@@ -220,10 +225,13 @@ def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:
 
 
 def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) -> Chart | None:
-    """Quality versus ``cost`` or ``latency`` of at least two contenders, with the efficient frontier."""
+    """Quality versus ``cost`` or ``latency`` of at least two contenders, with the efficient frontier.
+
+    What is free stands in a strip of its own beside a logarithmic axis.
+    """
     words, column, better = _AGAINST[by]
     points: list[Spec] = [
-        {"label": row.label, "x": expense, **figures(row.score)}
+        {"label": row.label, "model": row.model or row.label, "x": expense, "at": expense, **figures(row.score)}
         for row, expense in ((row, _expense(row, by)) for row in contenders)
         if expense is not None
     ]
@@ -232,11 +240,21 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
     best = frontier([(point["x"], point["mean"]) for point in points])
     for index, point in enumerate(points):
         point["frontier"] = _FRONTIER[index not in best]
-    lowest, highest = min(point["x"] for point in points), max(point["x"] for point in points)
-    # A linear axis would press all cheap models against its left end if one costs far more; a free model forbids log.
+    paid = [point["x"] for point in points if point["x"] > 0]
+    lowest, highest = min(paid, default=0.0), max(paid, default=0.0)
+    # A linear axis would press all cheap models against its left end if one costs far more.
     log = lowest > 0 and highest > 20 * lowest
+    free = lowest / 5 if log and len(paid) < len(points) else None
+    if free is not None:
+        for point in points:
+            point["at"] = point["x"] or free
     _place_labels(points, best, log=log)
-    x = quantity("x", column, scale={"type": "log"} if log else {"zero": True, "nice": True})
+    x = quantity("at", column, scale={"type": "log"} if log else {"zero": True, "nice": True})
+    if free is not None:
+        ticks = [power * step for power in _powers(lowest, highest) for step in (1, 2, 5)]
+        values = [free, *(tick for tick in ticks if lowest * 0.9 <= tick <= highest * 1.1)]
+        label = f"datum.value < {lowest * 0.9:g} ? 'Free' : format(datum.value, '~g')"
+        x |= {"axis": {"values": values, "labelExpr": label}}
     y = score_of("mean", measure)
     dot = {
         "x": x,
@@ -245,10 +263,15 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
         "color": category("frontier", _FRONTIER, ("var(--accent)", "var(--ink-soft)")),
         "tooltip": [*tooltip("label"), {"field": "x", "title": column, "format": ".3~g"}],
     }
-    steps = {"values": [{"x": points[index]["x"], "mean": points[index]["mean"]} for index in best]}
+    steps = {"values": [{"at": points[index]["at"], "mean": points[index]["mean"]} for index in best]}
+    joined = {"x": x, "y": y, "detail": {"field": "model", "type": "nominal"}}
     note = f"Line: efficient frontier (no model is both better and {better}). Vertical line: 95% interval."
+    if len({point["model"] for point in points}) < len(points):
+        note += " Dashed: variants of one model."
     if not all(point["place"] for point in points):
         note += " Names that would overlap appear only in the table."
+    if unknown := [row.label for row in contenders if _expense(row, by) is None]:
+        note += f" Not drawn, {words} unknown: {', '.join(unknown)}."
     return Chart(
         f"quality-against-{by}",
         f"{measure.title} versus {words}",
@@ -257,6 +280,7 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
             points,
             height=280,
             layer=[
+                layer("line", joined, strokeDash=[2, 3], color="var(--line-strong)"),
                 {"data": steps} | layer("line", {"x": x, "y": y}, interpolate="step-after", color="var(--line-strong)"),
                 layer("rule", {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}, color="var(--line-strong)"),
                 layer("point", dot, filled=True, size=70, opacity=1),
@@ -270,6 +294,11 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
         ("Model", column, *_INTERVAL_COLUMNS, "Efficient frontier"),
         tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
     )
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """The powers of ten around a range."""
+    return [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
 
 
 def deltas(rows: Sequence[tuple[str, float, float, float, int]], against: str, measure: Measure) -> Chart | None:
@@ -386,10 +415,10 @@ def _expense(row: Contender, by: str) -> float | None:
 
 def _place_labels(points: Sequence[Spec], best: Sequence[int], *, log: bool) -> None:
     """Set the ``place`` of each point's label. The axis begins at 0, or at the lowest value if it is logarithmic."""
-    low, high = min(point["x"] for point in points) if log else 0.0, max(point["x"] for point in points)
+    low, high = min(point["at"] for point in points) if log else 0.0, max(point["at"] for point in points)
     bottom = min(0.0, *(point["mean"] for point in points))
     top = max(1.0, *(point["mean"] for point in points))
-    spots = [(share_of(p["x"], low, high, log=log), share_of(p["mean"], bottom, top)) for p in points]
+    spots = [(share_of(p["at"], low, high, log=log), share_of(p["mean"], bottom, top)) for p in points]
     for point, place in zip(points, label_places([p["label"] for p in points], spots, best), strict=True):
         point["place"] = place
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 
 from benchmarks.models import LIVE, Dataset, Run, RunStatus
-from benchmarks.presentation.numbers import money, n_of, number, percent, plural
-from benchmarks.providers.base import known_sum
+from benchmarks.presentation.numbers import plural
 from benchmarks.queries.experiments import Progress
-from benchmarks.queries.matrix import Cell, Row
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import COMMON, PROMPTING, SAMPLING
@@ -22,8 +19,6 @@ from frontend.forms import AnyChoice, ParametersForm, RequestForm, parameter_fie
 MOST_VARIANTS = 20
 FOREMOST = ("budget_usd", "max_tokens")
 """Parameters that are not folded: a budget requires both."""
-TINTS = (0.2, 0.5, 0.7, 0.86)
-"""Where the tint of a cell becomes stronger."""
 _IN_VARIANT = re.compile(r"variants\[(\d+)\]\.(?:parameters\.)?(\w+): (.*)", re.DOTALL)
 _LINES = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"})
 
@@ -98,73 +93,6 @@ class ExperimentForm(ParametersForm):
             else:
                 rest.append(message)
         super().reject(InvalidRequest({**errors, **({"variants": rest} if rest else {})}))
-
-
-@dataclass(frozen=True, slots=True)
-class BoardCell:
-    """A run in the matrix. ``tint`` is from 1 to 5 by the score, 0 without one."""
-
-    cell: Cell
-    tint: int
-    n_of: str
-    coverage: str
-    percent: int
-
-    @property
-    def run(self) -> Run:
-        return self.cell.run
-
-
-@dataclass(frozen=True, slots=True)
-class BoardRow:
-    """A row of the matrix in words."""
-
-    row: Row
-    rank: str
-    best: str
-    cells: Sequence[BoardCell | None]
-    cost: str
-    latency_ms: float | None
-    tokens_out: str
-
-
-def board_row(row: Row) -> BoardRow:
-    place = row.place
-    rank = ""
-    if place is not None:
-        rank = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
-    cells = [cell for cell in row.cells if cell is not None]
-    costs, done = [cell.cost_usd for cell in cells], sum(cell.run.done for cell in cells)
-    latencies = [cell.latency_ms for cell in cells if cell.latency_ms is not None]
-    tokens = known_sum(*(cell.run.tokens_out for cell in cells))
-    return BoardRow(
-        row=row,
-        rank=rank,
-        best=_chance(place.best) if place else "",
-        cells=[None if cell is None else _board_cell(cell) for cell in row.cells],
-        cost=money(None if None in costs or not done else 1000 * sum(filter(None, costs)) / done),
-        latency_ms=sum(latencies) / len(latencies) if latencies else None,
-        tokens_out=number(tokens / done) if done and tokens is not None else "–",
-    )
-
-
-def _board_cell(cell: Cell) -> BoardCell:
-    tint = 0 if cell.mean is None else 1 + sum(cell.mean >= bound for bound in TINTS)
-    covered = cell.coverage is None or cell.coverage >= 1
-    run = cell.run
-    return BoardCell(
-        cell,
-        tint,
-        "" if cell.total is None else n_of(cell.n, cell.total),
-        "" if covered else f"{percent(cell.coverage or 0.0)} scored",
-        100 * run.done // run.total if run.total else 0,
-    )
-
-
-def _chance(share: float) -> str:
-    if share < 0.01:
-        return "< 1%"
-    return "> 99%" if share > 0.99 else f"{100 * share:.0f}%"
 
 
 def offered(runs: Sequence[Run], progress: Progress, has_budget: bool) -> dict[str, str]:

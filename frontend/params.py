@@ -65,8 +65,16 @@ def result_filters(query: QueryDict) -> ResultFilters:
     )
 
 
-def task_grid_filters(query: QueryDict) -> TaskGridFilters:
-    show, sort = text(query, "show"), text(query, "sort")
+def run_ids(query: QueryDict) -> list[int]:
+    """The runs of ``?runs=1,2`` or of ``?runs=1&runs=2``, which is what tick boxes send; each of them once."""
+    # Fewer than ten digits: larger numbers are no ids, and some databases reject them with an error.
+    values = ",".join(query.getlist("runs")).split(",")
+    return list(dict.fromkeys(int(pk) for pk in values if pk.isascii() and pk.isdigit() and len(pk) < 10))
+
+
+def task_grid_filters(query: QueryDict, shown: str = "") -> TaskGridFilters:
+    """``shown`` is the filter of an address without one."""
+    show, sort = text(query, "show") if "show" in query else shown, text(query, "sort")
     return TaskGridFilters(
         show=show if show in SHOWN else "",
         sort=sort if sort in TASK_SORTS else "",

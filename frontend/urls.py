@@ -52,6 +52,7 @@ urlpatterns = [
     path("experiments/<key:pk>/", experiments.experiment, name="experiment"),
     path("experiments/<key:pk>/status/", experiments.status, name="experiment-status"),
     path("experiments/<key:pk>/tasks/", experiments.tasks, name="experiment-tasks"),
+    path("experiments/<key:pk>/charts/<str:name>.<str:form>", experiments.chart, name="experiment-chart"),
     path("experiments/<key:pk>/do/<slug:action>/", experiments.act, name="experiment-action"),
     path("runs/", runs.run_list, name="runs"),
     path("runs/new/", launch.launch, name="launch"),

@@ -183,8 +183,12 @@ class TaskQuery(StrictRequest):
     metric = serializers.CharField(default="", help_text="By default the first of each run")
     show = serializers.ChoiceField(choices=list(SHOWN), default="", allow_blank=True)
     sort = serializers.ChoiceField(choices=list(SORTS), default="", allow_blank=True)
-    run = serializers.IntegerField(default=None, help_text="The chosen run of show=only and show=worse")
-    baseline = serializers.IntegerField(default=None, help_text="What show=worse compares with")
+    run = serializers.IntegerField(
+        default=None, help_text="Of show=only and show=worse; by default the first that is not the baseline"
+    )
+    baseline = serializers.IntegerField(
+        default=None, help_text="What show=worse compares with; by default the oldest run"
+    )
     runs = serializers.CharField(default="", help_text=f"IDs, separated by commas; by default the first {MOST_RUNS}")
     page = serializers.IntegerField(default=1, min_value=1)
     format = serializers.CharField(required=False)

@@ -47,7 +47,15 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
         f"{n_of(state.done, state.total)} results, {plural(state.errors, 'error')}, cost {money(state.cost_usd)}"
     )
     verdict = found.verdict or "No ranking yet. A model is ranked once all its runs have ended."
-    columns = ["rank", "model", "variant", "overall", "group", "best", *(run.dataset.slug for run in found.columns)]
+    columns = [
+        "rank",
+        "model",
+        "variant",
+        "overall",
+        "group",
+        "best",
+        *(column.run.dataset.slug for column in found.columns),
+    ]
     rows = [_cells(row) for row in found.rows]
     reasons = [f"{row.name}: not ranked. {row.reason}" for row in found.rows if row.reason]
     return "\n\n".join([head, verdict, table([*columns, "latency"], rows), *reasons])

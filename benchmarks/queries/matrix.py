@@ -1,4 +1,4 @@
-"""Runs read as one: the matrix of model × variant by dataset, and what can be said of the order.
+"""Runs read as one: the matrix of model × variant by dataset, what can be said of the order, and what variants change.
 
 The numbers of a cell are those of its run's summary. Rows are ranked from the scores of each task, once all their runs
 have ended; that is computed when it is first read and kept in the cache until one of the runs gets new numbers.
@@ -6,28 +6,43 @@ have ended; that is computed when it is first read and kept in the cache until o
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from django.core.cache import cache
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
-from benchmarks.presentation.numbers import MISSING, interval, percent
+from benchmarks.presentation.numbers import MISSING, interval, number, percent, points
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
-from benchmarks.queries.statistics import CACHE_SECONDS, task_scores
-from benchmarks.statistics.ranking import Place, Ranking, Scores, mean_of_intervals
-from benchmarks.statistics.sentences import ranking_sentence
+from benchmarks.queries.statistics import CACHE_SECONDS, TaskScoresAndClusters, task_scores
+from benchmarks.statistics.paired import compare, holm
+from benchmarks.statistics.ranking import (
+    LEVEL,
+    Place,
+    Ranking,
+    Scores,
+    difference_p_value,
+    mean_of_intervals,
+)
+from benchmarks.statistics.sentences import ranking_sentences
 
-_FORMAT = 1
-"""Goes up when ``Standing`` changes, so that no old one is read."""
+FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
+"""By what the columns of one dataset can be split."""
+Computed = TypeVar("Computed")
+_FORMAT = 2
+"""Goes up when ``Standing`` or ``Effects`` changes, so that no old one is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run in the matrix, with the strict mean of the chosen metric; ``None`` before anything is scored."""
+    """One run in the matrix, with the strict mean of the chosen metric; ``None`` before anything is scored.
+
+    ``level`` is set where the cell is a part of the dataset.
+    """
 
     run: Run
     mean: float | None
@@ -36,6 +51,7 @@ class Cell:
     n: int
     total: int | None
     coverage: float | None
+    level: str = ""
 
     @property
     def cost_usd(self) -> float | None:
@@ -52,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A model in one variant. ``cells`` has a cell for each dataset, ``None`` where it has no run.
+    """A model in one variant. ``cells`` has a cell for each column, ``None`` where it has no run or no result.
 
     ``overall`` is the plain average of the datasets with its interval; it and ``place`` are ``None`` with a ``reason``.
     """
@@ -67,17 +83,30 @@ class Row:
 
     @property
     def runs(self) -> list[Run]:
-        return [cell.run for cell in self.cells if cell is not None]
+        """Each run of the row once."""
+        return list({cell.run.pk: cell.run for cell in self.cells if cell is not None}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A dataset, with one of its runs; or a ``level`` of a facet of it."""
+
+    run: Run
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """``columns`` are a run of each dataset; rows come by rank, those without one last."""
+    """Rows come by rank, those without one last. ``sentences`` are those of ``ranking_sentences``."""
 
     metric: str
-    columns: Sequence[Run]
+    columns: Sequence[Column]
     rows: Sequence[Row]
-    verdict: str
+    sentences: Sequence[str]
+
+    @property
+    def verdict(self) -> str:
+        return " ".join(filter(None, self.sentences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +114,62 @@ class Standing:
     """What is kept of a ranking: a place for each row, and the verdict."""
 
     places: Sequence[Place]
-    verdict: str
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a variant changes in the mean, with its 95% interval and Holm's p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p_adjusted: float = 1.0
+
+    @property
+    def is_clear(self) -> bool:
+        return self.p_adjusted <= LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRow:
+    """A variant of a model compared with the model's first one: on each dataset, and on their average."""
+
+    model: str
+    variant: str
+    reference: str
+    cells: Sequence[Effect | None]
+    overall: Effect | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """``datasets`` are those of the cells. All effects are one family of ``size`` comparisons."""
+
+    datasets: Sequence[str] = ()
+    rows: Sequence[EffectRow] = ()
+    size: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """The significant effect, or their number; empty without variants."""
+        clear = [
+            (row, where, effect)
+            for row in self.rows
+            for where, effect in [*zip(self.datasets, row.cells, strict=True), ("average", row.overall)]
+            if effect is not None and effect.is_clear
+        ]
+        if not self.size:
+            return ""
+        if len(clear) != 1:
+            return f"{number(len(clear)) if clear else 'No'} effects of variants are significant."
+        [(row, where, effect)] = clear
+        low, high = sorted((abs(effect.low), abs(effect.high)))
+        return (
+            f"{row.variant} {'improves' if effect.difference > 0 else 'worsens'} {row.model} on {where} by "
+            f"{points(abs(effect.difference))} points ({points(low)} to {points(high)}); no other effect of a variant "
+            "is significant."
+        )
 
 
 def metrics_of(members: Sequence[Run]) -> list[str]:
@@ -94,20 +178,27 @@ def metrics_of(members: Sequence[Run]) -> list[str]:
     return [name for name in common if is_score(name)]
 
 
-def matrix(members: Sequence[Run], metric: str = "", dataset: str = "") -> Matrix:
-    """The runs as a matrix by ``metric``, by default the first one of each run; only of one dataset if it is named."""
+def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: str = "") -> Matrix:
+    """The runs as a matrix by ``metric``, by default the first one of each run; only of one dataset if it is named.
+
+    The columns of a single dataset can be the levels of a ``facet``, a key of ``FACETS``. Runs that have model, variant
+    and dataset in common are rows of their own.
+    """
     chosen = [run for run in members if dataset in ("", run.dataset.slug)] or list(members)
     columns: dict[int, Run] = {}
     places: dict[tuple[str, str], dict[int, Run]] = {}
     for run in chosen:
         columns.setdefault(run.dataset_id, run)
-        places.setdefault((run.model, run.variant), {})[run.dataset_id] = run
+        key = (run.model, run.variant)
+        if run.dataset_id in places.get(key, {}):
+            key = (run.model, f"{run.variant} (run {run.pk})".strip())
+        places.setdefault(key, {})[run.dataset_id] = run
     names = _names(list(places))
     rows = [
         Row(model, variant, names[model, variant], [_cell(by_dataset.get(key), metric) for key in columns])
         for (model, variant), by_dataset in places.items()
     ]
-    reasons = [_unranked(row, metric) for row in rows]
+    reasons = [next(_unranked(row, metric, list(columns.values())), "") for row in rows]
     ranked = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
     standing = _standing(ranked, metric)
     placed = iter(standing.places)
@@ -116,7 +207,32 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "") -> Matri
         for row, reason in zip(rows, reasons, strict=True)
     ]
     finished.sort(key=lambda row: -row.overall[0] if row.overall and row.place else 2.0)
-    return Matrix(metric, list(columns.values()), finished, standing.verdict)
+    heads = [Column(run) for run in columns.values()]
+    if facet in FACETS and len(heads) == 1:
+        heads, finished = _by_level(heads[0].run, finished, metric, facet)
+    return Matrix(metric, heads, finished, standing.sentences)
+
+
+def effects(found: Matrix) -> Effects:
+    """What each variant changes against the model's first one, on the runs of a matrix of datasets that have ended."""
+    by_model: dict[str, list[Row]] = {}
+    for row in found.rows:
+        by_model.setdefault(row.model, []).append(row)
+    pairs = []
+    for rows in by_model.values():
+        first, *others = sorted(rows, key=lambda row: min(run.pk for run in row.runs))
+        pairs += [(first, other) for other in others]
+    if not pairs:
+        return Effects()
+    datasets = [column.run.dataset.slug for column in found.columns]
+    members = [run for row in found.rows for run in row.runs]
+    return _kept("effects", members, found.metric, lambda: _effects(datasets, pairs, found.metric))
+
+
+def facets_of(run: Run) -> list[str]:
+    """By what the columns of the run's dataset can be split; none before the run has ended."""
+    breakdown = Run.objects.values_list("breakdown", flat=True).get(pk=run.pk)
+    return [name for name in FACETS if name in breakdown]
 
 
 def matrix_rows(found: Matrix) -> list[dict[str, Any]]:
@@ -156,66 +272,125 @@ def _names(rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return {(model, variant): f"{short[model]} ({variant})" if several else short[model] for model, variant in rows}
 
 
-def _cell(run: Run | None, metric: str) -> Cell | None:
+def _cell(run: Run | None, metric: str, level: str = "", of_level: Mapping[str, Any] | None = None) -> Cell | None:
+    """The numbers of a run, or those of a level of it."""
     if run is None:
         return None
-    numbers = run.summary.get("metrics", {}).get(metric_of(run, metric), {})
+    means = run.summary.get("metrics", {}) if of_level is None else of_level
+    numbers = means.get(metric_of(run, metric), {})
     mean, low, high, total, coverage = (numbers.get(name) for name in ("mean", "low", "high", "n_expected", "coverage"))
-    return Cell(run, mean, low, high, numbers.get("n", 0), total, coverage)
+    return Cell(run, mean, low, high, numbers.get("n", 0), total, coverage, level)
 
 
-def _unranked(row: Row, metric: str) -> str:
-    """Why a row has no rank; empty if it has one."""
-    for cell in row.cells:
+def _unranked(row: Row, metric: str, columns: Sequence[Run]) -> Iterator[str]:
+    """Why a row has no rank; nothing if it has one."""
+    for cell, first in zip(row.cells, columns, strict=True):
         if cell is None:
-            return "It has no run on one of the datasets."
+            yield "It has no run on one of the datasets."
+            continue
         run, name = cell.run, metric_of(cell.run, metric)
         if not is_score(name):
-            return f"{name} is not a score from 0 to 1."
+            yield f"{name} is not a score from 0 to 1."
+        if _tasks_of(run) != _tasks_of(first):
+            yield f"Run {run.pk} has other tasks than run {first.pk}."
         if run.status not in TERMINAL:
-            return f"Run {run.pk} has not ended."
-        if run.status not in COMPLETED and (cell.coverage or 0.0) < MIN_COVERAGE:
-            return f"Run {run.pk} ended before {percent(MIN_COVERAGE)} of its results had a score."
-        if reason := unranked_reason(run, name):
-            return f"Run {run.pk}: {reason}"
-    return ""
+            yield f"Run {run.pk} has not ended."
+        elif run.status not in COMPLETED and (cell.coverage or 0.0) < MIN_COVERAGE:
+            yield f"Run {run.pk} ended before {percent(MIN_COVERAGE)} of its results had a score."
+        elif reason := unranked_reason(run, name):
+            yield f"Run {run.pk}: {reason}"
+
+
+def _tasks_of(run: Run) -> tuple[object, ...]:
+    return run.dataset_version_id, run.added_canvases, run.limit, run.task_classes, run.include_doubtful
 
 
 def _placed(row: Row, reason: str, place: Place | None) -> Row:
     if reason:
-        return Row(row.model, row.variant, row.name, row.cells, reason=reason)
+        return replace(row, reason=reason)
     parts = [(cell.mean or 0.0, cell.low or 0.0, cell.high or 0.0) for cell in row.cells if cell]
-    return Row(row.model, row.variant, row.name, row.cells, mean_of_intervals(parts), place)
+    return replace(row, overall=mean_of_intervals(parts), place=place)
+
+
+def _by_level(first: Run, rows: Sequence[Row], metric: str, facet: str) -> tuple[list[Column], list[Row]]:
+    """The columns and the rows with a cell for each level of the facet."""
+    members = [run.pk for row in rows for run in row.runs]
+    stored = dict(Run.objects.filter(pk__in=members).values_list("pk", "breakdown"))
+    parts: dict[int, Mapping[str, Any]] = {pk: breakdown.get(facet, {}) for pk, breakdown in stored.items()}
+    levels = list(dict.fromkeys(level for levels in parts.values() for level in levels))
+    split = [
+        replace(row, cells=[_cell(run, metric, level, parts[run.pk].get(level, {})) for level in levels])
+        for row in rows
+        for run in row.runs
+    ]
+    return [Column(first, level) for level in levels], split
+
+
+def _kept(name: str, members: Sequence[Run], metric: str, compute: Callable[[], Computed]) -> Computed:
+    """What is computed from the scores of runs, from the cache unless one of them has new numbers."""
+    # The time of the summary is part of the key: a run whose errors are retried gets a new one.
+    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp() if run.summarized_at else 0}" for run in members)
+    key = f"{name}:{_FORMAT}:{metric}:{hashlib.sha256(stamps.encode()).hexdigest()}"
+    kept: Computed | None = cache.get(key)
+    if kept is None:
+        kept = compute()
+        cache.set(key, kept, CACHE_SECONDS)
+    return kept
 
 
 def _standing(ranked: Sequence[Row], metric: str) -> Standing:
-    """The places of the ranked rows, from the cache unless a run has new numbers."""
+    """The places of the ranked rows."""
     if not ranked:
-        return Standing([], "")
-    # The time of the summary is part of the key: a run whose errors are retried gets a new one.
-    stamps = ":".join(
-        f"{run.pk}-{run.summarized_at.timestamp() if run.summarized_at else 0}" for row in ranked for run in row.runs
-    )
-    key = f"experiment:{_FORMAT}:{metric}:{hashlib.sha256(stamps.encode()).hexdigest()}"
-    standing: Standing | None = cache.get(key)
-    if standing is None:
-        standing = _computed(ranked, metric)
-        cache.set(key, standing, CACHE_SECONDS)
-    return standing
+        return Standing([], [])
+    members = [run for row in ranked for run in row.runs]
+    return _kept("experiment", members, metric, lambda: _ranking(ranked, metric))
 
 
-def _computed(ranked: Sequence[Row], metric: str) -> Standing:
+def _ranking(ranked: Sequence[Row], metric: str) -> Standing:
     datasets = [_scores([row.runs[column] for row in ranked], metric) for column in range(len(ranked[0].cells))]
     ranking = Ranking(datasets)
-    verdict = ranking_sentence(ranking, [row.name for row in ranked])
+    sentences = ranking_sentences(ranking, [row.name for row in ranked])
     if ranking.n == 1:
         row = _placed(ranked[0], "", None)
         mean, low, high = row.overall or (None, None, None)
-        verdict = f"{row.name} scores {MISSING if mean is None else f'{mean:.3f}'} ({interval(low, high)})."
-    return Standing(ranking.places(), verdict)
+        sentences = [f"{row.name} scores {MISSING if mean is None else f'{mean:.3f}'} ({interval(low, high)}).", ""]
+    return Standing(ranking.places(), sentences)
 
 
-def _scores(members: Sequence[Run], metric: str) -> Scores:
+def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: str) -> Effects:
+    read = functools.cache(task_scores)  # the first variant of a model is compared with each of the others
+    compared: list[tuple[list[Effect | None], Effect | None]] = []
+    p_values: list[float] = []
+    for reference, row in pairs:
+        cells: list[Effect | None] = []
+        scores: list[Scores] = []
+        for before, after in zip(reference.cells, row.cells, strict=True):
+            both = [cell.run for cell in (before, after) if cell is not None and cell.run.status in TERMINAL]
+            effect = None
+            if len(both) == 2 and is_score(metric_of(both[0], metric)):
+                (first, clusters), (second, _) = (read(run, metric_of(run, metric)) for run in both)
+                found = compare(first, second, clusters)
+                if found.difference is not None and found.low is not None and found.high is not None:
+                    effect = Effect(found.difference, found.low, found.high)
+                    p_values.append(found.p_value if found.p_value is not None else 1.0)
+                    scores.append(_scores(both, metric, read))
+            cells.append(effect)
+        overall = None
+        if len(scores) == len(cells) > 1:
+            overall = Effect(*mean_of_intervals([(e.difference, e.low, e.high) for e in cells if e]))
+            p_values.append(difference_p_value(scores, 1, 0))
+        compared.append((cells, overall))
+    adjusted = iter(holm(p_values))
+    rows = []
+    for (reference, row), (cells, overall) in zip(pairs, compared, strict=True):
+        judged = [replace(effect, p_adjusted=next(adjusted)) if effect else None for effect in (*cells, overall)]
+        rows.append(EffectRow(row.model, row.variant, reference.variant, judged[:-1], judged[-1]))
+    return Effects(datasets, rows, len(p_values))
+
+
+def _scores(
+    members: Sequence[Run], metric: str, read: Callable[[Run, str], TaskScoresAndClusters] = task_scores
+) -> Scores:
     """The scores of runs on one dataset, by task of identical content."""
     import numpy as np
 
@@ -224,7 +399,7 @@ def _scores(members: Sequence[Run], metric: str) -> Scores:
     of_columns: list[int] = []
     rows = []
     for run in members:
-        scores, cluster_of = task_scores(run, metric_of(run, metric))
+        scores, cluster_of = read(run, metric_of(run, metric))
         for task in scores:
             if task not in columns:
                 columns[task] = len(columns)

@@ -1,26 +1,29 @@
-"""The tasks of one dataset against several runs: who answered what, filtered by where they differ.
+"""Tasks against several runs: who answered what, filtered by where they differ.
 
 The scores of a run are read once and kept in the cache until it gets new numbers. Filtering and sorting happen on these
-arrays, so a page reads only the results of its own tasks, however long the dataset is.
+arrays, so a page reads only the results of its own tasks, however long the dataset is. Tasks of different versions are
+one row if they have identical content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.core.cache import cache
 from django.db.models import FilteredRelation, Q
 from django.db.models.functions import Left
 
-from benchmarks.models import TERMINAL, Result, Run, Task
+from benchmarks.models import TERMINAL, Result, Run, Score, Task
 from benchmarks.queries.matrix import metric_of
 from benchmarks.queries.statistics import CACHE_SECONDS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    _Vector = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 MOST_RUNS = 12
 PAGE_SIZE = 50
@@ -40,7 +43,7 @@ _CHUNK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class TaskGridFilters:
-    """``show`` is a key of ``SHOWN``; ``run`` is the chosen one, by default the first, and ``baseline`` likewise."""
+    """``show`` is a key of ``SHOWN``. The default ``baseline`` is the oldest run, the default ``run`` the next."""
 
     show: str = ""
     sort: str = ""
@@ -48,18 +51,40 @@ class TaskGridFilters:
     baseline: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRow:
-    """A task with the first result and the score of each run, ``None`` where there is none, and how many are right."""
+class TaskCell(NamedTuple):
+    """The first result of a run for a task, ``None`` if it has none, and its mean score over repeats."""
 
-    task: Any
-    results: Sequence[Any]
-    scores: Sequence[float | None]
-    right: int
+    result: Any
+    score: float | None
 
     @property
-    def cells(self) -> list[tuple[Any, float | None]]:
-        return list(zip(self.results, self.scores, strict=True))
+    def is_right(self) -> bool:
+        return self.score is not None and self.score >= RIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A task with a cell for each run, and in how many of them it is right."""
+
+    task: Any
+    cells: Sequence[TaskCell]
+    right: int
+
+
+class Answer(NamedTuple):
+    """What a run answered first, with its score by the chosen metric; ``None`` where there is none."""
+
+    run: Run
+    result: Result | None
+    score: Score | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """One task with everything that the runs answered. The first answer of each run comes with its full text."""
+
+    task: Task
+    answers: Sequence[Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +109,10 @@ def task_page(
     *,
     size: int = PAGE_SIZE,
     preview: int = PREVIEW,
+    containing: int | None = None,
 ) -> TaskPage:
-    """One page of the tasks of runs of one dataset, of which the first ``MOST_RUNS`` are shown.
+    """One page of the tasks of runs, of which the first ``MOST_RUNS`` are shown: the one ``containing`` a task, if it
+    matches, else page ``number``.
 
     Of several repeats, the score is the mean and the answer the first one, cut to ``preview`` characters.
     """
@@ -99,6 +126,9 @@ def task_page(
         at = at[np.argsort(grid.n_right[at], kind="stable")]
     elif filters.sort == "disagreement":
         at = at[np.argsort(-grid.spread[at], kind="stable")]
+    places = np.flatnonzero(tasks[at] == containing)
+    if len(places):
+        number = int(places[0]) // size + 1
     pages = max(1, -(-len(at) // size))
     number = min(max(number, 1), pages)
     shown = at[(number - 1) * size : number * size]
@@ -112,6 +142,41 @@ def task_page(
         all_wrong=int(np.count_nonzero(grid.is_wrong)),
         disagree=int(np.count_nonzero(grid.spread)),
     )
+
+
+def open_task(runs: Sequence[Run], metric: str, pk: int) -> OpenTask | None:
+    """All answers to one task; ``None`` if none of the runs has it."""
+    versions = {run.dataset_version_id for run in runs}
+    task = Task.objects.filter(pk=pk, version__in=versions).first()
+    if task is None:
+        return None
+    same = Result.objects.filter(run__in=[run.pk for run in runs], repeat=1, task__content_hash=task.content_hash)
+    results = {result.run_id: result for result in same.select_related("transcript").prefetch_related("scores")}
+    answers = []
+    for run in runs:
+        result = results.get(run.pk)
+        scores = {} if result is None else {score.metric: score for score in result.scores.all()}
+        answers.append(Answer(run, result, scores.get(metric_of(run, metric))))
+    return OpenTask(task, answers)
+
+
+class SharedTasks(NamedTuple):
+    """How many of the tasks with a score in both of two runs each of them has right."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+
+def shared_tasks(a: Run, b: Run, metric: str) -> SharedTasks:
+    import numpy as np
+
+    _, values = _grid([a, b], metric)
+    scored = ~np.isnan(values).any(axis=0)
+    first, second = values[:, scored] >= RIGHT
+    parts = (first & second, first & ~second, ~first & second, ~first & ~second)
+    return SharedTasks(*(int(np.count_nonzero(part)) for part in parts))
 
 
 class _Grid:
@@ -132,11 +197,18 @@ class _Grid:
         self.is_wrong: NDArray[np.bool_] = np.logical_and(any_scored, self.n_right == 0)
 
 
+def chosen_runs(runs: Sequence[Run], filters: TaskGridFilters) -> tuple[Run, Run]:
+    """The chosen run and the baseline, of at least one run."""
+    by_id = {run.pk: run for run in runs}
+    baseline = by_id.get(filters.baseline or 0) or min(runs, key=lambda run: run.pk)
+    other = next((run for run in runs if run is not baseline), baseline)
+    return by_id.get(filters.run or 0, other), baseline
+
+
 def _matching(columns: Sequence[Run], grid: _Grid, filters: TaskGridFilters) -> NDArray[np.bool_]:
     import numpy as np
 
-    places = {run.pk: place for place, run in enumerate(columns)}
-    own, base = places.get(filters.run or 0, 0), places.get(filters.baseline or 0, 0)
+    own, base = map(columns.index, chosen_runs(columns, filters)) if columns else (0, 0)
     matching: NDArray[np.bool_] = np.ones(grid.values.shape[1], dtype=bool)
     if filters.show == "disagree":
         matching = grid.spread > 0
@@ -154,6 +226,8 @@ def _grid(columns: Sequence[Run], metric: str) -> tuple[NDArray[np.int64], NDArr
     import numpy as np
 
     vectors = [_vector(run, metric_of(run, metric)) for run in columns]
+    if len({run.dataset_version_id for run in columns}) > 1:
+        vectors = _by_content(columns, vectors)
     # Tasks of a version are numbered in its order.
     tasks = np.unique(np.concatenate([known for known, _ in vectors])) if vectors else np.zeros(0, dtype=np.int64)
     values = np.full((len(vectors), len(tasks)), np.nan)
@@ -162,10 +236,27 @@ def _grid(columns: Sequence[Run], metric: str) -> tuple[NDArray[np.int64], NDArr
     return tasks, values
 
 
-def _vector(run: Run, metric: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _by_content(columns: Sequence[Run], vectors: Sequence[_Vector]) -> list[_Vector]:
+    """The vectors with each task named by the first task of identical content."""
+    import numpy as np
+
+    versions = {run.dataset_version_id for run in columns}
+    hashes = dict(Task.objects.filter(version__in=versions).order_by().values_list("pk", "content_hash"))
+    names: dict[str, int] = {}
+    for known, _ in vectors:
+        for task in known.tolist():
+            names.setdefault(hashes[task], task)
+    merged = []
+    for known, scores in vectors:
+        same, places = np.unique([names[hashes[task]] for task in known.tolist()], return_index=True)
+        merged.append((same.astype(np.int64), scores[places]))
+    return merged
+
+
+def _vector(run: Run, metric: str) -> _Vector:
     """The ids of a run's tasks, ascending, and the mean score of each over its repeats; cached once the run ended."""
     key = f"task-scores:1:{run.pk}:{run.summarized_at.timestamp() if run.summarized_at else 0}:{metric}"
-    stored: tuple[NDArray[np.int64], NDArray[np.float64]] | None = cache.get(key)
+    stored: _Vector | None = cache.get(key)
     if stored is None:
         stored = _read(run, metric)
         if run.status in TERMINAL:
@@ -173,7 +264,7 @@ def _vector(run: Run, metric: str) -> tuple[NDArray[np.int64], NDArray[np.float6
     return stored
 
 
-def _read(run: Run, metric: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _read(run: Run, metric: str) -> _Vector:
     import numpy as np
 
     rows = (
@@ -197,20 +288,28 @@ def _rows(columns: Sequence[Run], ids: Sequence[int], values: NDArray[np.float64
     """The tasks with their results, in two queries."""
     import numpy as np
 
-    fields = ("task_id", "name", "difficulty", "group", "version")
+    fields = ("task_id", "name", "difficulty", "group", "version", "content_hash")
     texts = {"expected_preview": Left("expected_output", preview), "input_preview": Left("input", preview)}
     tasks: Mapping[int, Task] = Task.objects.only(*fields).annotate(**texts).in_bulk(list(ids))
+    versions = {run.dataset_version_id for run in columns}
+    names = {task.content_hash: pk for pk, task in tasks.items()}
+    same = {pk: pk for pk in ids}
+    if len(versions) > 1:
+        alike = Task.objects.filter(version__in=versions, content_hash__in=names)
+        same = {pk: names[content] for pk, content in alike.values_list("pk", "content_hash")}
     results = (
-        Result.objects.filter(run__in=[run.pk for run in columns], task__in=ids, repeat=1)
+        Result.objects.filter(run__in=[run.pk for run in columns], task__in=same, repeat=1)
         .annotate(answer=Left("transcript__actual_output", preview), error_preview=Left("error_message", preview))
         .only("run", "task", "state", "outcome", "value")
     )
-    by_place = {(result.task_id, result.run_id): result for result in results}
+    by_place = {(same[result.task_id], result.run_id): result for result in results}
     return [
         TaskRow(
             tasks[pk],
-            [by_place.get((pk, run.pk)) for run in columns],
-            [None if np.isnan(value) else float(value) for value in of_task],
+            [
+                TaskCell(by_place.get((pk, run.pk)), None if np.isnan(value) else float(value))
+                for run, value in zip(columns, of_task, strict=True)
+            ],
             int(np.count_nonzero(of_task >= RIGHT)),
         )
         for pk, of_task in zip(ids, values.T, strict=True)

@@ -90,7 +90,7 @@ class Ranking:
         self.n = len(self.means)
         self.order: list[int] = sorted(range(self.n), key=lambda place: -self.means[place])
         pairs = list(combinations(range(self.n), 2))
-        adjusted = holm([_p_value(datasets, a, b) for a, b in pairs])
+        adjusted = holm([difference_p_value(datasets, a, b) for a, b in pairs])
         self._p_values = dict(zip(pairs, adjusted, strict=True))
         self._seed = seed
 
@@ -155,8 +155,8 @@ def mean_of_intervals(parts: Sequence[tuple[float, ...]]) -> tuple[float, float,
     return mean, mean - below, mean + above
 
 
-def _p_value(datasets: Sequence[Scores], a: int, b: int) -> float:
-    """Of the average difference over the datasets; 1 if the two share no task on one of them."""
+def difference_p_value(datasets: Sequence[Scores], a: int, b: int) -> float:
+    """Of the average difference of two candidates over the datasets; 1 if they share no task on one of them."""
     import numpy as np
 
     differences = [each.values[a] - each.values[b] for each in datasets]

@@ -115,44 +115,48 @@ def threshold_sentence(threshold: float | None, low: float | None, high: float |
     return f"{threshold:.1f}{bounds}; {note}" if note else f"{threshold:.1f}{bounds}"
 
 
-def ranking_sentence(ranking: Ranking, names: Sequence[str]) -> str:
-    """Who leads, who is next by how much, and which neighbors below that are not separated; empty for one candidate.
+def ranking_sentences(ranking: Ranking, names: Sequence[str]) -> list[str]:
+    """Who leads, who is next by how much ("" if nobody is behind), and what is not separated. Empty for one candidate.
 
     ``names`` are those of the candidates in the order of the ranking's rows.
     """
     if ranking.n < 2:
-        return ""
+        return []
     first, *others = ranking.order
     tied = [other for other in others if not ranking.is_above(first, other)]
     behind = next((other for other in others if ranking.is_above(first, other)), None)
-    clauses = [_lead(names[first], [names[other] for other in tied], is_all=behind is None)]
+    sentences = [_lead(names[first], [names[other] for other in tied], is_all=behind is None), ""]
     if behind is not None:
         gap = ranking.difference(first, behind)
-        interval = f"{points(gap.low)} to {points(gap.high)}"
         whom = f" {names[first]}" if tied else ""
-        clauses.append(f"{names[behind]} is {points(gap.mean)} points behind{whom} ({interval})")
+        interval = f"{points(gap.low)} to {points(gap.high)}"
+        sentences[1] = f"{names[behind]} is {points(gap.mean)} points behind{whom} ({interval})."
         rest = ranking.order[ranking.order.index(behind) :]
         close = [(a, b) for a, b in pairwise(rest) if not ranking.is_above(a, b)]
         if len(close) > 2:
-            clauses.append(f"{number(len(close))} more differences between neighbors are not significant")
+            sentences.append(f"{number(len(close))} more differences between neighbors are not significant.")
         else:
-            clauses += [f"the difference between {names[a]} and {names[b]} is not significant" for a, b in close]
-    sentence = "; ".join(clauses)
-    return f"{sentence}."
+            sentences += [f"The difference between {names[a]} and {names[b]} is not significant." for a, b in close]
+    if tied and (detectable := ranking.difference(first, tied[0]).detectable) is not None:
+        sentences.append(
+            f"Differences of {points(detectable)} points or more between {names[first]} and {names[tied[0]]} are "
+            "detectable with 80% power."
+        )
+    return sentences
 
 
 def _lead(first: str, tied: Sequence[str], *, is_all: bool) -> str:
     """``tied`` are those that are not significantly behind the first; ``is_all``, if that is everybody."""
     if not tied:
-        return f"{first} leads"
+        return f"{first} leads."
     if len(tied) == 1:
-        verdict = "the difference between them is not significant"
+        verdict = "the difference between them is not significant."
         return (
             f"{first} scores highest before {tied[0]}; {verdict}"
             if is_all
             else f"{first} and {tied[0]} lead; {verdict}"
         )
     if is_all:
-        return f"{first} scores highest; its differences from the {number(len(tied))} others are not significant"
+        return f"{first} scores highest; its differences from the {number(len(tied))} others are not significant."
     listed = f"{', '.join(tied[:-1])} and {tied[-1]}" if len(tied) < 5 else f"{number(len(tied))} others"
-    return f"{first} leads; its differences from {listed} are not significant"
+    return f"{first} leads; its differences from {listed} are not significant."

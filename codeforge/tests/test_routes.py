@@ -101,6 +101,7 @@ RULES: dict[str, Rule] = {
     "frontend:experiment": pages(**PK),
     "frontend:experiment-status": pages(**PK),
     "frontend:experiment-tasks": pages(**PK),
+    "frontend:experiment-chart": pages(pk=1, name="none", form="svg"),
     "frontend:experiment-action": writes(LAUNCH, pk=1, action="cancel"),
     "frontend:runs": pages(),
     "frontend:launch": Rule({}, {"GET": LAUNCH, "POST": LAUNCH}),

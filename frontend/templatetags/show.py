@@ -194,6 +194,24 @@ def model_link(model: str) -> SafeString:
 
 
 @register.simple_tag
+def difference_bar(mean: float, low: float, high: float, bound: float) -> SafeString:
+    """A difference and its interval on a line from minus ``bound`` to ``bound``, with zero in the middle."""
+    places = [f"{50 + 50 * value / (bound or 1.0):.1f}" for value in (low, high, mean)]
+    return format_html(
+        '<svg class="interval-bar" viewBox="-4 0 108 14" preserveAspectRatio="none" aria-hidden="true">'
+        '<line class="ground" x1="0" x2="100" y1="7" y2="7"/><line class="ground" x1="50" x2="50" y1="0" y2="14"/>'
+        '<line class="span" x1="{}" x2="{}" y1="7" y2="7"/><circle class="mean" cx="{}" cy="7" r="3"/></svg>',
+        *places,
+    )
+
+
+@register.filter
+def points(difference: float) -> str:
+    """In percentage points, with its sign: ``+11.7``, ``−0.8``."""
+    return f"{'+' if round(difference, 3) > 0 else ''}{numbers.points(difference)}"
+
+
+@register.simple_tag
 def stacked_outcomes(counts: Mapping[str, int]) -> SafeString:
     """Outcomes as one bar in their fixed order, each part as wide as its share."""
     total = sum(counts.values())

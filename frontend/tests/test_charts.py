@@ -86,6 +86,24 @@ def test_every_chart_is_drawn_with_its_title_a_table_and_colors_of_the_page() ->
             assert "var(--" not in json.dumps(drawing.resolved(chart.spec, theme)), chart.name
 
 
+def test_what_is_free_stands_beside_a_logarithmic_axis() -> None:
+    free = Contender("c/free", level(0.5, 0.4, 0.6, 100), cost=0.0, latency=100.0)
+    chart = charts.quality_against("cost", [*CONTENDERS, free], SCORE)
+    assert chart is not None
+    x = chart.spec["layer"][3]["encoding"]["x"]
+    assert x["scale"] == {"type": "log"}
+    assert x["axis"]["values"][0] == pytest.approx(0.06)
+    assert [row[1] for row in chart.rows] == [12.0, 0.3, 5.0, 0.0]
+    assert "Free" in str(drawing.svg(chart, "light"))
+
+
+def test_what_has_no_known_cost_is_named_below_the_chart() -> None:
+    unknown = Contender("c/unknown", level(0.5, 0.4, 0.6, 100), cost=None, latency=100.0)
+    chart = charts.quality_against("cost", [*CONTENDERS, unknown], SCORE)
+    assert chart is not None
+    assert chart.note.endswith("Not drawn, cost unknown: c/unknown.")
+
+
 @given(st.lists(POINTS, min_size=1, max_size=12))
 def test_the_frontier_is_what_no_other_point_beats(points: list[tuple[int, int]]) -> None:
     on_it = {points[place] for place in charts.frontier(points)}

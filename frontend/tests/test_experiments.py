@@ -139,8 +139,8 @@ def test_the_estimate_names_costs_and_detectable_differences(client: Client, end
 def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client) -> None:
     experiment = finished_experiment()
     text = page(client, f"/experiments/{experiment.pk}/")
-    assert "large leads; small is 82.5 points behind" in text
-    assert "the difference between small and tiny is not significant" in text
+    assert "<strong>large leads.</strong> small is 82.5 points behind" in text
+    assert "The difference between small and tiny is not significant." in text
     assert "Prompts &lt;b&gt;" in text
     assert "2–3" in text
     assert "$0.75 <small>of a budget of $5.00</small>" in text
@@ -160,7 +160,29 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     assert "Page 1 of 1, 33 tasks" in only
     nonsense = page(client, f"/experiments/{experiment.pk}/tasks/?show=x&run=y&page=z&dataset=none&sort=%00")
     assert "Page 1 of 1, 40 tasks" in nonsense
-    assert "No task matches" in page(client, f"/experiments/{experiment.pk}/tasks/?show=worse")
+    better = experiment.runs.get(model="loop/tiny")
+    worse = f"/experiments/{experiment.pk}/tasks/?show=worse&run={run.pk}&baseline={better.pk}"
+    assert "No task matches" in page(client, worse)
+    assert "33 tasks" in page(client, f"/experiments/{experiment.pk}/tasks/?show=worse"), "small against large"
+
+
+def test_a_task_opens_below_its_row_with_every_answer(client: Client) -> None:
+    experiment = finished_experiment()
+    address = f"/experiments/{experiment.pk}/tasks/?show=disagree"
+    links = re.findall(r'href="([^"]+open=\d+)#task-(\d+)"', page(client, address))
+    assert len(links) == 35
+    path, pk = links[0][0].replace("&amp;", "&"), links[0][1]
+    assert path == f"?show=disagree&open={pk}"
+    opened = page(client, f"/experiments/{experiment.pk}/tasks/{path}")
+    assert opened.count('class="answer-card') == 3
+    assert "What is" in opened.partition("drawer")[2]
+    closing = re.findall(r'aria-expanded="true" href="([^"]+)#', opened)
+    assert closing == ["?show=disagree"]
+    assert "Underlined" in page(client, f"/experiments/{experiment.pk}/tasks/{path}&diff=1")
+    two = experiment.runs.exclude(model="loop/tiny").values_list("pk", flat=True)
+    chosen = page(client, f"/experiments/{experiment.pk}/tasks/?open={pk}&runs={two[0]},{two[1]}")
+    assert chosen.count('class="answer-card') == 2
+    assert page(client, f"/experiments/{experiment.pk}/tasks/?open=x&runs=,y").count("answer-card") == 0
 
 
 def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: Client) -> None:
@@ -168,7 +190,7 @@ def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: 
     experiment.runs.filter(model="loop/tiny").update(status=RunStatus.RUNNING)
     text = page(client, f"/experiments/{experiment.pk}/")
     assert f'hx-get="/experiments/{experiment.pk}/status/"' in text
-    assert "So far: large leads" in text
+    assert "So far: <strong>large leads.</strong>" in text
     assert "has not ended" in text
     assert client.get(f"/experiments/{experiment.pk}/status/").headers.get("HX-Refresh") is None
     experiment.runs.update(status=RunStatus.COMPLETED)

@@ -18,14 +18,15 @@ from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, task_page
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
 from frontend import params
-from frontend.experiments import ExperimentForm, board_row, offered
-from frontend.views.shared import or_404, require_launch
+from frontend.experiments import ExperimentForm, offered
+from frontend.matrix import matrix_charts, matrix_context
+from frontend.task_grid import grid_context
+from frontend.views.shared import chart_response, or_404, placed, require_launch
 
 PAGE_SIZE = 50
 
@@ -73,7 +74,9 @@ def plan(request: HttpRequest) -> HttpResponse:
 @require_safe
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     found = _experiment(pk)
-    context = _board(request, found) | {
+    context = _board(request, found)
+    context |= {
+        "charts": placed(matrix_charts(context), "experiment-chart", pk, query=context["query"].removeprefix("?")),
         "again": f"{reverse('frontend:new-experiment')}?like={pk}",
         "crumbs": [("Experiments", reverse("frontend:experiments")), (found.name, None)],
     }
@@ -91,6 +94,11 @@ def status(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
+@require_safe
+def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
+    return chart_response(request, matrix_charts(_board(request, _experiment(pk))), name, form)
+
+
 @never_cache
 @require_safe
 def tasks(request: HttpRequest, pk: int) -> HttpResponse:
@@ -103,35 +111,19 @@ def tasks(request: HttpRequest, pk: int) -> HttpResponse:
     metric = params.text(request.GET, "metric")
     matrix = matrices.matrix(runs, metric, dataset)
     columns = [(run, row.name) for row in matrix.rows for run in row.runs]
-    shown = columns[:MOST_RUNS]
-    filters = params.task_grid_filters(request.GET)
-    page = task_page([run for run, _ in columns], metric, filters, params.whole_number(request.GET, "page") or 1)
-    first = shown[0][0].pk if shown else None
-    context = {
-        "experiment": found,
+    context = grid_context(request, columns, metric) | {
+        "title": found.name,
         "dataset": dataset,
         "datasets": slugs,
         "metric": metric,
-        "metrics": matrices.metrics_of(runs),
-        "columns": shown,
-        "n_runs": len(columns),
-        "n_hidden": len(columns) - len(shown),
-        "tasks": page,
-        "previous": page.number - 1,
-        "next": page.number + 1,
-        "filters": filters,
-        "names": [(run.pk, name) for run, name in shown],
-        "chosen": filters.run or first,
-        "baseline": filters.baseline or first,
-        "shows": list(SHOWN.items()),
-        "sorts": list(SORTS.items()),
+        "metrics": matrices.metrics_of([run for run, _ in columns]),
         "crumbs": [
             ("Experiments", reverse("frontend:experiments")),
             (found.name, reverse("frontend:experiment", args=(pk,))),
             ("Task by task", None),
         ],
     }
-    return render(request, "frontend/experiments/tasks.html", context)
+    return render(request, "frontend/compare/tasks.html", context)
 
 
 @require_POST
@@ -173,27 +165,16 @@ def _form_page(request: HttpRequest, form: ExperimentForm, status: int = 200, **
 def _board(request: HttpRequest, found: Experiment) -> dict[str, Any]:
     """What an experiment's page shows of its runs."""
     runs = reads.experiment_runs(found)
-    metric, dataset = params.text(request.GET, "metric"), params.text(request.GET, "dataset")
     progress = reads.progress(runs)
-    matrix = matrices.matrix(runs, metric, dataset)
-    rows = [board_row(row) for row in matrix.rows]
     actions = offered(runs, progress, found.budget_usd is not None) if may_launch(request.user) else {}
-    return {
+    return matrix_context(request, runs) | {
         "experiment": found,
         "progress": progress,
         "is_live": bool(LIVE & set(progress.runs_by_status)),
         "percent": 100 * progress.done // progress.total if progress.total else 0,
-        "matrix": matrix,
-        "ranked": [row for row in rows if row.row.place],
-        "unranked": [row for row in rows if not row.row.place],
-        "metrics": matrices.metrics_of(runs),
-        "datasets": sorted({run.dataset.slug for run in runs}),
-        "metric": metric,
-        "dataset": dataset,
-        "has_variants": len({run.variant for run in runs}) > 1,
         "actions": actions,
         "may_launch": may_launch(request.user),
-        "query": params.kept(request.GET, ("metric", "dataset")),
+        "query": params.kept(request.GET, ("metric", "dataset", "columns")),
     }
 
 

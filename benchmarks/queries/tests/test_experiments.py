@@ -7,10 +7,11 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
 from benchmarks.queries.experiments import experiment_runs, progress, status_of
-from benchmarks.queries.matrix import Matrix, matrix
+from benchmarks.queries.matrix import Matrix, effects, matrix
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare, holm
 from tests.support.factories import make_dataset
@@ -61,7 +62,7 @@ def test_the_matrix_is_what_the_rows_give(sums: Dataset) -> None:
         for variant in ("plain", "stepwise", "short")
     ]
     found = matrix_of(experiment_of(*runs))
-    assert [run.dataset.slug for run in found.columns] == ["sums", "more"]
+    assert [column.run.dataset.slug for column in found.columns] == ["sums", "more"]
     assert len(found.rows) == 15
     for row in found.rows:
         for cell in row.cells:
@@ -95,7 +96,7 @@ def test_the_verdict_says_who_leads_who_follows_and_what_is_not_separated(sums: 
     runs = [{"dataset": sums, "model": f"loop/{name}", "values": right_of(60, right)} for name, right in
             (("tiny", 10), ("large", 55), ("small", 12), ("medium", 40))]  # fmt: skip
     assert matrix_of(experiment_of(*runs)).verdict == (
-        "large leads; medium is 25.0 points behind (15.8 to 37.2); the difference between small and tiny is not "
+        "large leads. medium is 25.0 points behind (15.8 to 37.2). The difference between small and tiny is not "
         "significant."
     )
 
@@ -147,6 +148,66 @@ def test_the_ranking_is_read_from_the_cache_the_second_time(sums: Dataset, djang
     first = matrix_of(experiment)
     with django_assert_num_queries(1):
         assert matrix_of(experiment) == first
+
+
+def test_the_columns_of_one_dataset_are_its_difficulties(sums: Dataset) -> None:
+    sums.current_version.tasks.filter(position__lte=20).update(difficulty="easy")
+    sums.current_version.tasks.filter(position__gt=20).update(difficulty="hard")
+    experiment = experiment_of(
+        {"dataset": sums, "model": "loop/a", "values": right_of(60, 30)},
+        {"dataset": sums, "model": "loop/b", "values": right_of(60, 10)},
+    )
+    found = matrix_of(experiment, "", "sums", "difficulty")
+    assert [column.level for column in found.columns] == ["easy", "hard"]
+    assert [[(cell.mean, cell.n) for cell in row.cells if cell] for row in found.rows] == [
+        [(1.0, 20), (0.25, 40)],
+        [(0.5, 20), (0.0, 40)],
+    ]
+    assert [row.overall and row.overall[0] for row in found.rows] == [pytest.approx(0.5), pytest.approx(1 / 6)]
+    assert len(found.rows[0].runs) == 1
+
+
+def test_an_effect_is_the_paired_difference_from_the_first_variant(sums: Dataset) -> None:
+    other = make_dataset(40, slug="more")
+    experiment = experiment_of(
+        {"dataset": sums, "model": "loop/a", "variant": "plain", "values": right_of(60, 30)},
+        {"dataset": sums, "model": "loop/a", "variant": "stepwise", "values": right_of(60, 50)},
+        {"dataset": other, "model": "loop/a", "variant": "plain", "values": right_of(40, 20)},
+        {"dataset": other, "model": "loop/a", "variant": "stepwise", "values": right_of(40, 21)},
+        {"dataset": sums, "model": "loop/b", "variant": "plain", "values": right_of(60, 30)},
+    )
+    found = effects(matrix_of(experiment))
+    [row] = found.rows
+    assert (row.model, row.variant, row.reference, found.size) == ("loop/a", "stepwise", "plain", 3)
+    runs = {(run.dataset.slug, run.variant): run for run in experiment_runs(experiment) if run.model == "loop/a"}
+    expected = [
+        compare(*(dict(enumerate(values_of(runs[slug, variant]))) for variant in ("plain", "stepwise")))
+        for slug in ("sums", "more")
+    ]
+    for effect, comparison in zip(row.cells, expected, strict=True):
+        assert effect is not None
+        assert (effect.difference, effect.low, effect.high) == (comparison.difference, comparison.low, comparison.high)
+    assert row.overall is not None
+    assert row.overall.difference == pytest.approx((20 / 60 + 1 / 40) / 2)
+    assert [effect.is_clear for effect in (*row.cells, row.overall) if effect] == [True, False, True]
+    assert found.sentence == "2 effects of variants are significant."
+    alone = effects(matrix_of(experiment, "", "sums"))
+    assert alone.sentence.startswith("stepwise improves loop/a on sums by 33.3 points (")
+    assert effects(matrix_of(experiment, "", "more")).sentence.startswith("No effects")
+
+
+def test_runs_on_other_tasks_are_not_ranked_and_equal_runs_are_rows_of_their_own(sums: Dataset) -> None:
+    runs = [
+        make_scored_run(sums, right_of(60, right), model="loop/a", summarized_at=timezone.now(), limit=limit)
+        for right, limit in ((50, None), (10, None), (5, 5))
+    ]
+    found = matrix(runs)
+    assert [(row.variant, row.place is not None) for row in found.rows] == [
+        ("", True),
+        (f"(run {runs[1].pk})", True),
+        (f"(run {runs[2].pk})", False),
+    ]
+    assert found.rows[2].reason == f"Run {runs[2].pk} has other tasks than run {runs[0].pk}."
 
 
 STATUSES = {

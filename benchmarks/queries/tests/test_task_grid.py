@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from benchmarks.models import Run
-from benchmarks.queries.task_grid import TaskGridFilters, TaskPage, task_page
+from benchmarks.models import Run, Task
+from benchmarks.queries.task_grid import TaskGridFilters, TaskPage, open_task, shared_tasks, task_page
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
 
@@ -42,9 +42,9 @@ def shown(runs: list[Run], show: str = "", **filters: Any) -> list[str]:
 def test_every_task_comes_with_the_score_and_answer_of_each_run(runs: list[Run]) -> None:
     page = task_page(runs, "", TaskGridFilters())
     assert names(page) == ["1", "2", "3", "4", "5", "6"]
-    assert [row.scores for row in page.rows][4:] == [[1.0, 0.5, 0.0], [None, 0.0, 0.0]]
+    assert [[cell.score for cell in row.cells] for row in page.rows][4:] == [[1.0, 0.5, 0.0], [None, 0.0, 0.0]]
     assert [row.right for row in page.rows] == [3, 1, 0, 2, 1, 0]
-    assert [result.answer for result in page.rows[0].results] == ["an answer"] * 3
+    assert [cell.result.answer for cell in page.rows[0].cells] == ["an answer"] * 3
     assert (page.count, page.total, page.all_right, page.all_wrong, page.disagree) == (6, 6, 1, 2, 3)
 
 
@@ -56,7 +56,7 @@ def test_filters_show_where_the_runs_differ(runs: list[Run]) -> None:
     assert shown(runs, "only", run=b) == []
     assert shown(runs, "worse", run=b, baseline=a) == ["2", "5"]
     assert shown(runs, "worse", run=a, baseline=b) == ["4"]
-    assert shown(runs, "only", run=10**12) == ["2", "5"], "an unknown run is the first one"
+    assert shown(runs, "worse", run=10**12) == ["2", "5"], "by default, the first other run and the oldest as baseline"
 
 
 def test_tasks_are_sorted_by_difficulty_and_disagreement(runs: list[Run]) -> None:
@@ -67,6 +67,8 @@ def test_tasks_are_sorted_by_difficulty_and_disagreement(runs: list[Run]) -> Non
 def test_a_page_beyond_the_last_is_the_last(runs: list[Run]) -> None:
     page = task_page(runs, "", TaskGridFilters(), 99, size=4)
     assert (names(page), page.number, page.pages) == (["5", "6"], 2, 2)
+    last = page.rows[-1].task.pk
+    assert names(task_page(runs, "", TaskGridFilters(), size=4, containing=last)) == ["5", "6"]
 
 
 def test_a_page_costs_two_queries_once_the_scores_are_cached(runs: list[Run], django_assert_num_queries: Any) -> None:
@@ -78,3 +80,27 @@ def test_a_page_costs_two_queries_once_the_scores_are_cached(runs: list[Run], dj
 def test_without_runs_there_is_an_empty_page() -> None:
     page = task_page([], "", TaskGridFilters("only"))
     assert (page.rows, page.count, page.pages) == ([], 0, 1)
+
+
+def test_tasks_of_identical_content_are_one_row_whatever_their_version(runs: list[Run]) -> None:
+    again = make_dataset(4, slug="again")
+    other = make_scored_run(again, (0.0, 1.0, 1.0, None), model="loop/other", summarized_at=timezone.now())
+    page = task_page([runs[0], other], "", TaskGridFilters())
+    assert names(page) == ["1", "2", "3", "4", "5", "6"]
+    assert [[cell.score for cell in row.cells] for row in page.rows][:4] == [[1, 0], [1, 1], [0, 1], [0, None]]
+    assert [row.cells[1].result is None for row in page.rows] == [False] * 4 + [True] * 2
+    opened = open_task([runs[0], other], "", page.rows[1].task.pk)
+    assert opened is not None
+    assert [answer.result and answer.result.transcript.actual_output for answer in opened.answers] == ["an answer"] * 2
+    assert shared_tasks(runs[0], other, "") == (1, 1, 1, 0)
+
+
+def test_an_opened_task_has_the_score_of_the_chosen_metric(runs: list[Run]) -> None:
+    pk = task_page(runs, "", TaskGridFilters()).rows[5].task.pk
+    opened = open_task(runs, "exact_match", pk)
+    assert opened is not None
+    assert [answer.score and answer.score.value for answer in opened.answers] == [None, 0.0, 0.0]
+    assert open_task(runs, "", 10**12) is None
+    make_scored_run(make_dataset(1, slug="other"), (1.0,))
+    foreign = Task.objects.get(version__dataset__slug="other")
+    assert open_task(runs, "", foreign.pk) is None

@@ -37,10 +37,16 @@ PAGES: dict[str, dict[str, Address]] = {
         "new experiment": lambda site: "/experiments/new/",
         "new experiment again": lambda site: f"/experiments/new/?like={site.experiment}",
     },
-    "experiment": {"experiment": lambda site: f"/experiments/{site.experiment}/"},
+    "experiment": {
+        "experiment": lambda site: f"/experiments/{site.experiment}/",
+        "experiment by difficulty": lambda site: (
+            f"/experiments/{site.experiment}/?dataset=reasoning&columns=difficulty"
+        ),
+    },
     "experiment-tasks": {
         "experiment task by task": lambda site: f"/experiments/{site.experiment}/tasks/",
         "experiment tasks filtered": lambda site: f"/experiments/{site.experiment}/tasks/?show=only&sort=difficulty",
+        "experiment task opened": lambda site: f"/experiments/{site.experiment}/tasks/?open={site.tasks['reasoning']}",
     },
     "runs": {
         "runs": lambda site: "/runs/",
@@ -100,6 +106,7 @@ NO_PAGES = {
     "size": "a part of the launch page",
     "threshold-chart": "an image",
     "experiment-plan": "a part of the page of a new experiment",
+    "experiment-chart": "an image",
     "experiment-status": "a part of the experiment page",
     "experiment-action": "accepts a form and goes to the experiment",
     "run-status": "a part of the run page",

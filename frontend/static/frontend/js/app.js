@@ -11,13 +11,22 @@
     if (question && !window.confirm(question)) event.preventDefault();
   });
 
-  // j and k follow the next and the previous link, unless somebody is typing.
+  // Unless somebody is typing: j and k follow the next and the previous link, or go through the rows of a grid, and
+  // another key presses the link that names it.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable]")) return;
-    const rel = { j: "next", k: "prev" }[event.key];
-    const link = rel && document.querySelector(`a[rel="${rel}"]`);
-    if (link) link.click();
+    const step = { j: 1, k: -1 }[event.key];
+    const rows = [...document.querySelectorAll("[data-row]")];
+    if (step && rows.length) {
+      const here = rows.indexOf(document.activeElement.closest("[data-row]"));
+      const at = here < 0 ? rows.findIndex((row) => row.ariaExpanded === "true") : here;
+      rows[Math.min(Math.max(at + step, 0), rows.length - 1)].focus();
+    } else if (step) {
+      document.querySelector(`a[rel="${step > 0 ? "next" : "prev"}"]`)?.click();
+    } else if (/^[a-z]$/.test(event.key)) {
+      document.querySelector(`[data-key="${event.key}"]`)?.click();
+    }
   });
 
   // Screen readers hear of a live run when its status or its tenth of progress changes, not at every poll.

@@ -1,0 +1,136 @@
+"""The matrix of runs as pages show it: its rows in words, and its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from benchmarks.models import Run
+from benchmarks.presentation.numbers import n_of, percent
+from benchmarks.providers.base import known_sum
+from benchmarks.queries import matrix as reads
+from benchmarks.queries.matrix import Cell, Row, metric_of
+from frontend import charts, params
+from frontend.chart_parts import Chart, Measure
+from frontend.charts import Contender
+from frontend.view_models import metric_row
+
+TINTS = (0.2, 0.5, 0.7, 0.86)
+"""Where the tint of a cell becomes stronger."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCell:
+    """A run in the matrix. ``tint`` is from 1 to 5 by the score, 0 without one."""
+
+    cell: Cell
+    tint: int
+    n_of: str
+    coverage: str
+    percent: int
+
+    @property
+    def run(self) -> Run:
+        return self.cell.run
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """A row of the matrix in words."""
+
+    row: Row
+    rank: str
+    best: str
+    cells: Sequence[BoardCell | None]
+    cost: float | None
+    """US dollars per 1,000 results, of model and judge."""
+    latency_ms: float | None
+    tokens_out: float | None
+
+
+def board_row(row: Row) -> BoardRow:
+    place = row.place
+    rank = ""
+    if place is not None:
+        rank = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
+    wholes = list({cell.run.pk: cell for cell in row.cells if cell is not None}.values())
+    costs, done = [cell.cost_usd for cell in wholes], sum(cell.run.done for cell in wholes)
+    latencies = [cell.latency_ms for cell in wholes if cell.latency_ms is not None]
+    tokens = known_sum(*(cell.run.tokens_out for cell in wholes))
+    return BoardRow(
+        row=row,
+        rank=rank,
+        best=_chance(place.best) if place else "",
+        cells=[None if cell is None else _board_cell(cell) for cell in row.cells],
+        cost=None if None in costs or not done else 1000 * sum(filter(None, costs)) / done,
+        latency_ms=sum(latencies) / len(latencies) if latencies else None,
+        tokens_out=tokens / done if done and tokens is not None else None,
+    )
+
+
+def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
+    """What a page shows of runs read as one, by ``?metric=``, ``?dataset=`` and ``?columns=``."""
+    metric, dataset, facet = (params.text(request.GET, name) for name in ("metric", "dataset", "columns"))
+    found = reads.matrix(runs, metric, dataset, facet)
+    rows = [board_row(row) for row in found.rows]
+    alone = found.columns[0].run if len({column.run.dataset_id for column in found.columns}) == 1 else None
+    changes = reads.effects(reads.matrix(runs, metric, dataset) if facet else found)
+    bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
+    return {
+        "matrix": found,
+        "lead": found.sentences[:2],
+        "aside": [*found.sentences[2:], *([changes.sentence] if changes.sentence else [])],
+        "ranked": [row for row in rows if row.row.place],
+        "unranked": [row for row in rows if not row.row.place],
+        "metrics": reads.metrics_of(runs),
+        "datasets": sorted({run.dataset.slug for run in runs}),
+        "facets": [(name, reads.FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
+        "metric": metric,
+        "dataset": dataset,
+        "facet": facet,
+        "effects": changes,
+        "effect_bound": max(bounds, default=0.0),
+        "has_variants": any(run.variant for run in runs),
+    }
+
+
+def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
+    """The score of ranked rows against their cost and their latency. Baselines are not models to choose from."""
+    ranked: Sequence[BoardRow] = context["ranked"]
+    names = {metric_of(run, context["metric"]) for each in ranked for run in each.row.runs}
+    measure = metric_row(names.pop()) if len(names) == 1 else Measure("score", "Mean score")
+    contenders = [
+        Contender(each.row.name, _level(each.row, context["metric"]), each.cost, each.latency_ms, each.row.model)
+        for each in ranked
+        if not each.row.model.startswith("baseline/")
+    ]
+    return [charts.quality_against(by, contenders, measure) for by in ("cost", "latency")]
+
+
+def _level(row: Row, metric: str) -> dict[str, Any]:
+    mean, low, high = row.overall or (None, None, None)
+    numbers = [run.summary["metrics"][metric_of(run, metric)] for run in row.runs]
+    n, expected = (sum(part[name] or 0 for part in numbers) for name in ("n", "n_expected"))
+    return {"mean": mean, "low": low, "high": high, "n": n, "n_expected": expected}
+
+
+def _board_cell(cell: Cell) -> BoardCell:
+    tint = 0 if cell.mean is None else 1 + sum(cell.mean >= bound for bound in TINTS)
+    covered = cell.coverage is None or cell.coverage >= 1
+    run = cell.run
+    return BoardCell(
+        cell,
+        tint,
+        "" if cell.total is None else n_of(cell.n, cell.total),
+        "" if covered else f"{percent(cell.coverage or 0.0)} scored",
+        100 * run.done // run.total if run.total else 0,
+    )
+
+
+def _chance(share: float) -> str:
+    if share < 0.01:
+        return "< 1%"
+    return "> 99%" if share > 0.99 else f"{100 * share:.0f}%"

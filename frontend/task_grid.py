@@ -1,0 +1,143 @@
+"""Tasks against runs as a page shows them, with one of the tasks opened below its row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, QueryDict
+
+from benchmarks.models import Outcome, Result, Run
+from benchmarks.presentation.sentences import score_with_status
+from benchmarks.queries import task_grid as reads
+from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
+from frontend import params
+from frontend.texts import Excerpt, Segment, difference, excerpt
+
+Column = tuple[Run, str]
+"""A run and its name."""
+ANSWER_LENGTH = 3_000
+REASON_LENGTH = 600
+LONGEST_SHORT_ANSWER = 40
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A row with the query that opens it, or closes it if it is open."""
+
+    row: reads.TaskRow
+    toggle: str
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCard:
+    """The answer of one run. ``marks`` show how it differs from the baseline's."""
+
+    run: Run
+    name: str
+    result: Result | None
+    score: str
+    is_right: bool
+    text: Excerpt | None
+    marks: Sequence[Segment] | None
+    reason: Excerpt | None
+
+
+def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, show: str = "") -> dict[str, Any]:
+    """What the grid shows of runs: those of ``?runs=`` if it names some, else the first ones.
+
+    ``show`` is the filter without ``?show=``.
+    """
+    wanted = set(params.run_ids(request.GET))
+    shown = [column for column in columns if column[0].pk in wanted][: reads.MOST_RUNS] or columns[: reads.MOST_RUNS]
+    runs, names = [run for run, _ in shown], [(run.pk, name) for run, name in shown]
+    filters = params.task_grid_filters(request.GET, show)
+    chosen, baseline = reads.chosen_runs(runs, filters) if runs else (None, None)
+    pk = params.whole_number(request.GET, "open")
+    opened = None if pk is None else reads.open_task(runs, metric, pk)
+    number = params.whole_number(request.GET, "page") or 1
+    page = reads.task_page(runs, metric, filters, number, containing=pk)
+    rows = []
+    for row in page.rows:
+        is_open = opened is not None and row.task.pk == opened.task.pk
+        toggled = None if is_open else str(row.task.pk)
+        rows.append(GridRow(row, _query(request.GET, show=filters.show or None, open=toggled), is_open))
+    marked = params.text(request.GET, "diff") == "1"
+    return {
+        "columns": shown,
+        "all_columns": columns,
+        "baseline": baseline,
+        "tasks": page,
+        "rows": rows,
+        "outcomes": [name for name in Outcome.values if name in _outcomes(page)],
+        "opened": _opened(opened, dict(names), baseline, marked) if opened and baseline else None,
+        "toggle_marks": _query(request.GET, diff=None if marked else "1"),
+        "filters": filters,
+        "names": names,
+        "chosen": chosen,
+        "shows": list(reads.SHOWN.items()),
+        "sorts": list(reads.SORTS.items()),
+        "previous": page.number - 1,
+        "next": page.number + 1,
+    }
+
+
+def _outcomes(page: reads.TaskPage) -> set[str]:
+    return {cell.result.outcome for row in page.rows for cell in row.cells if cell.result}
+
+
+def _query(given: QueryDict, **changes: str | None) -> str:
+    query = given.copy()
+    for name, value in changes.items():
+        query.pop(name, None)
+        if value is not None:
+            query[name] = value
+    return f"?{query.urlencode()}"
+
+
+def _opened(opened: reads.OpenTask, names: dict[int, str], baseline: Run, marked: bool) -> dict[str, Any]:
+    texts = {answer.run.pk: _text(answer) for answer in opened.answers}
+    return {
+        "task": opened.task,
+        "input": excerpt(opened.task.input),
+        "expected": excerpt(opened.task.expected_output, ANSWER_LENGTH),
+        "answers": _counted(opened.answers),
+        "cards": [_card(answer, names[answer.run.pk], texts, baseline, marked) for answer in opened.answers],
+        "canvas": canvas_of_task(opened.task),
+        "doubt": doubt_about(opened.task),
+        "marked": marked,
+        "baseline_name": names[baseline.pk],
+    }
+
+
+def _text(answer: reads.Answer) -> str | None:
+    """The text of the answer; ``None`` if there is none, or none any more."""
+    transcript = getattr(answer.result, "transcript", None)
+    return None if transcript is None or answer.run.texts_pruned else str(transcript.actual_output)
+
+
+def _counted(answers: Sequence[reads.Answer]) -> list[tuple[str, int]]:
+    """Short answers, as the metric reads them, and how many runs gave each, the most frequent first."""
+    texts = [answer.score.extracted or "" if answer.score else "" for answer in answers]
+    return Counter(text for text in texts if text and len(text) <= LONGEST_SHORT_ANSWER).most_common(6)
+
+
+def _card(answer: reads.Answer, name: str, texts: dict[int, str | None], baseline: Run, marked: bool) -> AnswerCard:
+    text, other = texts[answer.run.pk], texts[baseline.pk]
+    compared = None
+    if marked and text and other and answer.run.pk != baseline.pk:
+        compared = difference(other, text)
+    score = answer.score
+    return AnswerCard(
+        run=answer.run,
+        name=name,
+        result=answer.result,
+        score=score_with_status(score.value, score.status) if score else "",
+        is_right=score is not None and score.value is not None and score.value >= reads.RIGHT,
+        text=None if text is None else excerpt(text, ANSWER_LENGTH),
+        marks=compared.right if compared else None,
+        reason=excerpt(score.reason, REASON_LENGTH) if score and score.reason else None,
+    )
