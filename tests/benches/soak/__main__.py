@@ -11,6 +11,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,6 +43,8 @@ models:
   loop/model: {{input_per_million: 1.0, output_per_million: 2.0}}
   loop/judge: {{input_per_million: 1.0, output_per_million: 2.0}}
 """
+LIVE_RUNS = "SELECT id FROM benchmarks_run WHERE status NOT IN ('completed', 'completed_with_errors')"
+LIVE_ROWS = {"run": f"id IN ({LIVE_RUNS})", "lease": "true", "result": f"run_id IN ({LIVE_RUNS})"}
 COLUMNS = {
     "minutes": "minutes",
     "runs": "runs",
@@ -112,6 +117,8 @@ def soak(kind: str, minutes: float, seed: int, gap: float) -> dict[str, Any]:
         watch.stop()
         found = trials.findings
         still_live = [f"{trials.described(trial)} was still live at the end" for trial in trials.live]
+        if still_live:
+            still_live.append(f"see {keep(stack, faults, rows(), kind, seed)}")
         counts: dict[str, Any] = {name: faults.count(name) for name in {event.kind for event in faults.events}}
         counts |= {name: value for name, value in vars(found).items() if name != "notes"}
         return {
@@ -150,7 +157,7 @@ def installation(kind: str, home: Path, url: str, seed: int, gap: float) -> Iter
             ending.callback(redis.kill)
             ending.callback(postgres.stop, "immediate")
             extra = {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url}
-        threads = {"CODEFORGE_WORKER_THREADS": "4", "CODEFORGE_SWEEP_SECONDS": "10"}
+        threads = {"CODEFORGE_WORKER_THREADS": "4", "CODEFORGE_SWEEP_SECONDS": "10", "PYTHONFAULTHANDLER": "1"}
         stack = Stack(state, url, {**threads, **extra})
         ending.callback(stack.stop)
         (state / "codeforge.yaml").write_text(CONFIG.format(url=url, state=state))
@@ -158,6 +165,19 @@ def installation(kind: str, home: Path, url: str, seed: int, gap: float) -> Iter
         stack.start_web()
         faults = Faults(stack, ground, seed, gap)
         yield stack, faults, lambda: Rows(extra.get("DATABASE_URL") or state / "codeforge.sqlite3")
+
+
+def keep(stack: Stack, faults: Faults, rows: Rows, kind: str, seed: int) -> Path:
+    """Keep what shows why a run has not ended: its rows, and in the log where every thread of the workers is."""
+    kept = Path(tempfile.mkdtemp(prefix=f"soak-{kind}-{seed}-"))
+    for table in ("run", "lease", "result"):
+        lines = rows.certainly(f"SELECT * FROM benchmarks_{table} WHERE {LIVE_ROWS[table]}")
+        (kept / table).write_text("".join(f"{line}\n" for line in lines))
+    for pid in faults.workers:
+        os.kill(pid, signal.SIGABRT)
+    time.sleep(2)
+    shutil.copy(stack.state / "processes.log", kept)
+    return kept
 
 
 def commit() -> str:
