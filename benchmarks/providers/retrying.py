@@ -98,9 +98,9 @@ async def complete_with_retries(
     """
     began = waiting_since = clock()
     attempts: list[Attempt] = []
-    long_waits, patience_ends = 0, math.inf
+    long_waits, give_up_at = 0, math.inf
+    ticket = await gate.enter(tokens)
     while True:
-        ticket = await gate.enter(tokens)
         started = clock()
         outcome = await _ask_once(provider, request, gate, ticket)
         ended = clock()
@@ -119,21 +119,28 @@ async def complete_with_retries(
         if isinstance(outcome, ChatReply):
             return outcome, attempts
         if outcome.retryable and (outcome.retry_after or 0.0) > policy.cap_seconds:
-            patience_ends = min(patience_ends, ended + policy.max_wait_seconds)
+            give_up_at = min(give_up_at, ended + policy.max_wait_seconds)
             long_waits += 1
         if not outcome.retryable or len(attempts) - long_waits >= policy.max_attempts:
             raise GaveUp(outcome, attempts) from outcome
         waiting_since = ended
         pause = policy.seconds_before_next(max(len(attempts) - long_waits, 1), outcome, uniform)
-        # Decided before the wait: a timer may fire a moment early, and the gate would then wait as the endpoint asks.
-        in_vain = pause >= patience_ends - ended
-        await sleep(min(pause, patience_ends - ended))
-        if in_vain or clock() >= patience_ends:
-            raise GaveUp(_waited_in_vain(outcome, policy), attempts) from outcome
+        left = give_up_at - ended
+        # Decided before the wait, because uvloop's timers fire up to a millisecond early.
+        if pause >= left:
+            await sleep(max(left, 0.0))
+            raise GaveUp(_waited_too_long(outcome, policy), attempts) from outcome
+        try:
+            # The gate has pauses of its own, and in front of it others wait as long as the endpoint asks.
+            async with asyncio.timeout(None if math.isinf(left) else left):
+                await sleep(pause)
+                ticket = await gate.enter(tokens)
+        except TimeoutError:
+            raise GaveUp(_waited_too_long(outcome, policy), attempts) from outcome
 
 
-def _waited_in_vain(error: ProviderError, policy: RetryPolicy) -> ProviderError:
-    """The error of a request whose endpoint asks for more patience than there is. Every other request gets the same."""
+def _waited_too_long(error: ProviderError, policy: RetryPolicy) -> ProviderError:
+    """The error of a request whose endpoint asks for a longer wait than is allowed. All other requests get the same."""
     message = (
         f"{error.message.rstrip('.')}. The endpoint asks to wait, and the provider's `retries.max_wait_seconds` "
         f"({policy.max_wait_seconds:g}) have passed. Resume the run later"

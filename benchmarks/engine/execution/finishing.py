@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from contextlib import nullcontext
+
+from django.db import connection, transaction
 from django.db.models import F, OuterRef, QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.execution import adaptive, lifecycle
 from benchmarks.engine.execution.doubtful_references import apply_audit
-from benchmarks.engine.execution.sql import note_ended
+from benchmarks.engine.execution.sql import note_ended, snapshot
 from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
@@ -130,7 +132,9 @@ def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     if run is None:
         return
     apply_audit(run)
-    summary, breakdown = summarize(run, live=lease is not None)
+    # Meanwhile other leases store scores, and the run may be deleted: the numbers are those of one moment.
+    with nullcontext() if connection.in_atomic_block else snapshot(connection):
+        summary, breakdown = summarize(run, live=lease is not None)
     # Final numbers are computed when no lease is left. The condition keeps a slow executor whose lease has expired from
     # replacing them with its numbers in between.
     unchanged = Run.objects.filter(pk=run_id) if lease is None else Run.objects.filter(pk=run_id, leases=lease.pk)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeAlias
 
 import orjson
 from django.db import close_old_connections, connection, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
@@ -23,6 +25,27 @@ from benchmarks.models import Result, ResultState, Run, Score, Task, Transcript
 Field: TypeAlias = "models.Field[Any, Any]"
 ROWS_AT_ONCE = 1_000
 """Rows in one statement for PostgreSQL; bounds the memory of the document that carries them."""
+
+
+@contextmanager
+def snapshot(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """A read-only transaction in which every query sees the database at the same moment. Not inside another one."""
+    if connection.vendor == "postgresql":
+        # The level can only be set before the first query, so this must be the outermost transaction (durable).
+        with transaction.atomic(using=connection.alias, durable=True), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            # Nobody waits for what only reads, so there is time for long computations between two queries.
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+            yield
+        return
+    # Not atomic(): it begins with SQLite's write lock (transaction_mode in settings.py), and workers would wait for the
+    # whole block. A deferred transaction takes its snapshot with the first read, and in WAL mode blocks no writer.
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN DEFERRED")
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
 
 
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

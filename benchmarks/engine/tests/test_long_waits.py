@@ -1,4 +1,4 @@
-"""An endpoint that asks to wait for hours: readers are told while the run waits, and its patience ends."""
+"""An endpoint that asks to wait for hours: readers are told while the run waits, and the wait has a limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.running import Endpoint, Fault, wait_while, worked, working
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def with_patience(settings: Any, seconds: float) -> None:
+def with_max_wait(settings: Any, seconds: float) -> None:
     """Let runs wait for their endpoint for so long; clients made before keep their own."""
     loop = settings.CODEFORGE.providers["loop"]
     retries = loop.retries.model_copy(update={"max_wait_seconds": seconds})
@@ -35,11 +35,11 @@ def third_is_refused(asked: Asked) -> str | Fault:
     return "2" if asked.prompt in ("What is 1 + 1?", "What is 2 + 2?") else FAULTS["rate_limited_seconds"]
 
 
-def test_a_run_says_until_when_its_endpoint_asks_to_wait_and_stops_after_its_patience(
+def test_a_run_says_until_when_its_endpoint_asks_to_wait_and_stops_after_the_longest_allowed(
     client: Client, endpoint: Endpoint, settings: Any
 ) -> None:
     server = endpoint(third_is_refused, retry_after_s=7200)
-    with_patience(settings, 3.0)
+    with_max_wait(settings, 3.0)
     run = make_run(make_dataset(40), concurrency=2)
     with working(run) as (worker,):
         wait_while(lambda: not Lease.objects.filter(waits_until__isnull=False).exists(), worker)
@@ -67,7 +67,7 @@ def test_a_run_says_until_when_its_endpoint_asks_to_wait_and_stops_after_its_pat
 
 def test_an_absurd_wait_is_bounded(endpoint: Endpoint, settings: Any) -> None:
     endpoint(lambda asked: FAULTS["rate_limited_seconds"], retry_after_s=1e15)
-    with_patience(settings, 1.5)
+    with_max_wait(settings, 1.5)
     run = make_run(make_dataset(1))
     with working(run) as (worker,):
         wait_while(lambda: not Lease.objects.filter(waits_until__isnull=False).exists(), worker)

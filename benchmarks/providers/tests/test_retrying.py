@@ -97,7 +97,7 @@ async def test_a_long_wait_is_waited_for_without_using_up_attempts() -> None:
     assert [round(attempt.waited_ms / 1000) for attempt in attempts] == [0, 120, 120, 120, 120]
 
 
-async def test_the_patience_for_long_waits_ends_and_stops_the_run() -> None:
+async def test_long_waits_end_after_their_maximum_and_stop_the_run() -> None:
     time = FakeTime()
     policy = RetryPolicy(max_attempts=2, base_seconds=0, max_wait_seconds=300)
     with pytest.raises(GaveUp) as gave_up:
@@ -111,6 +111,35 @@ async def test_the_patience_for_long_waits_ends_and_stops_the_run() -> None:
     breaker.record(None)
     breaker.record(error)
     assert breaker.tripped, "one is enough, also after an answer"
+
+
+async def test_a_timer_that_fires_early_ends_in_no_other_wait() -> None:
+    time = FakeTime()
+
+    async def sleep(seconds: float) -> None:
+        await time.sleep(seconds - 0.0005)
+
+    gate = Gate(clock=time.clock, sleep=time.sleep)
+    provider = ScriptedProvider([rate_limited(retry_after=1e15)] * 2, time)
+    policy = RetryPolicy(max_wait_seconds=1.5)
+    with pytest.raises(GaveUp):
+        await complete_with_retries(provider, REQUEST, policy, gate, sleep=sleep, clock=time.clock)
+    assert time.clock() < 1002, "the gate would pause for two minutes"
+
+
+async def test_a_request_gives_up_while_others_wait_at_the_gate_for_as_long_as_the_endpoint_asks() -> None:
+    """With one in flight, each waits for the pause of the one before, and the first is asked again after all others."""
+    gate = Gate(Limits(max_in_flight=1))
+    provider = ScriptedProvider([rate_limited(retry_after=0.4)] * 20, FakeTime())
+    policy = RetryPolicy(base_seconds=0, cap_seconds=0.1, max_wait_seconds=0.6)
+    requests = [asyncio.create_task(complete_with_retries(provider, REQUEST, policy, gate)) for _ in range(10)]
+    done, _ = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
+    assert {type(request.exception()) for request in done} == {GaveUp}
+    assert provider.asked < 10, "it gave up before its turn came"
+    for request in requests:
+        request.cancel()
+    await asyncio.gather(*requests, return_exceptions=True)
+    assert gate.in_flight == 0
 
 
 async def test_nothing_is_held_at_the_gate_while_waiting_for_the_next_attempt() -> None:

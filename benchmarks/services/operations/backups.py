@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -28,6 +27,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Field, JSONField, Model
 from django.utils import timezone
 
+from benchmarks.engine.execution.sql import snapshot
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.exports.rows import batches
 from benchmarks.models import LIVE, Run, Worker
@@ -70,7 +70,7 @@ def write_backup(path: Path, *, using: str = DEFAULT_DB_ALIAS) -> Manifest:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         unfinished.touch(mode=0o600)  # before the first byte: it contains everything the database does
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file, _snapshot(connection):
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file, snapshot(connection):
             tables = [
                 write_table(file, model._meta.db_table, _columns(model), _stored_rows(model, using))
                 for model in backed_up_models()
@@ -124,25 +124,6 @@ def backed_up_models() -> list[type[Model]]:
         and model is not Worker
         and (model._meta.managed and not model._meta.proxy and not model._meta.swapped)
     ]
-
-
-@contextmanager
-def _snapshot(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """A read-only transaction in which every query sees the database at the same moment."""
-    if connection.vendor == "postgresql":
-        # The level can only be set before the first query, so this must be the outermost transaction (durable).
-        with transaction.atomic(using=connection.alias, durable=True), connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield
-        return
-    # Not atomic(): it begins with SQLite's write lock (transaction_mode in settings.py), and workers would wait for the
-    # whole backup. A deferred transaction takes its snapshot with the first read, and in WAL mode blocks no writer.
-    with connection.cursor() as cursor:
-        cursor.execute("BEGIN DEFERRED")
-        try:
-            yield
-        finally:
-            cursor.execute("ROLLBACK")
 
 
 def _fields(model: type[Model]) -> list[Field[Any, Any]]:

@@ -20,7 +20,7 @@ WORKERS = 3
 STARTUP_S = 12.0
 """A worker that started less than this ago is not expected to work yet."""
 LONGEST_FREEZE_S = 120.0
-PATIENCE_S = 20.0
+STOPPING_S = 20.0
 """A worker that is told to stop and has not ended after this is killed."""
 CHANCES = {"kill": 52, "freeze": 18, "stop": 9, "database": 7, "broker": 7, "web": 4, "disk": 3}
 
@@ -151,7 +151,7 @@ class Faults(threading.Thread):
             self._stack.processes.remove(process)
             self._start_worker()
 
-        self._later(PATIENCE_S, replace)
+        self._later(STOPPING_S, replace)
 
     def do_web(self) -> None:
         if not self.database_is_up:

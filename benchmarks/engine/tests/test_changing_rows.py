@@ -1,0 +1,70 @@
+"""Rows that change while a run is summarized: the numbers are those of one moment, whoever writes or deletes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from benchmarks.engine.execution.finishing import close_if_over, refresh_summary
+from benchmarks.engine.summary import means
+from benchmarks.models import Run, RunStatus, Score
+from benchmarks.services.runs.control import delete_run
+from tests.support.factories import make_dataset, make_run
+from tests.support.running import Endpoint, leased, worked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def run(endpoint: Endpoint) -> Run:
+    """Its two repeats make clusters, which are read after the sums."""
+    endpoint(lambda asked: "2")
+    return worked(make_run(make_dataset(3), repeats=2))
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Let another thread do something once, between two queries of a summary."""
+
+    def arrange(action: Callable[[], object]) -> None:
+        def act() -> None:
+            action()
+            connection.close()
+
+        def add_clusters(*arguments: Any) -> None:
+            monkeypatch.undo()
+            other = threading.Thread(target=act)
+            other.start()
+            other.join()
+            means._add_clusters(*arguments)
+
+        monkeypatch.setattr(means, "_add_clusters", add_clusters)
+
+    return arrange
+
+
+def test_a_run_deleted_while_it_is_summarized_is_gone_without_an_error(
+    run: Run, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    Run.objects.update(status=RunStatus.CANCELLED)
+    meanwhile(lambda: delete_run(Run.objects.get()))
+    close_if_over(run.pk)
+    assert not Run.objects.exists()
+
+
+def test_scores_that_another_lease_stores_do_not_fail_the_summary_of_a_live_run(
+    run: Run, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    Run.objects.update(status=RunStatus.RUNNING, concurrency=300)
+    score = Score.objects.order_by("pk").last()
+    assert score is not None
+    score.delete()
+    lease = leased(run)
+    meanwhile(lambda: Score.objects.bulk_create([score]))
+    refresh_summary(run.pk, lease)
+    metric = Run.objects.get().summary["metrics"][run.metrics[0]]
+    assert (metric["n"], metric["n_clusters"], Score.objects.count()) == (5, 3, 6)
