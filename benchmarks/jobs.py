@@ -11,7 +11,7 @@ from django.db import close_old_connections
 from benchmarks.engine.canvas_sets import generation
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
-from benchmarks.engine.execution.finishing import refresh_audited
+from benchmarks.engine.execution.finishing import refresh_audited, refresh_doubtful
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.tracing import trace_headers, within
 
@@ -48,3 +48,10 @@ def generate_canvases(set_id: int) -> None:
     close_old_connections()
     generation.work_on(set_id, STOPPING.is_set)
     refresh_audited(set_id)
+
+
+@shared_task(name="benchmarks.jobs.refresh_doubtful_references")
+def refresh_doubtful_references(dataset_id: int) -> None:
+    """Refresh the numbers of a dataset's runs after references were marked as doubtful, or as sound again."""
+    close_old_connections()
+    refresh_doubtful(dataset_id)

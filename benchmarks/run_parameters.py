@@ -309,7 +309,7 @@ _ROWS = (
         "Include doubtful references",
         SWITCH,
         CANVAS,
-        hint="Count tasks whose reference the audit finds wrong or undetermined",
+        hint="Count tasks whose reference is doubtful: wrong or undetermined by the audit, or marked by a person",
     ),
     RunParameter(
         "target_half_width",

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from benchmarks.queries.datasets import TaskFilters
 from benchmarks.queries.results import ORDERS, ResultFilters
 from benchmarks.queries.runs import SORTS, RunFilters
+from benchmarks.queries.task_analysis import AnalysisFilters
 from benchmarks.queries.task_grid import SHOWN, TaskGridFilters
 from benchmarks.queries.task_grid import SORTS as TASK_SORTS
 
@@ -48,6 +49,10 @@ def run_filters(query: QueryDict) -> RunFilters:
 
 def task_filters(query: QueryDict) -> TaskFilters:
     return TaskFilters(text=text(query, "text"), difficulty=text(query, "difficulty"), group=text(query, "group"))
+
+
+def analysis_filters(query: QueryDict) -> AnalysisFilters:
+    return AnalysisFilters(flag=text(query, "flag"), group=text(query, "group"), text=text(query, "text"))
 
 
 def result_filters(query: QueryDict) -> ResultFilters:

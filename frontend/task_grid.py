@@ -13,6 +13,7 @@ from benchmarks.models import Outcome, Result, Run
 from benchmarks.presentation.sentences import score_with_status
 from benchmarks.queries import task_grid as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
+from benchmarks.statistics.task_analysis import RIGHT
 from frontend import params
 from frontend.texts import Excerpt, Segment, difference, excerpt
 
@@ -136,7 +137,7 @@ def _card(answer: reads.Answer, name: str, texts: dict[int, str | None], baselin
         name=name,
         result=answer.result,
         score=score_with_status(score.value, score.status) if score else "",
-        is_right=score is not None and score.value is not None and score.value >= reads.RIGHT,
+        is_right=score is not None and score.value is not None and score.value >= RIGHT,
         text=None if text is None else excerpt(text, ANSWER_LENGTH),
         marks=compared.right if compared else None,
         reason=excerpt(score.reason, REASON_LENGTH) if score and score.reason else None,

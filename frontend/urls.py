@@ -19,6 +19,7 @@ from frontend.views import (
     results,
     runs,
     statistics,
+    task_analysis,
 )
 
 app_name = "frontend"
@@ -44,6 +45,8 @@ urlpatterns = [
     path("assets/charts-<str:version>.js", assets.charts_script, name="charts-script"),
     path("datasets/", datasets.dataset_list, name="datasets"),
     path("datasets/<slug:slug>/", datasets.dataset, name="dataset"),
+    path("datasets/<slug:slug>/analysis/", task_analysis.analysis, name="task-analysis"),
+    path("datasets/<slug:slug>/analysis/do/<slug:action>/", task_analysis.act_on_tasks, name="task-action"),
     path("datasets/<slug:slug>/changes/<key:old>/<key:new>/", datasets.changes, name="changes"),
     path("datasets/<slug:slug>/tasks/<key:pk>/", datasets.task, name="task"),
     path("experiments/", experiments.experiment_list, name="experiments"),

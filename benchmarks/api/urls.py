@@ -8,7 +8,7 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from benchmarks.api import canvas_sets, experiments, judges, operations, providers, statistics, views
+from benchmarks.api import canvas_sets, experiments, judges, operations, providers, statistics, task_analysis, views
 
 RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
 
@@ -28,6 +28,8 @@ VIEWS = (
     (f"{RUN}/contamination-check", statistics.ContaminationCheckView, "contamination-check"),
     (f"{RUN}/export/(?P<form>csv|jsonl|parquet)", views.ExportView, "run-export"),
     (f"datasets/{SLUG}/tasks", views.TaskList, "task-list"),
+    (f"datasets/{SLUG}/analysis", task_analysis.TaskAnalysisView, "task-analysis"),
+    (f"datasets/{SLUG}/doubtful-references", task_analysis.DoubtfulTasksView, "doubtful-tasks"),
     ("compare", statistics.Comparisons, "compare"),
     ("plan", statistics.RunSize, "plan"),
     ("metrics", views.MetricList, "metric-list"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
 from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN, version_label
 from tasks_app.models import CanvasSet, Question
@@ -115,6 +116,12 @@ class Task(models.Model):
     pattern = models.TextField(null=True, blank=True)
     tolerance = models.FloatField(null=True, blank=True)
     content_hash = models.CharField(max_length=64, help_text="Equal for tasks that ask and expect exactly the same")
+    # The default is also the database's: rows of canvas tasks are written without the columns that they do not need.
+    is_doubtful = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether somebody marked its reference as doubtful, so that its scores do not count",
+    )
     group = models.CharField(max_length=64, blank=True, help_text="The canvas task class")
     n_shapes = models.PositiveSmallIntegerField(null=True, blank=True)
     cluster = models.CharField(
@@ -131,6 +138,7 @@ class Task(models.Model):
         indexes = (
             models.Index(fields=("version", "position"), name="tasks_in_order"),
             models.Index(fields=("content_hash",), name="tasks_of_equal_content"),
+            models.Index(fields=("version",), name="doubtful_tasks", condition=Q(is_doubtful=True)),
         )
 
     def __str__(self) -> str:

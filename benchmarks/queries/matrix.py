@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -261,13 +261,17 @@ def metric_of(run: Run, metric: str) -> str:
     return metric if metric in run.metrics else run.metrics[0]
 
 
+def short_names(models: Collection[str]) -> dict[str, str]:
+    """Models without their providers; all whole if two would be the same."""
+    short = {model: model.partition("/")[2] or model for model in models}
+    return short if len(set(short.values())) == len(short) else {model: model for model in models}
+
+
 def _names(rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """What sentences call the rows: the model without its provider if that is unambiguous, and the variant if there
     are several."""
     models = {model for model, _ in rows}
-    short = {model: model.partition("/")[2] or model for model in models}
-    if len(set(short.values())) < len(models):
-        short = {model: model for model in models}
+    short = short_names(models)
     several = len({variant for _, variant in rows}) > 1
     return {(model, variant): f"{short[model]} ({variant})" if several else short[model] for model, variant in rows}
 

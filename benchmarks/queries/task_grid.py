@@ -18,6 +18,7 @@ from django.db.models.functions import Left
 from benchmarks.models import TERMINAL, Result, Run, Score, Task
 from benchmarks.queries.matrix import metric_of
 from benchmarks.queries.statistics import CACHE_SECONDS
+from benchmarks.statistics.task_analysis import RIGHT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 MOST_RUNS = 12
 PAGE_SIZE = 50
 PREVIEW = 120
-RIGHT = 0.999
-"""Scores from here on are right; a mean of repeats is right only if all are."""
 SHOWN = {
     "": "All tasks",
     "disagree": "They disagree",
@@ -225,7 +224,7 @@ def _grid(columns: Sequence[Run], metric: str) -> tuple[NDArray[np.int64], NDArr
     """The tasks of all runs in the order of the dataset, and a row of scores for each run."""
     import numpy as np
 
-    vectors = [_vector(run, metric_of(run, metric)) for run in columns]
+    vectors = [score_vector(run, metric_of(run, metric)) for run in columns]
     if len({run.dataset_version_id for run in columns}) > 1:
         vectors = _by_content(columns, vectors)
     # Tasks of a version are numbered in its order.
@@ -253,7 +252,7 @@ def _by_content(columns: Sequence[Run], vectors: Sequence[_Vector]) -> list[_Vec
     return merged
 
 
-def _vector(run: Run, metric: str) -> _Vector:
+def score_vector(run: Run, metric: str) -> _Vector:
     """The ids of a run's tasks, ascending, and the mean score of each over its repeats; cached once the run ended."""
     key = f"task-scores:1:{run.pk}:{run.summarized_at.timestamp() if run.summarized_at else 0}:{metric}"
     stored: _Vector | None = cache.get(key)

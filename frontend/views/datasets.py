@@ -43,10 +43,10 @@ def dataset_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def dataset(request: HttpRequest, slug: str) -> HttpResponse:
-    dataset = _dataset(slug)
+    dataset = dataset_or_404(slug)
     versions = reads.versions_of(dataset)
     number = params.whole_number(request.GET, "version")
-    version = _version(dataset, number) if number else dataset.current_version
+    version = version_or_404(dataset, number) if number else dataset.current_version
     filters = params.task_filters(request.GET)
     context = {
         "dataset": dataset,
@@ -64,7 +64,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
-    return chart_response(request, _charts(_dataset(slug)), name, form)
+    return chart_response(request, _charts(dataset_or_404(slug)), name, form)
 
 
 def _charts(dataset: Dataset) -> list[Chart]:
@@ -73,21 +73,21 @@ def _charts(dataset: Dataset) -> list[Chart]:
 
 @require_safe
 def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    dataset = _dataset(slug)
+    dataset = dataset_or_404(slug)
     task = or_404(lambda: reads.task_detail(dataset, pk), f"Task {pk} does not exist in {slug}.")
     context = {
         "dataset": dataset,
         "task": task,
         "elsewhere": same_task_elsewhere(task),
-        "crumbs": _crumbs(dataset, task.task_id),
+        "crumbs": dataset_crumbs(dataset, task.task_id),
     }
     return render(request, "frontend/datasets/task.html", context)
 
 
 @require_safe
 def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
-    dataset = _dataset(slug)
-    versions = _version(dataset, old), _version(dataset, new)
+    dataset = dataset_or_404(slug)
+    versions = version_or_404(dataset, old), version_or_404(dataset, new)
     changes = reads.version_changes(*versions, CHANGES_SHOWN)
     context = {
         "dataset": dataset,
@@ -96,12 +96,12 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "changes": changes,
         "head": _parts(HEAD, *versions),
         "changed": [(after, _parts(TASK_FIELD, before, after)) for before, after in changes.changed],
-        "crumbs": _crumbs(dataset, f"Version {old} to {new}"),
+        "crumbs": dataset_crumbs(dataset, f"Version {old} to {new}"),
     }
     return render(request, "frontend/datasets/changes.html", context)
 
 
-def _crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:
+def dataset_crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:
     return [
         ("Datasets", reverse("frontend:datasets")),
         (dataset.name, reverse("frontend:dataset", args=(dataset.slug,))),
@@ -109,11 +109,11 @@ def _crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:
     ]
 
 
-def _dataset(slug: str) -> Dataset:
+def dataset_or_404(slug: str) -> Dataset:
     return or_404(lambda: reads.dataset_detail(slug), f"Dataset {slug} does not exist.")
 
 
-def _version(dataset: Dataset, number: int) -> DatasetVersion:
+def version_or_404(dataset: Dataset, number: int) -> DatasetVersion:
     missing = f"Version {number} of {dataset.slug} does not exist."
     return or_404(lambda: reads.version_of(dataset, number), missing)
 

@@ -25,7 +25,8 @@ def fill(results: int, huge: int, tasks: int) -> str:
     version = _version(tasks)
     _run(version, repeats=max(huge // tasks, 1), model="baseline/reference")
     for number in range(max((results - huge) // tasks, 1)):
-        _run(version, repeats=1, model=f"baseline/{('random', 'majority', 'empty')[number % 3]}")
+        baselines = ("baseline/random", "baseline/majority", "baseline/empty")
+        _run(version, repeats=1, model=(*baselines, f"loop/model-{number // 4 % 12}")[number % 4])
     _canvas_runs()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

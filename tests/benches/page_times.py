@@ -29,6 +29,8 @@ def pages() -> dict[str, str]:
         "datasets": "/datasets/",
         "dataset": "/datasets/many-sums/",
         "dataset, searched": "/datasets/many-sums/?text=number+77",
+        "task analysis": "/datasets/many-sums/analysis/",
+        "task analysis, searched": "/datasets/many-sums/analysis/?text=number+77&flag=suspect",
         "runs": "/runs/",
         "run": run,
         "run, far page": f"{run}?after={middle.position}~{middle.pk}",

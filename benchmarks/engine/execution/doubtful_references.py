@@ -1,4 +1,4 @@
-"""Set aside the scores of tasks whose reference the audit of their canvas set finds wrong or undetermined.
+"""Set aside the scores of tasks whose reference is doubtful: by the audit of their canvas set, or marked by a person.
 
 Such a score says nothing about the model. It keeps its value in ``Score.detail``, but has none in summaries, in
 comparisons and in rankings, unless the run includes doubtful references.
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from benchmarks.engine.execution.scoring import leading_value, outcome_of
 from benchmarks.engine.execution.sql import among, update_rows
@@ -25,17 +26,18 @@ BATCH = 1_000
 
 
 def apply_audit(run: Run) -> bool:
-    """Set aside and put back scores until they agree with the audit and with ``Run.include_doubtful``.
+    """Set aside and put back scores until they agree with audit, marks and ``Run.include_doubtful``.
 
     Called before a run is summarized. Returns whether anything changed.
     """
     canvas_set = run.dataset.canvas_set
-    if canvas_set is None:
+    audits = canvas_set.audit.get("tasks", {}).values() if canvas_set else ()
+    marked = Q(is_doubtful=True)
+    if any(audit["wrong"] or audit["undetermined"] for audit in audits):
+        marked |= Q(question__audit__in=Question.DOUBTS)
+    doubtful = Task.objects.filter(marked, version=run.dataset_version_id)
+    if not run.n_doubtful and not doubtful.exists():
         return False
-    audits = canvas_set.audit.get("tasks", {}).values()
-    if not run.n_doubtful and not any(audit["wrong"] or audit["undetermined"] for audit in audits):
-        return False
-    doubtful = Task.objects.filter(version=run.dataset_version_id, question__audit__in=Question.DOUBTS)
     if run.include_doubtful:
         doubtful = doubtful.none()
     metrics = [metric for name in run.metrics if (metric := metric_named(name)) and metric.decides_outcome]

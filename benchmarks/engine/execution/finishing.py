@@ -14,7 +14,19 @@ from benchmarks.engine.execution.sql import note_ended, snapshot
 from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
-from benchmarks.models import COMPLETED, LIVE, TERMINAL, UNSCORED, Lease, Outcome, Result, ResultState, Run, RunStatus
+from benchmarks.models import (
+    COMPLETED,
+    LIVE,
+    TERMINAL,
+    UNSCORED,
+    Dataset,
+    Lease,
+    Outcome,
+    Result,
+    ResultState,
+    Run,
+    RunStatus,
+)
 from benchmarks.presentation.numbers import plural
 
 STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
@@ -120,7 +132,13 @@ def refresh_summaries(run: Run) -> None:
 
 def refresh_audited(set_id: int) -> None:
     """Refresh the numbers of all runs on a canvas set that ended before it was audited."""
-    ended = Run.objects.filter(dataset__canvas_set=set_id, status__in=TERMINAL, leases=None)
+    for dataset_id in Dataset.objects.filter(canvas_set=set_id).values_list("pk", flat=True):
+        refresh_doubtful(dataset_id)
+
+
+def refresh_doubtful(dataset_id: int) -> None:
+    """Refresh the numbers of all runs on a dataset that ended before references became doubtful, or sound again."""
+    ended = Run.objects.filter(dataset=dataset_id, status__in=TERMINAL, leases=None)
     for run in ended.select_related("dataset__canvas_set"):
         if apply_audit(run):
             refresh_summaries(run)

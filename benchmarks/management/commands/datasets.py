@@ -6,7 +6,7 @@ date (``schema --check``); 2 failure or invalid call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ from benchmarks.management.actions import JSON, OK, ActionCommand, action, argum
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries.datasets import dataset_list
+from benchmarks.queries.task_analysis import FLAGS, AnalysisFilters, analysis_page, as_mapping, task_analysis
+from benchmarks.services.datasets.doubtful import mark_doubtful
+from benchmarks.services.datasets.editing import remove_tasks
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.datasets.tables import import_table
 from benchmarks.services.datasets.versions import spec_of
@@ -109,6 +112,51 @@ class Command(ActionCommand):
             self.print_outcome(failed if problems else written, problems)
         return int(bool(problems))
 
+    @action(
+        "Print what the runs on a dataset say of its tasks: flagged tasks, effective tasks, detectable differences.",
+        argument("slug", None, "dataset"),
+        argument("--number", "N", "version N instead of the current one", type=int),
+        argument("--metric", None, "score by this metric (default: the first of most runs)", default=""),
+        argument("--flag", None, "only tasks with this flag", choices=tuple(FLAGS), default=""),
+        argument("--mark-doubtful", "TASK", "mark the references of these tasks as doubtful", nargs="+"),
+        switch("--without-flagged", "create a version without the tasks that have the flag"),
+        JSON,
+    )
+    def analyze(self, slug: str, *, flag: str, as_json: bool, **options: Any) -> None:
+        version = _version(slug, options["number"], kinds=(Dataset.Kind.YAML, Dataset.Kind.CANVAS))
+        if options["mark_doubtful"]:
+            count = mark_doubtful(version, options["mark_doubtful"])
+            self.print_outcome(f"Marked {plural(count, 'reference')} as doubtful. A worker updates the runs.")
+            return
+        analysis = task_analysis(version, options["metric"])
+        if options["without_flagged"]:
+            if not flag:
+                raise NotPossible("--without-flagged: name the flag with --flag.")
+            chosen = [int(analysis.tasks[place]) for place in analysis.flags[flag]]
+            if not chosen:
+                raise NotPossible(f"No task of {slug} has the flag {flag}.")
+            ids = list(version.tasks.filter(pk__in=chosen).values_list("task_id", flat=True))
+            new = remove_tasks(version.dataset, version.pk, ids)
+            self.print_outcome(f"Version {new.number} of {slug} created without {plural(len(ids), 'task')}.")
+            return
+        page = analysis_page(version, analysis, AnalysisFilters(flag), size=max(1, len(analysis.tasks)))
+        found = {"dataset": slug, "version": version.number, **as_mapping(page, analysis)}
+        if as_json:
+            self.print_json(found)
+            return
+        sentences = (analysis.verdict, analysis.findings, *analysis.separation_sentences, analysis.limits)
+        self.stdout.write("\n".join(filter(None, sentences)))
+        rows = [
+            {
+                "task": row.task.task_id,
+                "discrimination": None if row.discrimination is None else f"{row.discrimination:.2f}",
+                "flags": "; ".join(f"{FLAGS[kind]}: {detail}" for kind, detail in row.flags),
+            }
+            for row in page.rows
+            if row.flags
+        ]
+        self.print_rows(rows, "No task is flagged.", right=(1,))
+
     @action("List the datasets in the database.", JSON, name="list")
     def list_datasets(self, *, as_json: bool, **options: Any) -> None:
         rows = [_row(dataset, as_json=as_json) for dataset in dataset_list()]
@@ -181,12 +229,12 @@ def _row(dataset: Dataset, *, as_json: bool) -> dict[str, Any]:
     }
 
 
-def _version(slug: str, number: int | None) -> DatasetVersion:
+def _version(slug: str, number: int | None, kinds: Collection[str] = (Dataset.Kind.YAML,)) -> DatasetVersion:
     dataset = Dataset.objects.filter(slug=slug).select_related("current_version").first()
     if dataset is None:
-        known = ", ".join(Dataset.objects.filter(kind=Dataset.Kind.YAML).values_list("slug", flat=True)) or "none"
+        known = ", ".join(Dataset.objects.filter(kind__in=kinds).values_list("slug", flat=True)) or "none"
         raise NotPossible(f"Dataset {slug} does not exist. Choose from: {known}.")
-    if dataset.kind != Dataset.Kind.YAML:
+    if dataset.kind not in kinds:
         raise NotPossible(f"{slug} is a canvas dataset. Its tasks are generated, so it has no YAML.")
     version = dataset.current_version if number is None else dataset.versions.filter(number=number).first()
     if version is None:

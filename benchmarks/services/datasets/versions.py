@@ -95,8 +95,11 @@ def add_version(dataset: Dataset, tasks: Sequence[Task], user: Caller, **fields:
     version = DatasetVersion.objects.create(
         dataset=dataset, number=latest + 1, task_count=len(tasks), created_by=account_of(user), **fields
     )
+    doubtful = set(
+        Task.objects.filter(version__dataset=dataset, is_doubtful=True).values_list("content_hash", flat=True)
+    )
     for position, task in enumerate(tasks, 1):
-        task.version, task.position = version, position
+        task.version, task.position, task.is_doubtful = version, position, task.content_hash in doubtful
     Task.objects.bulk_create(tasks, batch_size=500)
     return version
 

@@ -27,6 +27,12 @@ PAGES: dict[str, dict[str, Address]] = {
         "model": lambda site: "/models/scripted/medium/",
         "model of a baseline": lambda site: "/models/baseline/random/",
     },
+    "task-analysis": {
+        "task analysis": lambda site: "/datasets/reasoning/analysis/",
+        "task analysis of canvases": lambda site: f"/datasets/{site.canvas_set}/analysis/?flag=saturated",
+        "task analysis of the hostile": lambda site: "/datasets/hostile/analysis/",
+        "task analysis without a run": lambda site: "/datasets/capitals/analysis/?version=1",
+    },
     "changes": {"changes": lambda site: "/datasets/capitals/changes/1/2/"},
     "task": {
         "task": lambda site: f"/datasets/basic-coding/tasks/{site.tasks['basic-coding']}/",
@@ -108,6 +114,7 @@ NO_PAGES = {
     "experiment-plan": "a part of the page of a new experiment",
     "experiment-chart": "an image",
     "experiment-status": "a part of the experiment page",
+    "task-action": "accepts a form and goes to the analysis or the dataset",
     "experiment-action": "accepts a form and goes to the experiment",
     "run-status": "a part of the run page",
     "run-action": "accepts a form and goes to the run",

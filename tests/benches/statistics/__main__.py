@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.benches.statistics import coverage, false_alarms, rankings, stopping
+from tests.benches.statistics import coverage, false_alarms, rankings, stopping, task_flags
 
 SEED = 20_260_101
 Bench = Callable[[np.random.Generator], Iterator[str]]
@@ -29,6 +29,8 @@ BENCHES: dict[str, Bench] = {
     "Thresholds": stopping.thresholds,
     "Cohen's κ": coverage.kappas,
     "Rankings": rankings.rankings,
+    "Planted wrong references": task_flags.task_flags,
+    "Effective tasks": task_flags.effective_numbers,
     "Planned sizes (exact)": lambda _: false_alarms.planned_sizes(),
 }
 

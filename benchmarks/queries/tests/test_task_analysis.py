@@ -1,0 +1,160 @@
+"""The task analysis of a version from stored runs, and what can be done with its flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from benchmarks.engine.execution.finishing import refresh_doubtful
+from benchmarks.models import Dataset, DatasetVersion, Run, Score, Task
+from benchmarks.queries.task_analysis import DOUBTFUL, AnalysisFilters, analysis_page, task_analysis
+from benchmarks.services.datasets.doubtful import mark_doubtful
+from benchmarks.services.datasets.editing import save_task
+from benchmarks.services.errors import NotPossible
+from tests.support.factories import make_dataset, make_task
+from tests.support.page_factories import make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+ROWS = {"a/best": "011111", "a/good": "011110", "a/fair": "011100", "a/weak": "100001", "a/last": "100000"}
+"""Models and their scores: the reference of the first task is wrong, and strong models answer 7."""
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> None:
+    cache.clear()  # ids begin anew in every test
+
+
+def version_of(dataset: Dataset) -> DatasetVersion:
+    version = DatasetVersion.objects.select_related("dataset").get(pk=dataset.current_version_id)
+    return version
+
+
+def scored(dataset: Dataset, model: str, row: str, answer: str = "7", **fields: object) -> Run:
+    run = make_scored_run(dataset, [float(sign) for sign in row], answer=answer, model=model, **fields)
+    Score.objects.filter(run=run).update(extracted=f"**{answer}**")
+    return run
+
+
+@pytest.fixture
+def analyzed() -> DatasetVersion:
+    dataset = make_dataset(6)
+    for model, row in ROWS.items():
+        scored(dataset, model, row)
+    return version_of(dataset)
+
+
+def flagged(version: DatasetVersion, flag: str = "") -> dict[str, Sequence[str]]:
+    page = analysis_page(version, task_analysis(version), AnalysisFilters(flag))
+    return {row.task.task_id: [kind for kind, _ in row.flags] for row in page.rows}
+
+
+def test_flags_come_first_and_say_what_they_rest_on(analyzed: DatasetVersion) -> None:
+    analysis = task_analysis(analyzed)
+    assert [model.name for model in analysis.models] == list(ROWS)
+    assert [model.strong for model in analysis.models] == [True, True, True, False, False]
+    page = analysis_page(analyzed, analysis, AnalysisFilters())
+    first = page.rows[0]
+    assert (first.task.task_id, first.shares) == ("task-1", [0.0, 0.0, 0.0, 1.0, 1.0])
+    assert first.flags == [("suspect", "3 of 3 strong models answer 7")]
+    assert flagged(analyzed) == {
+        "task-1": ["suspect"],
+        "task-2": ["saturated"],
+        "task-3": ["saturated"],
+        "task-4": ["saturated"],
+        "task-5": [],
+        "task-6": [],
+    }
+    assert list(flagged(analyzed, "saturated")) == ["task-2", "task-3", "task-4"]
+    assert analysis.verdict.startswith("The 6 tasks are worth about ")
+    assert analysis.findings == "1 with a suspect reference, 3 with a correct answer from every strong model."
+    assert len(analysis.separations) == 2
+
+
+def test_only_comparable_runs_count_the_latest_of_each_variant(analyzed: DatasetVersion) -> None:
+    dataset = analyzed.dataset
+    assert task_analysis(analyzed).n_runs == 5
+    scored(dataset, "baseline/random", "111111")
+    scored(dataset, "a/partial", "11", limit=2)
+    scored(dataset, "a/last", "110000")
+    scored(dataset, "a/last", "100000", parameters={"system_prompt": "Think."})
+    analysis = task_analysis(analyzed)
+    assert analysis.n_runs == 6
+    assert analysis.values[-1].tolist() == [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_other_answers_and_too_few_models_make_no_reference_suspect() -> None:
+    dataset = make_dataset(6)
+    for place, (model, row) in enumerate(ROWS.items()):
+        scored(dataset, model, row, answer=str(place))
+    assert task_analysis(version_of(dataset)).flags["suspect"] == []
+    few = make_dataset(6, slug="few")
+    for model in ("a/best", "a/good"):
+        scored(few, model, ROWS[model])
+    analysis = task_analysis(version_of(few))
+    assert not any(analysis.flags.values())
+    assert analysis.limits == "Flags from answers require 3 models; there are 2."
+
+
+def test_without_runs_only_duplicates_are_flagged() -> None:
+    dataset = make_dataset([make_task(1), make_task(2, input="what is 1 + 1?"), make_task(3)])
+    version = version_of(dataset)
+    analysis = task_analysis(version)
+    assert analysis.verdict == "Not enough comparable runs to judge the 3 tasks: at least 2 models are required."
+    row = analysis_page(version, analysis, AnalysisFilters("duplicate")).rows[0]
+    assert (row.task.task_id, row.duplicate_of and row.duplicate_of.task_id) == ("task-2", "task-1")
+
+
+def test_a_mark_takes_the_task_out_of_every_number_and_stays_with_its_content(analyzed: DatasetVersion) -> None:
+    run = Run.objects.get(model="a/best")
+    assert run.summary["metrics"]["exact_match"]["mean"] == pytest.approx(5 / 6)
+    assert mark_doubtful(analyzed, ["task-1"]) == 1
+    refresh_doubtful(analyzed.dataset_id)
+    run.refresh_from_db()
+    numbers = run.summary["metrics"]["exact_match"]
+    assert (numbers["mean"], numbers["n"], numbers["n_doubtful"]) == (1.0, 5, 1)
+    assert task_analysis(analyzed).flags["suspect"] == []
+    assert list(flagged(analyzed, DOUBTFUL)) == ["task-1"]
+
+    newer = save_task(analyzed.dataset, analyzed.pk, make_task(7))
+    assert list(newer.tasks.filter(is_doubtful=True).values_list("task_id", flat=True)) == ["task-1"]
+    mended = save_task(analyzed.dataset, newer.pk, make_task(1, expected_output="7"), replaces="task-1")
+    assert not mended.tasks.filter(is_doubtful=True).exists()
+
+    mark_doubtful(analyzed, ["task-1"], doubtful=False)
+    refresh_doubtful(analyzed.dataset_id)
+    run.refresh_from_db()
+    assert run.summary["metrics"]["exact_match"]["mean"] == pytest.approx(5 / 6)
+    with pytest.raises(NotPossible, match="has no task nothing"):
+        mark_doubtful(analyzed, ["nothing"])
+
+
+def test_the_page_creates_a_version_without_the_tasks_of_a_flag(analyzed: DatasetVersion, client: Client) -> None:
+    address = f"/datasets/{analyzed.dataset.slug}/analysis/"
+    page = client.get(f"{address}?flag=saturated").content.decode()
+    assert "Create version without 3 tasks with this flag" in page
+    form = {"version": analyzed.number, "flag": "saturated", "metric": "exact_match"}
+    refused = client.post(f"{address}do/remove/", {**form, "all": 4}, follow=True).content.decode()
+    assert "The analysis has changed since you opened the page." in refused
+    client.post(f"{address}do/remove/", {**form, "all": 3})
+    analyzed.dataset.refresh_from_db()
+    left = Task.objects.filter(version=analyzed.dataset.current_version).values_list("task_id", flat=True)
+    assert list(left) == ["task-1", "task-5", "task-6"]
+
+
+def test_the_page_and_the_api_mark_references(analyzed: DatasetVersion, client: Client) -> None:
+    slug = analyzed.dataset.slug
+    client.post(f"/datasets/{slug}/analysis/do/mark-doubtful/", {"version": analyzed.number, "task": ["task-1"]})
+    assert Task.objects.get(version=analyzed, is_doubtful=True).task_id == "task-1"
+    assert "Marked as doubtful" in client.get(f"/datasets/{slug}/analysis/").content.decode()
+    api = f"/api/v1/benchmarks/datasets/{slug}"
+    body = {"tasks": ["task-1", "task-2"], "doubtful": False}
+    assert client.post(f"{api}/doubtful-references", body, "application/json").json() == {"tasks": 2}
+    found = client.get(f"{api}/analysis?flag=suspect").json()
+    assert (found["flagged"]["suspect"], found["tasks"][0]["task"], found["runs"]) == (1, "task-1", 5)
+    assert found["tasks"][0]["right"]["a/weak"] == 1.0
+    assert client.get("/api/v1/benchmarks/datasets/none/analysis").status_code == 404
+    assert client.get(f"{api}/analysis?flag=nonsense").status_code == 400

@@ -1,0 +1,174 @@
+"""What the runs say of the tasks of a dataset, and what can be done with flagged ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST, require_safe
+
+from benchmarks.models import Dataset, DatasetVersion
+from benchmarks.presentation.numbers import MISSING, plural
+from benchmarks.queries.datasets import versions_of
+from benchmarks.queries.matrix import short_names
+from benchmarks.queries.task_analysis import (
+    DOUBTFUL,
+    FLAGS,
+    MOST_COLUMNS,
+    AnalyzedTask,
+    analysis_page,
+    doubtful_tasks,
+    task_analysis,
+)
+from benchmarks.services.access import EDIT_REFUSAL, may_edit
+from benchmarks.services.datasets.doubtful import mark_doubtful
+from benchmarks.services.datasets.editing import remove_tasks
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from frontend import params
+from frontend.matrix import TINTS
+from frontend.views.datasets import dataset_crumbs, dataset_or_404, version_or_404
+
+MOST_SELECTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A task in words: a score in percent with its tint for each model, and its flags with their labels."""
+
+    task: Any
+    shares: Sequence[tuple[str, int]]
+    discrimination: str
+    bar: SafeString
+    flags: Sequence[tuple[str, str, str]]
+    duplicate_of: Any
+
+
+@require_safe
+def analysis(request: HttpRequest, slug: str) -> HttpResponse:
+    dataset = dataset_or_404(slug)
+    number = params.whole_number(request.GET, "version")
+    version = version_or_404(dataset, number) if number else dataset.current_version
+    if version is None:
+        raise Http404(f"{slug} has no valid version to analyze.")
+    found = task_analysis(version, params.text(request.GET, "metric"))
+    filters = params.analysis_filters(request.GET)
+    page = analysis_page(version, found, filters, params.whole_number(request.GET, "page") or 1)
+    n_doubtful = doubtful_tasks(version)
+    chosen = len(found.flags.get(filters.flag, ()))
+    context = {
+        "dataset": dataset,
+        "version": version,
+        "versions": [each.number for each in versions_of(dataset)],
+        "analysis": found,
+        "columns": list(short_names([model.name for model in found.models[:MOST_COLUMNS]]).items()),
+        "n_hidden": max(0, len(found.models) - MOST_COLUMNS),
+        "page": page,
+        "rows": [_shown(row) for row in page.rows],
+        "previous": page.number - 1,
+        "next": page.number + 1,
+        "filters": filters,
+        "kinds": [
+            ("", f"All tasks, flagged first ({len(found.tasks)})"),
+            *((kind, f"{label} ({len(found.flags[kind])})") for kind, label in FLAGS.items()),
+            (DOUBTFUL, f"Marked as doubtful ({n_doubtful})"),
+        ],
+        "groups": version.facets.get("group") or version.facets.get("difficulty", {}),
+        "n_doubtful": n_doubtful,
+        "whole_flag": chosen if chosen and not (filters.group or filters.text) else 0,
+        "may_edit": may_edit(request.user),
+        "may_remove": dataset.kind == Dataset.Kind.YAML and version.pk == dataset.current_version_id,
+        "crumbs": dataset_crumbs(dataset, "Task analysis"),
+    }
+    return render(request, "frontend/datasets/analysis.html", context)
+
+
+@require_POST
+def act_on_tasks(request: HttpRequest, slug: str, action: str) -> HttpResponse:
+    """Do one of ``_TASK_ACTIONS`` with the selected tasks, or with all that have a flag, and report the outcome."""
+    if not may_edit(request.user):
+        raise PermissionDenied(EDIT_REFUSAL)
+    dataset = dataset_or_404(slug)
+    version = version_or_404(dataset, params.whole_number(request.POST, "version") or 0)
+    if action not in _TASK_ACTIONS:
+        raise Http404(f"{action} is not an action for tasks.")
+    back = f"{reverse('frontend:task-analysis', args=(slug,))}?version={version.number}"
+    try:
+        messages.success(request, _TASK_ACTIONS[action](version, _chosen_tasks(request, version), request))
+        if action == "remove":
+            back = reverse("frontend:dataset", args=(slug,))
+    except NotPossible as error:
+        messages.error(request, error.message)
+    except InvalidRequest as error:
+        messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
+    return HttpResponseRedirect(back)
+
+
+def _chosen_tasks(request: HttpRequest, version: DatasetVersion) -> list[str]:
+    """The ids of the selected tasks; with ``all`` those of all tasks with ``flag``, if they are still as many."""
+    expected = params.whole_number(request.POST, "all")
+    if expected is None:
+        return [key.replace("\0", "") for key in request.POST.getlist("task")[:MOST_SELECTED]]
+    found = task_analysis(version, params.text(request.POST, "metric"))
+    places = found.flags.get(params.text(request.POST, "flag"), ())
+    if len(places) != expected:
+        raise NotPossible("The analysis has changed since you opened the page. Check the flags and try again.")
+    chosen = [int(found.tasks[place]) for place in places]
+    return list(version.tasks.filter(pk__in=chosen).values_list("task_id", flat=True))
+
+
+def _remove(version: DatasetVersion, task_ids: list[str], request: HttpRequest) -> str:
+    if not task_ids:
+        raise NotPossible("Select at least one task.")
+    new = remove_tasks(version.dataset, version.pk, task_ids, request.user)
+    return f"Version {new.number} created without {plural(len(task_ids), 'task')}."
+
+
+def _mark(version: DatasetVersion, task_ids: list[str], request: HttpRequest) -> str:
+    count = mark_doubtful(version, task_ids, request.user)
+    return f"{plural(count, 'reference')} marked as doubtful. A worker updates the numbers of the runs."
+
+
+def _unmark(version: DatasetVersion, task_ids: list[str], request: HttpRequest) -> str:
+    count = mark_doubtful(version, task_ids, request.user, doubtful=False)
+    return f"{plural(count, 'reference')} no longer marked as doubtful. A worker updates the numbers of the runs."
+
+
+_TASK_ACTIONS: dict[str, Callable[[DatasetVersion, list[str], HttpRequest], str]] = {
+    "remove": _remove,
+    "mark-doubtful": _mark,
+    "unmark-doubtful": _unmark,
+}
+
+
+def _shown(row: AnalyzedTask) -> TaskRow:
+    value = row.discrimination
+    return TaskRow(
+        task=row.task,
+        shares=[
+            (MISSING, 0) if share is None else (f"{100 * share:.0f}", 1 + sum(share >= bound for bound in TINTS))
+            for share in row.shares[:MOST_COLUMNS]
+        ],
+        discrimination=MISSING if value is None else f"{value:.2f}".replace("-", "−"),
+        bar=SafeString("") if value is None else _bar(value),
+        flags=[(kind, FLAGS[kind], detail) for kind, detail in row.flags],
+        duplicate_of=row.duplicate_of,
+    )
+
+
+def _bar(value: float) -> SafeString:
+    """A correlation as a bar from the middle, which is 0."""
+    return format_html(
+        '<svg class="correlation{}" viewBox="0 0 64 12" width="64" height="12" aria-hidden="true">'
+        '<rect x="{}" y="3" width="{}" height="6"/><line x1="32" x2="32" y1="0" y2="12"/></svg>',
+        " negative" if value < 0 else "",
+        f"{32 + 32 * min(value, 0):.1f}",
+        f"{32 * abs(value):.1f}",
+    )
