@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from tests.loopback.dialects import DIALECTS
 from tests.loopback.faults import Ending, Fault
 from tests.loopback.replies import chunks
 from tests.loopback.server import LoopbackServer, Stats, fault_named
@@ -26,7 +27,7 @@ def application(server: LoopbackServer) -> web.Server:
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         match request.method, request.path:
-            case "POST", "/v1/chat/completions":
+            case "POST", path if path in DIALECTS or path.endswith("/chat/completions"):  # Azure has deployments
                 return await _chat(server, request)
             case "GET", "/v1/models":
                 return await _list_models(server, request)
@@ -61,6 +62,8 @@ async def _chat(server: LoopbackServer, request: web.BaseRequest) -> web.StreamR
         headers = {name.lower(): value for name, value in request.headers.items()}
         try:
             asked = orjson.loads(await request.content.read())
+            if "input" in asked:
+                asked["messages"] = asked["input"]
             ordinary, fault = server.answer(asked, headers)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             answered = True
@@ -71,6 +74,8 @@ async def _chat(server: LoopbackServer, request: web.BaseRequest) -> web.StreamR
             answered = True
             if asked.get("stream"):
                 return await _send_stream(request, orjson.loads(ordinary), server.token_ms / 1000)
+            if translate := DIALECTS.get(request.path):
+                return _json(translate(orjson.loads(ordinary)))
             return web.Response(body=ordinary, content_type="application/json")
         body = fault.body(ordinary) if fault.body else ordinary
         body = body.replace(b"{key}", headers.get("authorization", "").removeprefix("Bearer ").encode())

@@ -1,6 +1,7 @@
 """An endpoint that refuses what vendors refuse, with the bodies that their endpoints answer.
 
-A model is refused by the first part of its name: ``gpt-5``, ``o3``, ``claude``, ``deepseek``, ``mistral``.
+A model is refused by the first part of its name: ``gpt-5``, ``o3``, ``gpt-4``, ``claude``, ``deepseek``, ``mistral``,
+``gemini``. The bodies were seen at the addresses in ``benchmarks/providers/refusals.yaml``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ def refusing(answers: Answers) -> Answers:
 
 
 def _openai(body: Body) -> tuple[int, Any] | None:
-    """GPT-5 and the o series."""
+    """GPT-5 and the o series, by chat completions and by the Responses API."""
+    if "input" in body:
+        refused = next((name for name in ("temperature", "top_p") if name in body), None)
+        message = f"Unsupported parameter: '{refused}' is not supported with this model."
+        return (400, _openai_error(message, refused, None)) if refused else None
     if "max_tokens" in body:
         message = (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
@@ -48,6 +53,30 @@ def _openai(body: Body) -> tuple[int, Any] | None:
         message = "Unsupported parameter: 'top_p' is not supported with this model."
         return 400, _openai_error(message, "top_p", "unsupported_parameter")
     return None
+
+
+def _older_openai(body: Body) -> tuple[int, Any] | None:
+    """Models before structured outputs, as Azure still deploys them."""
+    name, holder = (
+        ("text.format", body.get("text", {}).get("format"))
+        if "input" in body
+        else (
+            "response_format",
+            body.get("response_format"),
+        )
+    )
+    if not holder:
+        return None
+    message = f"Invalid parameter: '{name}' of type '{holder['type']}' is not supported with this model."
+    return 400, _openai_error(message, name, None)
+
+
+def _gemini(body: Body) -> tuple[int, Any] | None:
+    """The compatible address, which names all that it does not know at once."""
+    unknown = [name for name in ("seed", "frequency_penalty", "top_k") if name in body]
+    says = [f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.' for name in unknown]
+    error = {"code": 400, "message": "\n".join(says), "status": "INVALID_ARGUMENT"}
+    return (400, [{"error": error}]) if unknown else None
 
 
 def _anthropic(body: Body) -> tuple[int, Any] | None:
@@ -92,15 +121,17 @@ def _mistral(body: Body) -> tuple[int, Any] | None:
     return None
 
 
-def _openai_error(message: str, param: str | None, code: str) -> dict[str, Any]:
+def _openai_error(message: str, param: str | None, code: str | None) -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}}
 
 
 VENDORS: Mapping[str, Callable[[Body], tuple[int, Any] | None]] = {
     "gpt-5": _openai,
     "o3": _openai,
+    "gpt-4": _older_openai,
     "claude": _anthropic,
     "deepseek": _deepseek,
     "mistral": _mistral,
+    "gemini": _gemini,
 }
 """First part of a model's name → the status and body that refuse a request; ``None`` if it is accepted."""

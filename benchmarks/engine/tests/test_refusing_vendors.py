@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.engine.execution import model_clients
 from benchmarks.models import Run, RunStatus, Score, Transcript
 from benchmarks.providers.model_families import ModelFamily, shipped_families
 from tests.loopback.replies import Asked
@@ -72,6 +73,71 @@ def test_a_judge_that_refuses_parameters_judges(endpoint: Endpoint, settings: An
     for score in Score.objects.filter(run=run):
         assert score.judge is not None
         assert sorted(score.judge["notes"]) == sorted(run.adjustments.get("judge", {}).values())
+
+
+KINDS = {
+    # Kind → the query of its address
+    "anthropic": "",
+    "openai_responses": "",
+    "azure_openai": "?api-version=2024-10-21",
+}
+
+
+def speak(settings: Any, server: LoopbackServer, kind: str) -> None:
+    """Make the provider ``loop`` one of that kind."""
+    configured = settings.CODEFORGE.providers["loop"]
+    changed = configured.model_copy(update={"kind": kind, "base_url": server.url + KINDS[kind]})
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"providers": {"loop": changed}})
+    model_clients.forget()
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "left_out"),
+    [
+        ("anthropic", "claude-opus-4-7", {"temperature"}),
+        ("openai_responses", "gpt-5", {"temperature"}),
+        ("azure_openai", "gpt-5", {"temperature", "max_tokens"}),
+    ],
+)
+def test_other_kinds_of_providers_leave_out_what_their_models_refuse(
+    endpoint: Endpoint, settings: Any, kind: str, model: str, left_out: set[str]
+) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    knows_no_family(settings)
+    speak(settings, server, kind)
+    judge = {"metrics": ["correctness"], "judge_model": f"loop/{model}", "allow_self_judging": True}
+    run = worked(make_run(make_dataset(4), judge_tried=False, model=f"loop/{model}", concurrency=4, **judge, **SAMPLED))
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    assert run.summary["metrics"]["correctness"]["mean"] == 1.0
+    assert {role: notes.keys() for role, notes in run.adjustments.items()} == {"model": left_out, "judge": left_out}
+    trial = 1 + len(left_out) + 1
+    assert len(requests_to(server, model)) == trial + (4 + len(left_out)) + 4
+    for transcript in Transcript.objects.filter(result__run=run):
+        assert set(run.adjustments["model"].values()) <= set(transcript.notes)
+
+
+@pytest.mark.parametrize("kind", ["openai_responses", "azure_openai"])
+def test_other_kinds_of_providers_ask_a_judge_without_a_response_format_that_it_refuses(
+    endpoint: Endpoint, settings: Any, kind: str
+) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    speak(settings, server, kind)
+    run = worked(make_run(make_dataset(2), judge_tried=False, metrics=["correctness"], judge_model="loop/gpt-4-0613"))
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    assert run.adjustments["judge"].keys() == {"json_schema", "json_object"}
+    sent = requests_to(server, "gpt-4-0613")
+    assert [body["temperature"] for body in sent[-2:]] == [0.0, 0.0]
+    assert not sent[-1].keys() & {"text", "response_format"}
+
+
+def test_what_gemini_refuses_at_once_is_left_out_or_named_at_once(endpoint: Endpoint, settings: Any) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    run = worked(make_run(make_dataset(3), model="loop/gemini-2.5-flash", concurrency=1, **SAMPLED))
+    assert (run.status, run.errors, run.adjustments["model"].keys()) == (RunStatus.COMPLETED, 0, {"seed"})
+    run = worked(make_run(make_dataset(3), model="loop/gemini-2.5-flash", concurrency=1, extra={"top_k": 1}, **SAMPLED))
+    assert run.status == RunStatus.FAILED
+    assert "Remove top_k from the extra parameters" in run.error_message
+    assert len(requests_to(server, "gemini-2.5-flash")) == 1 + 3 + 1
 
 
 def test_a_cached_verdict_has_the_notes_of_the_first(endpoint: Endpoint, settings: Any) -> None:
