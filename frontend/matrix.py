@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from benchmarks.models import Run
-from benchmarks.presentation.numbers import n_of, percent
+from benchmarks.presentation.numbers import chance, n_of, percent
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
 from benchmarks.queries.matrix import Cell, Row, metric_of
@@ -63,7 +63,7 @@ def board_row(row: Row) -> BoardRow:
     return BoardRow(
         row=row,
         rank=rank,
-        best=_chance(place.best) if place else "",
+        best=chance(place.best) if place else "",
         cells=[None if cell is None else _board_cell(cell) for cell in row.cells],
         cost=None if None in costs or not done else 1000 * sum(filter(None, costs)) / done,
         latency_ms=sum(latencies) / len(latencies) if latencies else None,
@@ -128,9 +128,3 @@ def _board_cell(cell: Cell) -> BoardCell:
         "" if covered else f"{percent(cell.coverage or 0.0)} scored",
         100 * run.done // run.total if run.total else 0,
     )
-
-
-def _chance(share: float) -> str:
-    if share < 0.01:
-        return "< 1%"
-    return "> 99%" if share > 0.99 else f"{100 * share:.0f}%"

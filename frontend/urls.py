@@ -100,5 +100,6 @@ urlpatterns = [
     path("score-drops/<key:pk>/dismiss/", overview.dismiss_drop, name="dismiss-score-drop"),
     path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
+    path("leaderboard/overall/", leaderboard.overall, name="overall-leaderboard"),
     path("leaderboard/<str:name>.<str:form>", leaderboard.chart, name="leaderboard-chart"),
 ]

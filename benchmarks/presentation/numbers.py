@@ -42,6 +42,15 @@ def percent(share: float) -> str:
     return f"{points(share)}%"
 
 
+def chance(share: float | None) -> str:
+    """A probability that was estimated from samples: ``37%``, ``< 1%``, ``> 99%``."""
+    if share is None:
+        return MISSING
+    if share < 0.01:
+        return "< 1%"
+    return "> 99%" if share > 0.99 else f"{100 * share:.0f}%"
+
+
 def p_value(value: float | None) -> str:
     """Three decimals, ``< 0.001`` below them."""
     if value is None:

@@ -195,7 +195,7 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
         places.setdefault(key, {})[run.dataset_id] = run
     names = _names(list(places))
     rows = [
-        Row(model, variant, names[model, variant], [_cell(by_dataset.get(key), metric) for key in columns])
+        Row(model, variant, names[model, variant], [cell_of(by_dataset.get(key), metric) for key in columns])
         for (model, variant), by_dataset in places.items()
     ]
     reasons = [next(_unranked(row, metric, list(columns.values())), "") for row in rows]
@@ -226,7 +226,7 @@ def effects(found: Matrix) -> Effects:
         return Effects()
     datasets = [column.run.dataset.slug for column in found.columns]
     members = [run for row in found.rows for run in row.runs]
-    return _kept("effects", members, found.metric, lambda: _effects(datasets, pairs, found.metric))
+    return kept("effects", members, found.metric, lambda: _effects(datasets, pairs, found.metric))
 
 
 def facets_of(run: Run) -> list[str]:
@@ -276,7 +276,7 @@ def _names(rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return {(model, variant): f"{short[model]} ({variant})" if several else short[model] for model, variant in rows}
 
 
-def _cell(run: Run | None, metric: str, level: str = "", of_level: Mapping[str, Any] | None = None) -> Cell | None:
+def cell_of(run: Run | None, metric: str, level: str = "", of_level: Mapping[str, Any] | None = None) -> Cell | None:
     """The numbers of a run, or those of a level of it."""
     if run is None:
         return None
@@ -323,23 +323,23 @@ def _by_level(first: Run, rows: Sequence[Row], metric: str, facet: str) -> tuple
     parts: dict[int, Mapping[str, Any]] = {pk: breakdown.get(facet, {}) for pk, breakdown in stored.items()}
     levels = list(dict.fromkeys(level for levels in parts.values() for level in levels))
     split = [
-        replace(row, cells=[_cell(run, metric, level, parts[run.pk].get(level, {})) for level in levels])
+        replace(row, cells=[cell_of(run, metric, level, parts[run.pk].get(level, {})) for level in levels])
         for row in rows
         for run in row.runs
     ]
     return [Column(first, level) for level in levels], split
 
 
-def _kept(name: str, members: Sequence[Run], metric: str, compute: Callable[[], Computed]) -> Computed:
+def kept(name: str, members: Sequence[Run], metric: str, compute: Callable[[], Computed]) -> Computed:
     """What is computed from the scores of runs, from the cache unless one of them has new numbers."""
     # The time of the summary is part of the key: a run whose errors are retried gets a new one.
     stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp() if run.summarized_at else 0}" for run in members)
     key = f"{name}:{_FORMAT}:{metric}:{hashlib.sha256(stamps.encode()).hexdigest()}"
-    kept: Computed | None = cache.get(key)
-    if kept is None:
-        kept = compute()
-        cache.set(key, kept, CACHE_SECONDS)
-    return kept
+    found: Computed | None = cache.get(key)
+    if found is None:
+        found = compute()
+        cache.set(key, found, CACHE_SECONDS)
+    return found
 
 
 def _standing(ranked: Sequence[Row], metric: str) -> Standing:
@@ -347,11 +347,11 @@ def _standing(ranked: Sequence[Row], metric: str) -> Standing:
     if not ranked:
         return Standing([], [])
     members = [run for row in ranked for run in row.runs]
-    return _kept("experiment", members, metric, lambda: _ranking(ranked, metric))
+    return kept("experiment", members, metric, lambda: _ranking(ranked, metric))
 
 
 def _ranking(ranked: Sequence[Row], metric: str) -> Standing:
-    datasets = [_scores([row.runs[column] for row in ranked], metric) for column in range(len(ranked[0].cells))]
+    datasets = [scores_of([row.runs[column] for row in ranked], metric) for column in range(len(ranked[0].cells))]
     ranking = Ranking(datasets)
     sentences = ranking_sentences(ranking, [row.name for row in ranked])
     if ranking.n == 1:
@@ -377,7 +377,7 @@ def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: 
                 if found.difference is not None and found.low is not None and found.high is not None:
                     effect = Effect(found.difference, found.low, found.high)
                     p_values.append(found.p_value if found.p_value is not None else 1.0)
-                    scores.append(_scores(both, metric, read))
+                    scores.append(scores_of(both, metric, read))
             cells.append(effect)
         overall = None
         if len(scores) == len(cells) > 1:
@@ -392,7 +392,7 @@ def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: 
     return Effects(datasets, rows, len(p_values))
 
 
-def _scores(
+def scores_of(
     members: Sequence[Run], metric: str, read: Callable[[Run, str], TaskScoresAndClusters] = task_scores
 ) -> Scores:
     """The scores of runs on one dataset, by task of identical content."""

@@ -17,7 +17,7 @@ Stat. Med. 27:1693, for the interval of an average from the intervals of its par
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from string import ascii_uppercase
@@ -58,6 +58,16 @@ class Place:
     rank_low: int
     rank_high: int
     group: str
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRank:
+    """The average rank over datasets with its 95% interval; ``best`` is the chance that it is the lowest."""
+
+    mean: float
+    low: float
+    high: float
     best: float
 
 
@@ -180,27 +190,61 @@ def _comparison(scores: Scores, a: int, b: int) -> Comparison:
     return compare(first, second, dict(enumerate(scores.clusters.tolist())))
 
 
+def mean_ranks(datasets: Sequence[Scores], *, seed: int = 0) -> list[MeanRank]:
+    """The average rank of each candidate over the datasets, ranked by the mean score on each; ties share their ranks.
+
+    The interval and the chance of the lowest mean rank come from bootstrap samples of the clusters within each dataset,
+    so they say how much depends on the tasks, not on the choice of datasets. Each candidate has a score on every one.
+    """
+    import numpy as np
+
+    def ranked(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        from scipy.stats import rankdata
+
+        # Rounded, because equal scores may differ in the last place. A sample without any score ranks last.
+        return np.asarray(rankdata(-np.nan_to_num(means, nan=-1.0).round(5), axis=-1))
+
+    observed = np.mean([ranked(np.nanmean(each.values, axis=1)) for each in datasets], axis=0)
+    sampled = np.concatenate(
+        [np.mean([ranked(means) for means in parts], axis=0) for parts in _sampled_means(datasets, seed)]
+    )
+    low, high = np.quantile(sampled, (LEVEL / 2, 1 - LEVEL / 2), axis=0)
+    best = _shares_lowest(sampled)
+    return [MeanRank(*map(float, row)) for row in zip(observed, low, high, best, strict=True)]
+
+
 def _shares_best(datasets: Sequence[Scores], seed: int) -> list[float]:
     """How often each candidate has the highest mean, in paired bootstrap samples of the clusters; ties are shared."""
     import numpy as np
 
+    # A sample without any score of a candidate has no mean for it; the candidate does not win there.
+    means = np.concatenate([np.sum(parts, axis=0) for parts in _sampled_means(datasets, seed)])
+    return [float(share) for share in _shares_lowest(-np.nan_to_num(means, nan=-1.0))]
+
+
+def _shares_lowest(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of rows of samples: the share in which each column is the lowest, ties shared."""
+    is_best = values <= values.min(axis=1, keepdims=True) + 1e-6
+    shares: NDArray[np.float64] = (is_best / is_best.sum(axis=1, keepdims=True)).mean(axis=0)
+    return shares
+
+
+def _sampled_means(datasets: Sequence[Scores], seed: int) -> Iterator[list[NDArray[np.float64]]]:
+    """The candidates' means on each dataset in bootstrap samples of its clusters, a chunk of samples at a time."""
+    import numpy as np
+
     random = np.random.default_rng(seed)
     sums = [_cluster_sums(each) for each in datasets]
-    wins = np.zeros(len(datasets[0].values))
     for begin in range(0, SAMPLES, _CHUNK):
         size = min(_CHUNK, SAMPLES - begin)
-        means = np.zeros((size, len(wins)))
+        means = []
         for totals, counts in sums:
             n = totals.shape[1]
             drawn = random.integers(0, n, size=(size, n)) + n * np.arange(size)[:, None]
             times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float32)
-            # A sample without any score of a candidate has no mean for it; the candidate does not win there.
             with np.errstate(invalid="ignore", divide="ignore"):
-                means += (times @ totals.T) / (times @ counts.T)
-        highest = np.nan_to_num(means, nan=-1.0)
-        is_best = highest >= highest.max(axis=1, keepdims=True) - 1e-6
-        wins += (is_best / is_best.sum(axis=1, keepdims=True)).sum(axis=0)
-    return [float(share) for share in wins / SAMPLES]
+                means.append(((times @ totals.T) / (times @ counts.T)).astype(float))
+        yield means
 
 
 def _cluster_sums(scores: Scores) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

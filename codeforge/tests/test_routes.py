@@ -79,6 +79,7 @@ RULES: dict[str, Rule] = {
     "run-export": pages(pk=1, form="csv"),
     "contamination-check": writes(LAUNCH, **PK),
     "compare": pages(),
+    "overall-leaderboard": pages(),
     "plan": writes(LAUNCH),
     "metric-list": pages(),
     "installation": pages(),
@@ -147,6 +148,7 @@ RULES: dict[str, Rule] = {
     "frontend:compare-chart": pages(name="none", form="svg"),
     "frontend:workers": pages(),
     "frontend:leaderboard": pages(),
+    "frontend:overall-leaderboard": pages(),
     "frontend:leaderboard-chart": pages(name="none", form="svg"),
 }
 ROUTES = {route.name: route for route in all_routes() if not route.name.startswith("admin:")}

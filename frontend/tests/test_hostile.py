@@ -94,6 +94,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "compare": [f"/compare/?runs={run.pk},{other.pk}", "/compare/"],
         "compare-chart": [f"/compare/deltas.svg?runs={run.pk},{other.pk}"],
         "leaderboard": [f"/leaderboard/?dataset={slug}"],
+        "overall-leaderboard": ["/leaderboard/overall/", "/leaderboard/overall/?dataset=%3Cscript%3E&dataset=%1B"],
         "leaderboard-chart": [f"/leaderboard/ranking.svg?dataset={slug}"],
         "canvases": ["/canvases/"],
         "gallery": [canvases],

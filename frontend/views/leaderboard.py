@@ -10,12 +10,14 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.numbers import percent
 from benchmarks.queries import leaderboard as reads
+from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
@@ -52,6 +54,23 @@ class Row:
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
     return render(request, "frontend/leaderboard/leaderboard.html", _board(request))
+
+
+@require_safe
+def overall(request: HttpRequest) -> HttpResponse:
+    """The models over several datasets."""
+    board = overall_leaderboard(request.GET.getlist("dataset"))
+    context = {
+        "board": board,
+        "chosen": [column.dataset.slug for column in board.columns],
+        "columns": [(column, metric_row(column.metric)) for column in board.columns],
+        "ranked": [row for row in board.rows if row.rank],
+        "unranked": [row for row in board.rows if not row.rank],
+        "min_coverage": percent(reads.MIN_COVERAGE),
+        "most": MOST_DATASETS,
+        "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), ("Several datasets", None)],
+    }
+    return render(request, "frontend/leaderboard/overall.html", context)
 
 
 @require_safe

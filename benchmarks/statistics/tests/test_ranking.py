@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.permutation import sign_flip_test
-from benchmarks.statistics.ranking import LEVEL, Ranking, Scores, mean_of_intervals
+from benchmarks.statistics.ranking import LEVEL, Ranking, Scores, mean_of_intervals, mean_ranks
 from tests.benches.statistics.rankings import DESIGNS, Design, false_separations, simulated
 
 NAN = float("nan")
@@ -105,3 +105,34 @@ def test_equal_candidates_are_rarely_separated(design: Design) -> None:
     random = np.random.default_rng(11)
     wrong = sum(false_separations(simulated(random, design), design.gains) > 0 for _ in range(40))
     assert wrong <= 7, "2 of 40 are expected at most, with a standard error of 1.4"
+
+
+def test_the_mean_rank_averages_the_ranks_on_each_dataset_whatever_their_sizes() -> None:
+    first = Scores(np.array([right_of(40, 38), right_of(40, 20), right_of(40, 2)]), np.arange(40))
+    second = Scores(np.array([right_of(400, 10), right_of(400, 390), right_of(400, 200)]), np.arange(400))
+    ranks = mean_ranks([first, second])
+    assert [rank.mean for rank in ranks] == [2.0, 1.5, 2.5]
+    assert [(rank.low, rank.high, rank.best) for rank in ranks] == [(2.0, 2.0, 0.0), (1.5, 1.5, 1.0), (2.5, 2.5, 0.0)]
+
+
+def test_equal_means_share_their_ranks_and_their_chance() -> None:
+    same = Scores(np.array([right_of(50, 25), right_of(50, 25), right_of(50, 1)]), np.arange(50))
+    ranks = mean_ranks([same])
+    assert [rank.mean for rank in ranks] == [1.5, 1.5, 3.0]
+    assert [rank.best for rank in ranks] == [0.5, 0.5, 0.0]
+
+
+def test_the_interval_of_a_mean_rank_contains_the_true_one() -> None:
+    """Six models of known order on two datasets: far apart, close, and equal."""
+    random = np.random.default_rng(7)
+    for spread, least in ((1.0, 0.92), (0.25, 0.85), (0.0, 0.92)):
+        inside = []
+        for _ in range(30):
+            datasets, truth = [], np.zeros(6)
+            for n in (60, 120):
+                skills = spread * random.normal(size=6)
+                chances = 1 / (1 + np.exp(random.normal(size=n) - skills[:, None]))
+                datasets.append(Scores((random.random((6, n)) < chances).astype(float), np.arange(n)))
+                truth += (1 + np.sum(skills[:, None] < skills, axis=1) if spread else np.full(6, 3.5)) / 2
+            inside += [row.low <= true <= row.high for row, true in zip(mean_ranks(datasets), truth, strict=True)]
+        assert least <= np.mean(inside), spread

@@ -104,6 +104,7 @@ PAGES: dict[str, dict[str, Address]] = {
         "leaderboard of canvases": lambda site: f"/leaderboard/?dataset={site.canvas_set}",
         "leaderboard of the hostile": lambda site: "/leaderboard/?dataset=hostile",
     },
+    "overall-leaderboard": {"leaderboard over several datasets": lambda site: "/leaderboard/overall/"},
 }
 NO_PAGES = {
     "theme": "accepts a form and goes back",
