@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from benchmarks.models import Run
-from benchmarks.presentation.numbers import chance, n_of, percent
+from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
 from benchmarks.queries.matrix import Cell, Row, metric_of
@@ -108,6 +108,20 @@ def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
         if not each.row.model.startswith("baseline/")
     ]
     return [charts.quality_against(by, contenders, measure) for by in ("cost", "latency")]
+
+
+def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
+    """What two runs cost and took: the measure, the number of each run, and how many times as much the second is."""
+    rows = [board_row(Row(run.model, run.variant, "", [reads.cell_of(run, "")])) for run in (a, b)]
+    measures = (
+        ("$ per 1,000 answers", [row.cost for row in rows], money),
+        ("Median latency", [row.latency_ms for row in rows], milliseconds),
+        ("Tokens out per answer", [row.tokens_out for row in rows], number),
+    )
+    return [
+        (name, write(first), write(second), f"{second / first:.2g} times" if first and second is not None else "")
+        for name, (first, second), write in measures
+    ]
 
 
 def _level(row: Row, metric: str) -> dict[str, Any]:

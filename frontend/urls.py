@@ -96,6 +96,7 @@ urlpatterns = [
     path("providers/local-model/", providers.local, name="local-model"),
     path("providers/key/", providers.key, name="provider-key"),
     path("compare/", compare.compare, name="compare"),
+    path("compare/tasks/", compare.tasks, name="compare-tasks"),
     path("compare/<str:name>.<str:form>", compare.chart, name="compare-chart"),
     path("score-drops/<key:pk>/dismiss/", overview.dismiss_drop, name="dismiss-score-drop"),
     path("workers/", overview.workers, name="workers"),

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from benchmarks.api.serializers import PlanSerializer, ReadableSerializer, RunSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created_run
 from benchmarks.models import Run
-from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
+from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 from benchmarks.queries.runs import run_detail
 from benchmarks.queries.statistics import (
@@ -24,6 +24,7 @@ from benchmarks.queries.statistics import (
     compared_runs,
     contamination_check,
 )
+from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.sizing import SizeQuestion, size_run

@@ -1,67 +1,80 @@
-"""Results of runs side by side on the tasks they share: tasks with identical input and expected answer."""
+"""Any runs read as one: which are compared, and where two of them differ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Left
-
-from benchmarks.models import Result, Run, Score
-from benchmarks.queries.keyset import KeysetPage, Order, keyset_page
+from benchmarks.models import Run, Task
+from benchmarks.presentation.numbers import n_of
+from benchmarks.queries.matrix import FACETS
 from benchmarks.queries.runs import full_runs
+from benchmarks.queries.statistics import kept_for, task_scores
+from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.statistics.paired import Comparison, compare, holm
 
-MOST_RUNS = 6
-PAGE_SIZE = 50
-PREVIEW = 120
-SHOWN = {
-    "a_better": Q(own_value__gt=F("other_value")),
-    "b_better": Q(own_value__lt=F("other_value")),
-    "differ": ~Q(own_value=F("other_value")),
-    "same": Q(own_value=F("other_value")),
-}
+_FORMAT = 1
+"""Goes up when ``Part`` changes, so that no old one is read."""
+_MOST_LEVELS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Run ``b`` compared with run ``a`` on the tasks of one level of a facet.
+
+    ``p_adjusted`` is Holm's among the levels of the facet; ``None`` if there was nothing to test.
+    """
+
+    facet: str
+    level: str
+    comparison: Comparison
+    p_adjusted: float | None
+
+    @property
+    def title(self) -> str:
+        return FACETS[self.facet]
+
+    @property
+    def shared_of_common(self) -> str:
+        """How many of the tasks of both runs have a score in both."""
+        return n_of(self.comparison.n_shared, self.comparison.n_shared + self.comparison.n_missing)
+
+    @property
+    def is_clear(self) -> bool:
+        return self.p_adjusted is not None and self.p_adjusted <= 1 - self.comparison.confidence
 
 
 def runs_to_compare(ids: Sequence[int]) -> list[Run]:
-    """The existing ones of these runs, in the order of ``ids``."""
+    """The existing ones of these runs, in the order of ``ids``, at most ``MOST_RUNS``."""
     by_id = full_runs().filter(calibration__isnull=True).in_bulk(ids[:MOST_RUNS])
     return [by_id[pk] for pk in dict.fromkeys(ids) if pk in by_id]
 
 
-def shared_results(
-    a: Run, b: Run, metric: str, show: str, *, after: str | None = None, before: str | None = None
-) -> KeysetPage[Result]:
-    """Results of ``a`` on tasks it shares with ``b``, each with ``other_value``, ``other_id`` and ``other_outcome``.
-
-    ``show`` is a key of ``SHOWN``. Of several repeats the first one is compared. Raises ``BadCursor``.
-    """
-    # Correlated subqueries instead of a join: the page reads 50 rows of a, and only their counterparts in b.
-    others = Result.objects.filter(run=b, repeat=1, task__content_hash=OuterRef("task__content_hash"))
-    rows = (
-        Result.objects.filter(run=a, repeat=1)
-        .select_related("task")
-        .only("run", "position", "outcome", "task__task_id", "task__name")
-        .annotate(
-            own_value=_value_of(a, metric),
-            other_id=Subquery(others.values("pk")[:1]),
-            other_outcome=Subquery(others.values("outcome")[:1]),
-            other_value=Subquery(_values(others, b, metric)[:1]),
-            expected_preview=Left("task__expected_output", PREVIEW),
-            own_preview=Left("transcript__actual_output", PREVIEW),
-            other_preview=Subquery(others.values(text=Left("transcript__actual_output", PREVIEW))[:1]),
-        )
-        .filter(SHOWN.get(show, SHOWN["differ"]), own_value__isnull=False, other_value__isnull=False)
-    )
-    return keyset_page(rows, Order("position"), PAGE_SIZE, after, before)
+def breakdown(a: Run, b: Run, metric: str) -> list[Part]:
+    """The comparison for each level of each facet of the shared tasks that has several, in the order of ``FACETS``."""
+    return kept_for(f"breakdown:{_FORMAT}:{metric}", [a, b], lambda: _breakdown(a, b, metric))
 
 
-def _value_of(run: Run, metric: str) -> F | Subquery:
-    """The score of a result: of the run's first metric the result row holds a copy."""
-    if metric == run.metrics[0]:
-        return F("value")
-    return Subquery(Score.objects.filter(result=OuterRef("pk"), metric=metric).values("value")[:1])
-
-
-def _values(results: QuerySet[Result], run: Run, metric: str) -> QuerySet[Result, Any]:
-    return results.annotate(metric_value=_value_of(run, metric)).values("metric_value")
+def _breakdown(a: Run, b: Run, metric: str) -> list[Part]:
+    (first, clusters), (second, _) = task_scores(a, metric), task_scores(b, metric)
+    tasks = Task.objects.filter(version=a.dataset_version_id).order_by("position")
+    rows = [row for row in tasks.values_list("content_hash", *FACETS) if row[0] in first and row[0] in second]
+    parts: list[Part] = []
+    for place, facet in enumerate(FACETS, 1):
+        levels: dict[object, list[Hashable]] = {}
+        for row in rows:
+            if row[place] not in ("", None):
+                levels.setdefault(row[place], []).append(row[0])
+        if not 2 <= len(levels) <= _MOST_LEVELS:
+            continue
+        compared = [
+            (level, compare({task: first[task] for task in known}, {task: second[task] for task in known}, clusters))
+            for level, known in levels.items()
+        ]
+        p_values = [comparison.p_value for _, comparison in compared if comparison.p_value is not None]
+        adjusted = iter(holm(p_values))
+        parts += [
+            Part(facet, str(level), comparison, None if comparison.p_value is None else next(adjusted))
+            for level, comparison in compared
+        ]
+    return parts

@@ -7,18 +7,15 @@ have ended; that is computed when it is first read and kept in the cache until o
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-
-from django.core.cache import cache
+from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.presentation.numbers import MISSING, interval, number, percent, points
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
-from benchmarks.queries.statistics import CACHE_SECONDS, TaskScoresAndClusters, task_scores
+from benchmarks.queries.statistics import TaskScoresAndClusters, has_ended, kept_for, task_scores
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.ranking import (
     LEVEL,
@@ -32,7 +29,6 @@ from benchmarks.statistics.sentences import ranking_sentences
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the columns of one dataset can be split."""
-Computed = TypeVar("Computed")
 _FORMAT = 2
 """Goes up when ``Standing`` or ``Effects`` changes, so that no old one is read."""
 
@@ -225,8 +221,8 @@ def effects(found: Matrix) -> Effects:
     if not pairs:
         return Effects()
     datasets = [column.run.dataset.slug for column in found.columns]
-    members = [run for row in found.rows for run in row.runs]
-    return kept("effects", members, found.metric, lambda: _effects(datasets, pairs, found.metric))
+    members = [run for row in found.rows for run in row.runs if has_ended(run)]
+    return kept_for(f"effects:{_FORMAT}:{found.metric}", members, lambda: _effects(datasets, pairs, found.metric))
 
 
 def facets_of(run: Run) -> list[str]:
@@ -330,24 +326,12 @@ def _by_level(first: Run, rows: Sequence[Row], metric: str, facet: str) -> tuple
     return [Column(first, level) for level in levels], split
 
 
-def kept(name: str, members: Sequence[Run], metric: str, compute: Callable[[], Computed]) -> Computed:
-    """What is computed from the scores of runs, from the cache unless one of them has new numbers."""
-    # The time of the summary is part of the key: a run whose errors are retried gets a new one.
-    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp() if run.summarized_at else 0}" for run in members)
-    key = f"{name}:{_FORMAT}:{metric}:{hashlib.sha256(stamps.encode()).hexdigest()}"
-    found: Computed | None = cache.get(key)
-    if found is None:
-        found = compute()
-        cache.set(key, found, CACHE_SECONDS)
-    return found
-
-
 def _standing(ranked: Sequence[Row], metric: str) -> Standing:
     """The places of the ranked rows."""
     if not ranked:
         return Standing([], [])
     members = [run for row in ranked for run in row.runs]
-    return kept("experiment", members, metric, lambda: _ranking(ranked, metric))
+    return kept_for(f"ranking:{_FORMAT}:{metric}", members, lambda: _ranking(ranked, metric))
 
 
 def _ranking(ranked: Sequence[Row], metric: str) -> Standing:
@@ -369,7 +353,7 @@ def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: 
         cells: list[Effect | None] = []
         scores: list[Scores] = []
         for before, after in zip(reference.cells, row.cells, strict=True):
-            both = [cell.run for cell in (before, after) if cell is not None and cell.run.status in TERMINAL]
+            both = [cell.run for cell in (before, after) if cell is not None and has_ended(cell.run)]
             effect = None
             if len(both) == 2 and is_score(metric_of(both[0], metric)):
                 (first, clusters), (second, _) = (read(run, metric_of(run, metric)) for run in both)

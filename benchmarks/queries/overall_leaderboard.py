@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Dataset, DatasetVersion, Run
 from benchmarks.queries.leaderboard import Setting, completed_runs, is_whole, setting_of, unranked_reason
-from benchmarks.queries.matrix import Cell, cell_of, kept, scores_of
+from benchmarks.queries.matrix import Cell, cell_of, scores_of
+from benchmarks.queries.statistics import kept_for
 from benchmarks.statistics.ranking import MeanRank, mean_ranks
 
 MOST_RUNS = 2_000
 MOST_DATASETS = 12
+_FORMAT = 1
+"""Goes up when what is kept of the ranking changes, so that no old one is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +143,4 @@ def _mean_ranks(rows: Sequence[Sequence[Cell]], columns: Sequence[Column]) -> li
             [scores_of([row[place].run for row in rows], column.metric) for place, column in enumerate(columns)]
         )
 
-    return kept("overall", members, names, compute)
+    return kept_for(f"overall:{_FORMAT}:{names}", members, compute)

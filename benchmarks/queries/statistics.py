@@ -6,11 +6,13 @@ comparison is kept in the cache under the times of both runs' final numbers. Che
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from typing import TypeVar
 
 from django.core.cache import cache as shared_cache
 from django.db.models import FilteredRelation, Q
@@ -23,7 +25,7 @@ from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
-from benchmarks.statistics.sentences import comparison_sentence, contamination_sentence, missing_sentence
+from benchmarks.statistics.sentences import comparison_sentences, contamination_sentence, missing_sentence
 
 CACHE_SECONDS = 24 * 3600
 _CHUNK = 5_000
@@ -38,6 +40,7 @@ _ASKED_WITH = frozenset(
 )
 """Parameters by which scores may differ although the model is the same."""
 
+Computed = TypeVar("Computed")
 TaskScoresAndClusters = tuple[TaskScores[Hashable], dict[Hashable, Hashable]]
 
 
@@ -69,16 +72,21 @@ class Compared:
         return self.is_clear and self.comparison.difference is not None and self.comparison.difference < 0
 
     @property
+    def sentences(self) -> list[str]:
+        """The verdict, then what it rests on."""
+        return self._sentences(newer_first=False)
+
+    @property
     def sentence(self) -> str:
-        return self._sentence(newer_first=False)
+        return " ".join(self.sentences)
 
     @property
     def change_sentence(self) -> str:
         """The same with ``b`` as the newer run, which is the subject although it may be worse."""
-        return self._sentence(newer_first=True)
+        return " ".join(self._sentences(newer_first=True))
 
-    def _sentence(self, *, newer_first: bool) -> str:
-        return comparison_sentence(
+    def _sentences(self, *, newer_first: bool) -> list[str]:
+        return comparison_sentences(
             self.comparison,
             self.name_a,
             self.name_b,
@@ -141,9 +149,14 @@ def common_metrics(chosen: Sequence[Run]) -> list[str]:
 
 
 def compared_runs(
-    chosen: Sequence[Run], names: Mapping[int, str] | None = None, *, metrics: Sequence[str] | None = None
+    chosen: Sequence[Run],
+    names: Mapping[int, str] | None = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    with_first: bool = False,
 ) -> list[Compared]:
-    """Every pair of runs on every common metric or one of ``metrics``, the earlier one as ``a``: one family.
+    """Every pair of runs, or every run ``with_first``, on every common metric or one of ``metrics``, the earlier one as
+    ``a``: one family.
 
     Runs are compared on the tasks of identical content that they share. Pairs come in the order of ``chosen``, the
     metrics of a pair in that of the first run. ``names`` are what sentences call the runs, by default their labels.
@@ -155,10 +168,11 @@ def compared_runs(
             (first, clusters), (second, _) = scores(a, metric), scores(b, metric)
             return compare(first, second, clusters)
 
-        return _cached(a, b, metric, compute)
+        return kept_for(f"comparison:{_FORMAT}:{metric}", [a, b], compute)
 
     metrics = [name for name in common_metrics(chosen) if metrics is None or name in metrics]
-    pairs = [(a, b, metric, comparison(a, b, metric)) for a, b in combinations(chosen, 2) for metric in metrics]
+    both = [(chosen[0], run) for run in chosen[1:]] if with_first else list(combinations(chosen, 2))
+    pairs = [(a, b, metric, comparison(a, b, metric)) for a, b in both for metric in metrics]
     p_values = [numbers.p_value for *_, numbers in pairs if numbers.p_value is not None]
     adjusted = iter(holm(p_values))
     names = labels(chosen) if names is None else names
@@ -231,15 +245,20 @@ def contamination_check(run: Run) -> ContaminationCheck | None:
     return ContaminationCheck(published, fresh, Contamination(**stored | intervals | {"left_out": left_out}))
 
 
-def _cached(a: Run, b: Run, metric: str, compute: Callable[[], Comparison]) -> Comparison:
-    """A comparison, computed once when both runs have ended, until one of them gets new numbers."""
-    if not all(run.status in TERMINAL and run.summarized_at for run in (a, b)):
+def has_ended(run: Run) -> bool:
+    """Whether a run has its final numbers, which change only with the time of its summary."""
+    return run.status in TERMINAL and run.summarized_at is not None
+
+
+def kept_for(name: str, runs: Sequence[Run], compute: Callable[[], Computed]) -> Computed:
+    """What is computed from the scores of runs; once all have ended, from the cache until one gets new numbers."""
+    if not all(map(has_ended, runs)):
         return compute()
     # The time of the summary is part of the key: a run whose errors are retried gets a new one.
-    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp()}" for run in (a, b) if run.summarized_at)
-    key = f"comparison:{_FORMAT}:{metric}:{stamps}"
-    comparison: Comparison | None = shared_cache.get(key)
-    if comparison is None:
-        comparison = compute()
-        shared_cache.set(key, comparison, CACHE_SECONDS)
-    return comparison
+    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp()}" for run in runs if run.summarized_at)
+    key = f"{name}:{hashlib.sha256(stamps.encode()).hexdigest()}"
+    kept: Computed | None = shared_cache.get(key)
+    if kept is None:
+        kept = compute()
+        shared_cache.set(key, kept, CACHE_SECONDS)
+    return kept

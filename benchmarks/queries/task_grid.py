@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.core.cache import cache
 from django.db.models import FilteredRelation, Q
 from django.db.models.functions import Left
 
-from benchmarks.models import TERMINAL, Result, Run, Score, Task
+from benchmarks.models import Result, Run, Score, Task
 from benchmarks.queries.matrix import metric_of
-from benchmarks.queries.statistics import CACHE_SECONDS
+from benchmarks.queries.runs import baseline_first
+from benchmarks.queries.statistics import kept_for
 from benchmarks.statistics.task_analysis import RIGHT
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _CHUNK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class TaskGridFilters:
-    """``show`` is a key of ``SHOWN``. The default ``baseline`` is the oldest run, the default ``run`` the next."""
+    """``show`` is a key of ``SHOWN``. ``baseline`` is by default that of ``baseline_first``, ``run`` the next one."""
 
     show: str = ""
     sort: str = ""
@@ -199,7 +199,7 @@ class _Grid:
 def chosen_runs(runs: Sequence[Run], filters: TaskGridFilters) -> tuple[Run, Run]:
     """The chosen run and the baseline, of at least one run."""
     by_id = {run.pk: run for run in runs}
-    baseline = by_id.get(filters.baseline or 0) or min(runs, key=lambda run: run.pk)
+    baseline = by_id.get(filters.baseline or 0) or baseline_first(runs)[0]
     other = next((run for run in runs if run is not baseline), baseline)
     return by_id.get(filters.run or 0, other), baseline
 
@@ -254,13 +254,7 @@ def _by_content(columns: Sequence[Run], vectors: Sequence[_Vector]) -> list[_Vec
 
 def score_vector(run: Run, metric: str) -> _Vector:
     """The ids of a run's tasks, ascending, and the mean score of each over its repeats; cached once the run ended."""
-    key = f"task-scores:1:{run.pk}:{run.summarized_at.timestamp() if run.summarized_at else 0}:{metric}"
-    stored: _Vector | None = cache.get(key)
-    if stored is None:
-        stored = _read(run, metric)
-        if run.status in TERMINAL:
-            cache.set(key, stored, CACHE_SECONDS)
-    return stored
+    return kept_for(f"task-scores:2:{metric}", [run], lambda: _read(run, metric))
 
 
 def _read(run: Run, metric: str) -> _Vector:

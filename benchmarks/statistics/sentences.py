@@ -14,7 +14,7 @@ from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.ranking import Ranking
 
 
-def comparison_sentence(
+def comparison_sentences(
     comparison: Comparison,
     a: str = "A",
     b: str = "B",
@@ -22,14 +22,14 @@ def comparison_sentence(
     p_adjusted: float | None = None,
     family_size: int = 1,
     newer_first: bool = False,
-) -> str:
-    """Which run is better and by how much, or that the difference is not significant and which one would be.
+) -> list[str]:
+    """Which run is better and by how much, or that the difference is not significant; then what that rests on.
 
     ``p_adjusted``, the p-value within a family of ``family_size`` comparisons, decides if it is given. With
     ``newer_first``, ``b`` is the subject although it may be worse: a schedule reports on its latest run.
     """
     if comparison.difference is None or comparison.low is None or comparison.high is None or comparison.p_value is None:
-        return f"{a} and {b} cannot be compared: {comparison.note}."
+        return [f"{a} and {b} cannot be compared: {comparison.note}."]
     p_text = p_words(comparison.p_value)
     if p_adjusted is not None and family_size > 1:
         p_text += f", Holm-adjusted {p_words(p_adjusted)} for {number(family_size)} comparisons"
@@ -44,31 +44,31 @@ def comparison_sentence(
     if newer_first:
         direction, first, second = ("above", "better", "worse") if b_leads else ("below", "worse", "better")
         counts = {"better": comparison.n_better, "worse": comparison.n_worse}
-        return (
-            f"{b} is {size} {direction} {a} {evidence}. "
-            f"{number(counts[first])} of {shared} got {first}, {number(counts[second])} got {second}."
-        )
+        return [
+            f"{b} is {size} {direction} {a} {evidence}.",
+            f"{number(counts[first])} of {shared} got {first}, {number(counts[second])} got {second}.",
+        ]
     winner, wins, loser, losses = b, comparison.n_better, a, comparison.n_worse
     if not b_leads:
         winner, wins, loser, losses = loser, losses, winner, wins
     equal = comparison.n_shared - comparison.n_changed
-    return (
-        f"{winner} is better than {loser} by {size} {evidence}. {number(wins)} of {shared} favor {winner}, "
-        f"{number(losses)} favor {loser}, {number(equal)} are equal."
-    )
+    return [
+        f"{winner} is better than {loser} by {size} {evidence}.",
+        f"{number(wins)} of {shared} favor {winner}, {number(losses)} favor {loser}, {number(equal)} are equal.",
+    ]
 
 
-def _not_significant(comparison: Comparison, difference: str) -> str:
-    words = f"No significant difference {difference}."
+def _not_significant(comparison: Comparison, difference: str) -> list[str]:
+    sentences = [f"No significant difference {difference}."]
     if comparison.note:
-        words += f" {comparison.note[0].upper()}{comparison.note[1:]}."
-    if comparison.is_hopeless or comparison.detectable_difference is None:
-        return words
-    return (
-        f"{words} With {plural(comparison.n_shared, 'shared task')}, differences of "
-        f"{points(comparison.detectable_difference)} points or more are detectable with "
-        f"{100 * comparison.power:g}% power."
-    )
+        sentences.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
+    if not comparison.is_hopeless and comparison.detectable_difference is not None:
+        sentences.append(
+            f"With {plural(comparison.n_shared, 'shared task')}, differences of "
+            f"{points(comparison.detectable_difference)} points or more are detectable with "
+            f"{100 * comparison.power:g}% power."
+        )
+    return sentences
 
 
 def missing_sentence(comparison: Comparison, a: str = "A", b: str = "B") -> str:

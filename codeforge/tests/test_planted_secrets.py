@@ -204,7 +204,7 @@ def public_addresses(found: Installation) -> Iterator[str]:
         for variant in variants:
             with suppress(NoReverseMatch):  # the API exports in fewer forms than the pages do
                 yield reverse(name, kwargs=variant)
-    yield from ("/healthz", "/readyz", "/nowhere/", "/runs/?text=gateway&outcome=x", f"/compare/?run={runs[0]}")
+    yield from ("/healthz", "/readyz", "/nowhere/", "/runs/?text=gateway&outcome=x", f"/compare/?runs={runs[0]}")
 
 
 def admin_addresses(found: Installation) -> Iterator[str]:

@@ -145,6 +145,7 @@ RULES: dict[str, Rule] = {
     "frontend:provider-key": writes(ADMIN),
     "frontend:local-model": Rule({}, {"GET": ADMIN, "POST": ADMIN}),
     "frontend:compare": pages(),
+    "frontend:compare-tasks": pages(),
     "frontend:compare-chart": pages(name="none", form="svg"),
     "frontend:workers": pages(),
     "frontend:leaderboard": pages(),

@@ -19,6 +19,7 @@ from benchmarks.models import Outcome
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.history import Point
+from benchmarks.queries.task_grid import SharedTasks
 from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
 from frontend.view_models import MetricRow
@@ -205,9 +206,31 @@ def difference_bar(mean: float, low: float, high: float, bound: float) -> SafeSt
     )
 
 
+@register.simple_tag
+def split_bar(shared: SharedTasks) -> SafeString:
+    """The shared tasks of two runs in four parts, each as wide as its share."""
+    total = sum(shared)
+    if not total:
+        return SafeString("")
+    left, parts = 0.0, []
+    for name, count in shared._asdict().items():
+        parts.append((name, f"{1000 * left:.1f}", f"{1000 * count / total:.1f}", name.replace("_", " "), count))
+        left += count / total
+    return format_html(
+        '<svg class="stacked split" viewBox="0 0 1000 30" preserveAspectRatio="none" aria-hidden="true">{}</svg>',
+        format_html_join(
+            "",
+            '<rect class="part-{}" x="{}" y="0" width="{}" height="30"><title>{}: {}</title></rect>',
+            parts,
+        ),
+    )
+
+
 @register.filter
-def points(difference: float) -> str:
+def points(difference: float | None) -> str:
     """In percentage points, with its sign: ``+11.7``, ``−0.8``."""
+    if difference is None:
+        return numbers.MISSING
     return f"{'+' if round(difference, 3) > 0 else ''}{numbers.points(difference)}"
 
 

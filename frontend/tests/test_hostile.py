@@ -92,6 +92,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "result": [f"{shown}results/{result.pk}/"],
         "whole-text": [f"{shown}results/{result.pk}/actual.txt"],
         "compare": [f"/compare/?runs={run.pk},{other.pk}", "/compare/"],
+        "compare-tasks": [f"/compare/tasks/?runs={run.pk},{other.pk}&open={task}", "/compare/tasks/?runs=%3Cscript%3E"],
         "compare-chart": [f"/compare/deltas.svg?runs={run.pk},{other.pk}"],
         "leaderboard": [f"/leaderboard/?dataset={slug}"],
         "overall-leaderboard": ["/leaderboard/overall/", "/leaderboard/overall/?dataset=%3Cscript%3E&dataset=%1B"],

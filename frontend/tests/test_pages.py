@@ -327,10 +327,34 @@ def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     dataset = make_dataset(40)
     good = make_scored_run(dataset, [1.0] * 40, model="a/good")
     bad = make_scored_run(dataset, [0.0] * 30 + [1.0] * 10, model="a/bad")
-    html = page(client, f"/compare/?runs={good.pk},{bad.pk}&show=a_better")
-    assert "a/good is better than a/bad by 75.0 points" in html
+    html = " ".join(page(client, f"/compare/?runs={bad.pk},{good.pk}").split())
+    assert "<strong>a/good is better than a/bad by 75.0 points" in html
+    assert "The 40 shared tasks" in html
+    for part, count in (("Both right", 10), ("Only a/good right", 30), ("Only a/bad right", 0), ("Neither right", 0)):
+        assert f"{part}: {count}" in html
     assert html.count(f"/runs/{bad.pk}/results/") == 30
-    assert "task-31" not in html.split("Task by task")[1].split("Choose runs")[0]
+    better = page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={bad.pk}")
+    assert better.count(f"/runs/{bad.pk}/results/") == 30
+    assert "No task matches" in page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={good.pk}")
+
+
+def test_several_runs_are_compared_as_a_matrix_with_the_oldest_or_the_marked_as_baseline(client: Client) -> None:
+    dataset = make_dataset(40)
+    runs = [
+        make_scored_run(dataset, [1.0] * right + [0.0] * (40 - right), model=f"a/{right}") for right in (40, 20, 18)
+    ]
+    ids = ",".join(str(run.pk) for run in reversed(runs))
+    html = " ".join(page(client, f"/compare/?runs={ids}").split())
+    assert f"Each run is compared with run {runs[0].pk}." in html
+    assert "<strong>40 leads.</strong> 20 is 50.0 points behind" in html
+    assert "a/40 is better than a/18 by 55.0 points" in html
+    assert "The difference between 20 and 18 is not significant." in html
+    tasks = page(client, f"/compare/tasks/?runs={ids}&show=only&run={runs[0].pk}")
+    assert "20 tasks" in tasks
+    Run.objects.filter(pk=runs[1].pk).update(baseline=True)
+    assert f"Each run is compared with run {runs[1].pk}." in " ".join(page(client, f"/compare/?runs={ids}").split())
+    listed = page(client, "/runs/")
+    assert listed.count('form="compare"') == 3
 
 
 def test_the_leaderboard_ranks_the_latest_run_or_the_best(client: Client) -> None:

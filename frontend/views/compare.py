@@ -1,22 +1,27 @@
-"""Two to six runs compared on the tasks they share."""
+"""Any runs compared: two in depth, more as a matrix, all of them task by task."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import COMPLETED, Run
 from benchmarks.queries import compare as reads
-from benchmarks.queries.runs import latest_runs
+from benchmarks.queries.runs import baseline_first, latest_runs
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, labels
+from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from frontend import charts, params
 from frontend.chart_parts import Chart
+from frontend.matrix import matrix_charts, matrix_context, versus
+from frontend.task_grid import grid_context
 from frontend.view_models import MetricRow, metric_row
-from frontend.views.shared import chart_response, paged, placed
+from frontend.views.shared import chart_response, placed
 
 OFFERED = 60
 
@@ -24,51 +29,82 @@ OFFERED = 60
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
     chosen = _chosen(request)
+    return render(request, "frontend/compare/compare.html", _context(request, chosen))
+
+
+@require_safe
+def tasks(request: HttpRequest) -> HttpResponse:
+    """The tasks of the chosen runs."""
+    chosen = _chosen(request)
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
-    ids = [run.pk for run in chosen]
-    context: dict[str, object] = {
+    names = labels(chosen)
+    context = grid_context(request, [(run, names[run.pk]) for run in chosen], metric) | {
         "title": _title(chosen),
-        "chosen": chosen,
-        "chosen_ids": ids,
-        "offered": latest_runs(OFFERED, COMPLETED),
-        "metrics": [metric_row(name) for name in metrics],
+        "dataset": _title(chosen),
         "metric": metric,
-        "most": reads.MOST_RUNS,
+        "metrics": [metric_row(name) for name in metrics],
+        "crumbs": [("Compare", f"{reverse('frontend:compare')}?{_query(chosen)}"), ("Task by task", None)],
     }
-    if len(chosen) > 1 and metric:
-        first, other = chosen[0], _other(request, chosen)
-        pairs = compared_runs(chosen)
-        against = _against_first(pairs, metric)
-        show = request.GET.get("show", "differ")
-        query = urlencode({"runs": ",".join(map(str, ids)), "metric": metric})
-        context |= {
-            "first": first,
-            "sentences": [pair for pair in pairs if pair.metric == metric],
-            "elsewhere": _by_metric(pair for pair in pairs if pair.metric != metric),
-            "family_size": pairs[0].family_size,
-            "against": against,
-            "other": other,
-            "others": [(run.pk, f"Run {run.pk}: {run.model_label}") for run in chosen[1:]],
-            "compare_with": f"Compare run {first.pk} with",
-            "show": show,
-            "choices": _choices(labels(chosen), first, other),
-            "page": paged(
-                request,
-                lambda after, before: reads.shared_results(first, other, metric, show, after=after, before=before),
-            ),
-            "charts": placed([_deltas(against, metric)], "compare-chart", query=query),
-        }
-    return render(request, "frontend/compare/compare.html", context)
+    return render(request, "frontend/compare/tasks.html", context)
 
 
 @require_safe
 def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
-    chosen = _chosen(request)
-    metric = _metric(request, common_metrics(chosen))
-    possible = len(chosen) > 1 and metric
-    against = _against_first(compared_runs(chosen), metric) if possible else []
-    return chart_response(request, [_deltas(against, metric)], name, form)
+    return chart_response(request, _charts(_context(request, _chosen(request))), name, form)
+
+
+def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
+    metrics = common_metrics(chosen)
+    metric = _metric(request, metrics)
+    context: dict[str, Any] = {
+        "title": _title(chosen),
+        "chosen": chosen,
+        "chosen_ids": [run.pk for run in chosen],
+        "offered": _offered(chosen),
+        "metrics": [metric_row(name) for name in metrics],
+        "metric": metric,
+        "most": MOST_RUNS,
+    }
+    if len(chosen) < 2 or not metric:
+        return context
+    pairs = compared_runs(chosen, with_first=True)
+    context |= {
+        "first": chosen[0],
+        "against": [pair for pair in pairs if pair.metric == metric],
+        "elsewhere": _by_metric(pair for pair in pairs if pair.metric != metric),
+        "family_size": pairs[0].family_size,
+        "tasks_url": reverse("frontend:compare-tasks"),
+        "query": f"?{_query(chosen, metric=metric)}",
+    }
+    if len(chosen) == 2:
+        context |= _pair(request, chosen[0], chosen[1], metric)
+    else:
+        context |= matrix_context(request, chosen) | {"compared": context["chosen_ids"], "metric": metric}
+    return context | {"charts": placed(_charts(context), "compare-chart", query=_query(chosen, metric=metric))}
+
+
+def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
+    """What the page shows of two runs only."""
+    names = labels([a, b])
+    grid = grid_context(request, [(a, names[a.pk]), (b, names[b.pk])], metric, show="disagree")
+    parts = reads.breakdown(a, b, metric)
+    bounds = [
+        abs(bound) for part in parts for bound in (part.comparison.low, part.comparison.high) if bound is not None
+    ]
+    return grid | {
+        "pair": (names[a.pk], names[b.pk]),
+        "versus": versus(a, b),
+        "shared": shared_tasks(a, b, metric),
+        "parts": parts,
+        "effect_bound": max(bounds, default=0.0),
+    }
+
+
+def _charts(context: dict[str, Any]) -> list[Chart | None]:
+    against = context.get("against", [])
+    drawn = [_deltas(against, context["metric"])] if against else []
+    return [*drawn, *(matrix_charts(context) if "ranked" in context else [])]
 
 
 def _title(chosen: Sequence[Run]) -> str:
@@ -79,16 +115,30 @@ def _title(chosen: Sequence[Run]) -> str:
 
 
 def _chosen(request: HttpRequest) -> list[Run]:
-    """The runs of ``?runs=1,2`` or of ``?run=1&run=2``, which is what the form sends."""
-    # Fewer than ten digits: larger numbers are no ids, and some databases reject them with an error.
-    values = [*request.GET.get("runs", "").split(","), *request.GET.getlist("run")]
-    return reads.runs_to_compare([int(pk) for pk in values if pk.isascii() and pk.isdigit() and len(pk) < 10])
+    """The runs of ``?runs=``, the baseline first: that of ``?baseline=``, else the marked or the oldest one."""
+    chosen = baseline_first(reads.runs_to_compare(params.run_ids(request.GET)))
+    baseline = params.whole_number(request.GET, "baseline")
+    return sorted(chosen, key=lambda run: run.pk != baseline)
 
 
-def _against_first(pairs: Iterable[Compared], metric: str) -> list[Compared]:
-    """The comparisons with the first run, which the table shows."""
-    rows = [pair for pair in pairs if pair.metric == metric]
-    return [pair for pair in rows if pair.a == rows[0].a]
+def _query(chosen: Sequence[Run], **more: str) -> str:
+    return urlencode({"runs": ",".join(str(run.pk) for run in chosen), **more})
+
+
+def _offered(chosen: Sequence[Run]) -> list[Run]:
+    """The latest completed runs, those that are like the baseline first."""
+    offered = latest_runs(OFFERED, COMPLETED)
+    if not chosen:
+        return offered
+    first = chosen[0]
+    return sorted(
+        offered,
+        key=lambda run: (
+            run.dataset_id != first.dataset_id,
+            run.dataset_version_id != first.dataset_version_id,
+            (run.representation, run.few_shot, run.limit) != (first.representation, first.few_shot, first.limit),
+        ),
+    )
 
 
 def _by_metric(pairs: Iterable[Compared]) -> list[tuple[MetricRow, list[Compared]]]:
@@ -101,21 +151,6 @@ def _by_metric(pairs: Iterable[Compared]) -> list[tuple[MetricRow, list[Compared
 def _metric(request: HttpRequest, metrics: Sequence[str]) -> str:
     chosen = params.text(request.GET, "metric")
     return chosen if chosen in metrics else next(iter(metrics), "")
-
-
-def _other(request: HttpRequest, chosen: Sequence[Run]) -> Run:
-    """The run whose answers are shown beside the first one's: ``?with=``, else the second."""
-    pk = params.whole_number(request.GET, "with")
-    return next((run for run in chosen[1:] if run.pk == pk), chosen[1])
-
-
-def _choices(labels: dict[int, str], first: Run, other: Run) -> list[tuple[str, str]]:
-    return [
-        ("differ", "Scores differ"),
-        ("a_better", f"{labels[first.pk]} scores higher"),
-        ("b_better", f"{labels[other.pk]} scores higher"),
-        ("same", "Scores are equal"),
-    ]
 
 
 def _deltas(against: Sequence[Compared], metric: str) -> Chart | None:

@@ -43,7 +43,7 @@ def pages() -> dict[str, str]:
         "run, searched": f"{run}?text=task-77",
         "result": f"{run}results/{middle.pk}/",
         "result inside a sort": f"{run}results/{middle.pk}/?sort=-value",
-        "compare": f"/compare/?run={huge.pk}&run={other.pk}",
+        "compare": f"/compare/?runs={huge.pk},{other.pk}",
         "leaderboard": "/leaderboard/",
         "canvas sets": "/canvases/",
         "gallery": "/canvases/many-canvases/",

@@ -21,7 +21,7 @@ from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation.numbers import points
 from benchmarks.statistics.paired import compare, holm
-from benchmarks.statistics.sentences import comparison_sentence
+from benchmarks.statistics.sentences import comparison_sentences
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
@@ -87,8 +87,8 @@ def test_the_api_and_the_page_tell_what_the_answers_amount_to(two_runs: tuple[Ru
             assert one[name]["low"] < one[name]["mean"] < one[name]["high"], name
         assert (one["p_adjusted"], one["family_size"]) == (p_adjusted, 2)
         assert one["is_clear"] is (found.is_clear and p_adjusted <= 0.05) is True
-        assert one["sentence"] == comparison_sentence(
-            found, "loop/poor", "loop/good", p_adjusted=p_adjusted, family_size=2
+        assert one["sentence"] == " ".join(
+            comparison_sentences(found, "loop/poor", "loop/good", p_adjusted=p_adjusted, family_size=2)
         )
     page = words(Client().get(f"/compare/?runs={poor.pk},{good.pk}").content)
     for one in answer["comparisons"]:

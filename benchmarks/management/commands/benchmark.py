@@ -37,10 +37,11 @@ from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, money, number, plural
-from benchmarks.queries.compare import MOST_RUNS, runs_to_compare
+from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs
 from benchmarks.queries.runs import RunFilters, run_detail, run_list
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, contamination_check
+from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments.files import read_experiment_file
 from benchmarks.services.experiments.start import plan_experiment, start_experiment

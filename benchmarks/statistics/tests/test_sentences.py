@@ -1,11 +1,15 @@
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 from benchmarks.statistics.paired import compare
 from benchmarks.statistics.sentences import (
-    comparison_sentence,
+    comparison_sentences,
     contamination_sentence,
     missing_sentence,
     threshold_sentence,
 )
+
+
+def comparison_sentence(*compared, **options):
+    return " ".join(comparison_sentences(*compared, **options))
 
 
 def two_runs(gained, lost, n, missing=0):

@@ -93,7 +93,16 @@ PAGES: dict[str, dict[str, Address]] = {
         "compare four": lambda site: (
             "/compare/?runs={canvases large},{canvases medium},{canvases small},{random}".format_map(site.runs)
         ),
+        "compare on two datasets": lambda site: (
+            "/compare/?runs={reasoning large},{reasoning medium},{canvases large},{hostile}".format_map(site.runs)
+        ),
         "compare hostile": lambda site: "/compare/?runs={hostile},{coding small}".format_map(site.runs),
+    },
+    "compare-tasks": {
+        "compare task by task": lambda site: (
+            "/compare/tasks/?runs={canvases large},{canvases medium}&show=disagree".format_map(site.runs)
+        ),
+        "compare nothing task by task": lambda site: "/compare/tasks/",
     },
     "judges": {"judges": lambda site: "/judges/"},
     "calibration": {"calibration": lambda site: f"/judges/{site.runs['calibration']}/"},
