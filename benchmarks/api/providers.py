@@ -49,6 +49,7 @@ class ProviderModelSerializer(serializers.Serializer[Any]):
     judge = serializers.BooleanField(help_text="Whether it is the configured judge")
     context_length = serializers.IntegerField(allow_null=True)
     input_per_million = serializers.FloatField(allow_null=True, help_text="US dollars; null: unknown")
+    cached_input_per_million = serializers.FloatField(allow_null=True, help_text="null: as other input")
     output_per_million = serializers.FloatField(allow_null=True)
     test = ModelTestSerializer(allow_null=True)
 
@@ -127,9 +128,9 @@ class ProviderViewSet(viewsets.ViewSet):
     )
     @action(detail=True, methods=["post"])
     def test(self, request: Request, name: str) -> Response:
-        """Send up to six short requests to a model, within 10 seconds. They cost a few hundred tokens."""
+        """Send up to seven short requests to a model, within 10 seconds. They cost a few hundred tokens."""
         model = validated_by(ModelTestRequest(data=request.data))["model"]
-        services.run_test(f"{_row(name).name}/{model}", request.user)
+        services.run_tests([f"{_row(name).name}/{model}"], request.user)
         return self.retrieve(request, name)
 
 

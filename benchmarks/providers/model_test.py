@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from benchmarks.providers.adjustments import Adjustments
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, Timeouts
+from benchmarks.providers.model_families import ModelTraits
 
 TEST_SECONDS = 10.0
 """From the first request of a test to its end."""
@@ -105,8 +107,8 @@ _TRIALS: Mapping[str, _Trial] = {
     "temperature": _Trial("Reply with OK.", {"temperature": 0.0}, lambda reply: True),
 }
 CAPABILITIES = tuple(_TRIALS)
-REQUESTS = 1 + len(_TRIALS)
-"""The most requests that a test sends."""
+REQUESTS = 2 + len(_TRIALS)
+"""The most requests that a test sends, if the endpoint refuses the first one for its name of ``max_tokens``."""
 _REFUSALS = frozenset({"bad_request", "unsupported", "not_found", "too_large"})
 
 
@@ -125,10 +127,11 @@ async def run_model_test(
     """
     deadline = asyncio.get_running_loop().time() + TEST_SECONDS
     free = asyncio.Semaphore(max(1, parallel))
+    adjustments = Adjustments(f"{provider.name}/{model}", ModelTraits(names=names))
 
     async def answer(prompt: Prompt, options: Mapping[str, Any], streamed: bool = False) -> ChatReply:
         messages = [{"role": "user", "content": prompt}]
-        request = ChatRequest(model, messages, max_tokens=MAX_TOKENS, names=names, **options)
+        request = adjustments.adapted(ChatRequest(model, messages, max_tokens=MAX_TOKENS, **options))
         try:
             async with asyncio.timeout_at(deadline), free:
                 return await (streaming if streamed else provider).complete(request)
@@ -146,7 +149,13 @@ async def run_model_test(
         return Capability("yes" if trial.shown_by(reply) else "ignored")
 
     try:
-        reply = await answer("Reply with OK.", {})
+        try:
+            reply = await answer("Reply with OK.", {})
+        except ProviderError as error:
+            # The only thing that this request may change is the name of its limit, which a deployment's does not tell.
+            if not adjustments.learn(error, adjustments.adapted(ChatRequest(model, (), max_tokens=MAX_TOKENS))):
+                raise
+            reply = await answer("Reply with OK.", {})
     except ProviderError as error:
         return ModelReport(error=error)
     found = await asyncio.gather(*(capability(trial) for trial in _TRIALS.values()))

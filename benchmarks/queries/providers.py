@@ -38,7 +38,7 @@ OTHERS_SHOWN = 8
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """A model of a provider. ``name`` is ``provider/model``; prices are US dollars per million tokens, ``None`` where
-    they are unknown."""
+    they are unknown; without a price of their own, cached tokens cost what other input costs."""
 
     name: str
     configured: bool
@@ -47,6 +47,7 @@ class ModelRow:
     context_length: int | None
     input_per_million: float | None
     output_per_million: float | None
+    cached_input_per_million: float | None = None
     test: ModelTest | None = None
 
     @property
@@ -270,6 +271,7 @@ def _models(
             context_length=known.context_length or there.get(name),
             input_per_million=known.input_per_million,
             output_per_million=known.output_per_million,
+            cached_input_per_million=known.cached_input_per_million,
             test=tested.get(name),
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
@@ -60,13 +60,21 @@ def check_if_stale(models: Iterable[str]) -> None:
         check_providers(stale, QUICK_TIMEOUTS)
 
 
-def run_test(model: str, user: Caller = None) -> ModelTest:
-    """Send a few tiny requests to ``provider/model``, which cost some tokens, and store what came of them.
+def run_tests(models: Sequence[str], user: Caller = None) -> list[ModelTest]:
+    """Send a few tiny requests to each ``provider/model``, which cost some tokens, and store what came of them. All
+    models are tested at the same time.
 
-    Raises ``NotPossible`` if the provider is not configured or its key is missing.
+    Raises ``NotPossible`` if a provider is not configured or its key is missing; then nothing is sent.
     """
+    ways = [_ways_to_test(model) for model in models]
+    reports = asyncio.run(_reports(models, ways))
+    return [_store_test(model, report, user) for model, report in zip(models, reports, strict=True)]
+
+
+def _ways_to_test(model: str) -> tuple[Provider, Provider]:
+    """The provider of a model, and the same for streamed requests."""
     try:
-        provider, name = split_model(model)
+        provider, _ = split_model(model)
     except ValueError as error:
         raise NotPossible(str(error)) from None
     if len(model) > LONGEST_MODEL or not model.isprintable():
@@ -75,8 +83,11 @@ def run_test(model: str, user: Caller = None) -> ModelTest:
     if way is None or streaming is None:
         variable = settings.CODEFORGE.providers[provider].api_key_env
         raise NotPossible(f"{variable} is not set, so {provider} cannot be tested. Set it where the server runs.")
-    report = asyncio.run(_report(way, streaming, name, limits_of(model).max_in_flight or PARALLEL))
-    failure = report.error
+    return way, streaming
+
+
+def _store_test(model: str, report: ModelReport, user: Caller) -> ModelTest:
+    provider, failure = split_model(model)[0], report.error
     values = {
         "provider": provider,
         "address": settings.CODEFORGE.providers[provider].address,
@@ -156,13 +167,17 @@ async def _lists(providers: list[Provider]) -> list[list[ListedModel] | Provider
     return await asyncio.gather(*map(models, providers))
 
 
-async def _report(provider: Provider, streaming: Provider, model: str, parallel: int) -> ModelReport:
-    names = traits_of(f"{provider.name}/{model}", settings.CODEFORGE.model_families).names
-    try:
-        return await run_model_test(provider, streaming, model, min(parallel, PARALLEL), names)
-    finally:
-        await provider.close()
-        await streaming.close()
+async def _reports(models: Sequence[str], ways: Sequence[tuple[Provider, Provider]]) -> list[ModelReport]:
+    async def report(model: str, way: tuple[Provider, Provider]) -> ModelReport:
+        parallel = min(limits_of(model).max_in_flight or PARALLEL, PARALLEL)
+        names = traits_of(model, settings.CODEFORGE.model_families).names
+        try:
+            return await run_model_test(*way, split_model(model)[1], parallel, names)
+        finally:
+            for provider in way:
+                await provider.close()
+
+    return await asyncio.gather(*map(report, models, ways))
 
 
 def _store_check(name: str, result: list[ListedModel] | ProviderError) -> ProviderCheck:

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from benchmarks.models import ModelTest
 from benchmarks.services.access import assign_group
 from benchmarks.services.providers import check_providers
 from codeforge.config import parse_config
@@ -28,7 +29,15 @@ def live(settings: Any) -> Iterator[LoopbackServer]:
                     "live": {"base_url": server.url + "?token=in-the-query", "headers": {"X-Key": "in-a-header"}},
                     "keyless": {"base_url": server.url, "api_key_env": "NO_SUCH_KEY"},
                 },
-                "models": {"live/large": {"input_per_million": 0.075, "context_length": 8000}},
+                "models": {
+                    "live/large": {
+                        "input_per_million": 0.075,
+                        "cached_input_per_million": 0.0125,
+                        "context_length": 8000,
+                    },
+                    "live/gone": {},
+                    "keyless/m": {},
+                },
             },
             environ={},
         )
@@ -47,7 +56,8 @@ def test_the_page_shows_status_models_and_prices(client: Client, live: LoopbackS
     html = page(client)
     assert "<strong>1 of 3 providers is ready.</strong> keyless and openai have no key." in html
     assert "NO_SUCH_KEY is not set" in html
-    for cell in ('<td class="num">8,000</td>', '<td class="num">0.075</td>', "extra-0", "4 more models"):
+    cells = ('<td class="num">8,000</td>', '<td class="num">0.075</td>', "cached input 0.0125")
+    for cell in (*cells, "extra-0", "4 more models"):
         assert cell in html, cell
     assert "in-the-query" not in html
     assert "in-a-header" not in html
@@ -65,6 +75,14 @@ def test_a_check_and_a_test_are_plain_forms(client: Client, live: LoopbackServer
     ):
         assert said in page(client, "/providers/test/", sent), sent
     assert "is not configured" in page(client, "/providers/check/", {"provider": "nowhere"})
+
+
+def test_all_configured_models_whose_key_is_set_are_tested_at_once(client: Client, live: LoopbackServer) -> None:
+    assert "Send up to 7 short requests to each of 2 configured models?" in page(client)
+    html = page(client, "/providers/test/", {"do": "all"})
+    assert "2 models tested, 1 answered." in html
+    assert "Test of live/gone failed." in html
+    assert "keyless/m" not in {test.model for test in ModelTest.objects.all()}
 
 
 def test_a_viewer_sees_the_status_and_no_button(client: Client, live: LoopbackServer, settings: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -32,8 +33,11 @@ def provider_list(request: HttpRequest) -> HttpResponse:
     by_status: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         by_status[row.status].append(row.name)
+    testable = _testable(rows)
     context = {
         "rows": rows,
+        "testable": testable,
+        "test_all": f"each of {plural(len(testable), 'configured model')}" if testable[1:] else "the configured model",
         "summary": summary(by_status),
         "all_ready": set(by_status) <= {"ready"},
         "capabilities": CAPABILITY,
@@ -65,19 +69,23 @@ def check(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def test(request: HttpRequest) -> HttpResponse:
-    """Test one model."""
+    """Test one model, or all that are configured and whose provider has its key."""
     require_launch(request)
-    model = text(request.POST, "model")
+    model, everything = text(request.POST, "model"), request.POST.get("do") == "all"
     try:
-        done = services.run_test(model, request.user)
+        done = services.run_tests(_testable(provider_rows()) if everything else [model], request.user)
     except NotPossible as refusal:
         messages.error(request, refusal.message)
         return _back_to("")
-    if done.error:
-        messages.error(request, f"Test of {model} failed. {done.error}")
-    else:
-        messages.success(request, f"{model} answered in {duration((done.duration_ms or 0) / 1000)}.")
-    return _back_to(done.provider)
+    for each in done:
+        if each.error:
+            messages.error(request, f"Test of {each.model} failed. {each.error}")
+        elif not everything:
+            messages.success(request, f"{model} answered in {duration((each.duration_ms or 0) / 1000)}.")
+    if everything:
+        answered = sum(not each.error for each in done)
+        messages.success(request, f"{plural(len(done), 'model')} tested, {answered} answered.")
+    return _back_to("" if everything else done[0].provider)
 
 
 @sensitive_post_parameters("key")
@@ -117,6 +125,10 @@ def local(request: HttpRequest) -> HttpResponse:
             messages.success(request, "Stopping the local model." if stopping else "Starting the local model.")
         return _back_to(PROVIDER)
     return render(request, "frontend/providers/local_model.html", {"local_model": local_model()})
+
+
+def _testable(rows: Iterable[ProviderRow]) -> list[str]:
+    return [model.name for row in rows if not row.lacks_key for model in row.models if model.configured]
 
 
 def _report_status(request: HttpRequest, name: str) -> None:

@@ -15,7 +15,7 @@ from benchmarks.models import ModelTest
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, ago, milliseconds, number
 from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
-from benchmarks.services.providers import check_providers, run_test
+from benchmarks.services.providers import check_providers, run_tests
 
 EXIT_CODES = "Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or invalid usage."
 
@@ -45,13 +45,13 @@ class Command(ActionCommand):
         return MISSED if any(row.status in PROBLEMS for row in rows) else OK
 
     @action(
-        "Send up to six short requests to a model, which cost a few hundred tokens: whether it answers, and what it "
+        "Send up to seven short requests to a model, which cost a few hundred tokens: whether it answers, and what it "
         "supports.",
         argument("model", "PROVIDER/MODEL", "name of the model, such as openai/gpt-4o"),
         JSON,
     )
     def test(self, *, model: str, as_json: bool, **options: Any) -> int:
-        done = run_test(model)
+        (done,) = run_tests([model])
         self.print_either(as_json, _test_as_json(done), _tested(done))
         return MISSED if done.error_kind else OK
 
@@ -73,18 +73,19 @@ def _overview(rows: Sequence[ProviderRow]) -> str:
 
 def _models(row: ProviderRow) -> str:
     return table(
-        ("model", "context", "$ in / M", "$ out / M", "configured"),
+        ("model", "context", "$ in / M", "$ cached / M", "$ out / M", "configured"),
         [
             (
                 model.name,
                 UNKNOWN if model.context_length is None else number(model.context_length),
                 _price(model.input_per_million),
+                MISSING if model.cached_input_per_million is None else _price(model.cached_input_per_million),
                 _price(model.output_per_million),
                 "yes" if model.configured else "no",
             )
             for model in (*row.models, *row.others)
         ],
-        right=(1, 2, 3),
+        right=(1, 2, 3, 4),
     )
 
 
@@ -114,5 +115,6 @@ def _as_json(row: ProviderRow, *, models: bool = False) -> dict[str, Any]:
 
 
 def _model_as_json(model: ModelRow) -> dict[str, Any]:
-    names = ("name", "configured", "listed", "context_length", "input_per_million", "output_per_million")
+    prices = ("input_per_million", "cached_input_per_million", "output_per_million")
+    names = ("name", "configured", "listed", "context_length", *prices)
     return {name: getattr(model, name) for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,11 @@ from benchmarks.providers.base import ProviderSpec, Timeouts
 from benchmarks.providers.model_test import CAPABILITIES, REQUESTS, ModelReport, run_model_test
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 from tests.loopback import FAULTS, LoopbackServer, Reply, serve
+from tests.loopback.faults import Fault
 from tests.loopback.replies import Asked, Script
+
+LIMIT = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+REFUSED_LIMIT = json.dumps({"error": {"message": LIMIT, "param": "max_tokens", "code": "unsupported_parameter"}})
 
 
 async def report(script: Script | None = None, *, timeouts: Timeouts | None = None, **options: Any) -> ModelReport:
@@ -78,9 +83,20 @@ async def test_without_an_answer_nothing_more_is_sent() -> None:
 async def test_a_test_sends_no_more_than_it_announces() -> None:
     with serve() as server:
         await report_from(server, Timeouts())
-        assert server.stats.requests == REQUESTS
+        assert server.stats.requests == REQUESTS - 1
         assert server.stats.most_in_flight <= model_test.PARALLEL
         assert all(body["max_tokens"] <= model_test.MAX_TOKENS for body in server.stats.bodies)
+
+
+async def test_a_model_with_another_name_of_the_limit_is_tested_with_that() -> None:
+    def script(asked: Asked) -> Any:
+        limited = "max_tokens" in asked.body
+        return Fault("a refusal", 400, lambda ordinary: REFUSED_LIMIT.encode()) if limited else sees(asked)
+
+    with serve(script) as server:
+        found = await report_from(server, Timeouts())
+        assert server.stats.requests == REQUESTS
+    assert (found.error, supports(found)) == (None, dict.fromkeys(CAPABILITIES, "yes"))
 
 
 async def test_a_test_ends_in_time_however_long_the_endpoint_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from benchmarks.models import AuditEntry, ModelTest, ProviderCheck, RunStatus
 from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows, suggested_models, warnings_before_run
 from benchmarks.services import providers as services
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.providers import check_if_stale, check_providers, run_test
+from benchmarks.services.providers import check_if_stale, check_providers, run_tests
 from codeforge.config import parse_config
 from tests.loopback import LoopbackServer
 from tests.loopback.hosting import serve
@@ -88,7 +88,7 @@ def test_an_error_that_echoes_the_key_is_stored_without_it(configured: Any) -> N
         check_providers()
         with pytest.raises(NotPossible, match="is not configured"):
             check_providers(["nowhere"])
-        run_test("refusing/model")
+        run_tests(["refusing/model"])
     stored = [
         *ProviderCheck.objects.values_list("error", flat=True),
         *ModelTest.objects.values_list("error", flat=True),
@@ -131,7 +131,7 @@ def test_models_are_configured_listed_and_tested(configured: Any) -> None:
     with serve(models=("large", "small")) as server:
         configured(server)
         check_providers(["live"])
-        test = run_test("live/small")
+        (test,) = run_tests(["live/small"])
     assert test.error_kind == ""
     assert test.duration_ms is not None
     found = row("live")
@@ -147,14 +147,14 @@ def test_models_are_configured_listed_and_tested(configured: Any) -> None:
 def test_a_model_is_tested_with_its_own_name_of_the_limit(configured: Any) -> None:
     with serve() as server:
         configured(server)
-        run_test("live/gpt-5")
+        run_tests(["live/gpt-5"])
         assert all("max_tokens" not in body and body["max_completion_tokens"] for body in server.stats.bodies)
 
 
 def test_a_model_that_fails_does_not_make_its_endpoint_fail(configured: Any) -> None:
     with serve(models=("large",)) as server:
         configured(server)
-        run_test("live/gone")
+        run_tests(["live/gone"])
     assert row("live").status == "ready"
     assert "404" in str(row("live").models[-1].test and row("live").models[-1].test.error)
 
@@ -163,7 +163,7 @@ def test_what_was_seen_at_another_address_says_nothing(configured: Any) -> None:
     with serve() as first, serve() as second:
         configured(first)
         check_providers(["live"])
-        run_test("live/large")
+        run_tests(["live/large"])
         configured(second)
     found = row("live")
     assert (found.status, found.others, found.models[0].test) == ("unchecked", (), None)
@@ -180,7 +180,7 @@ def test_a_provider_without_a_key_or_a_name_cannot_be_tested(configured: Any) ->
             ("live/a\nb", "not the name of a model"),
         ):
             with pytest.raises(NotPossible, match=reason):
-                run_test(model)
+                run_tests([model])
         assert server.stats.requests == 0
 
 
@@ -232,6 +232,6 @@ def test_the_number_of_queries_does_not_grow_with_providers_and_tests(
     with serve() as server:
         configured(server)
         for number in range(8):
-            run_test(f"live/model-{number}")
+            run_tests([f"live/model-{number}"])
     with django_assert_max_num_queries(8):
         provider_rows()
