@@ -26,6 +26,11 @@ def whole_number(query: QueryDict, name: str) -> int | None:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
 
 
+def whole_numbers(query: QueryDict, name: str) -> list[int]:
+    """The numbers in a list separated by commas."""
+    return [int(part) for part in text(query, name).split(",") if part.isascii() and part.isdigit() and len(part) < 10]
+
+
 def real_number(query: QueryDict, name: str) -> float | None:
     try:
         value = float(text(query, name))

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from benchmarks.api.serializers import BudgetSerializer, ProgressSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.models import Experiment, Run
 from benchmarks.queries import experiments as reads
 from benchmarks.queries.matrix import Matrix, matrix, matrix_rows
+from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, TaskRow, task_page
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.requests import ExperimentRequest
@@ -281,6 +287,46 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         added.is_valid(raise_exception=True)
         runs = add_model(self.get_object(), added.validated_data["model"], request.user)
         return Response({"runs": len(runs)})
+
+
+class MatrixQuery(StrictRequest):
+    """Which matrix to export: that of an experiment, or of runs."""
+
+    experiment = serializers.IntegerField(default=None)
+    runs = serializers.CharField(default="", help_text="IDs, separated by commas")
+    metric = serializers.CharField(default="", help_text="By default the first of each run")
+    dataset = serializers.CharField(default="", help_text="By default all")
+    format = serializers.CharField(required=False)
+
+    def validate_runs(self, text: str) -> list[int]:
+        parts = list(filter(None, text.split(",")))
+        if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+            raise serializers.ValidationError("List IDs of runs, separated by commas, such as 3,4.")
+        return [int(part) for part in parts]
+
+
+class MatrixExport(APIView):
+    """The matrix of an experiment or of runs: ``csv`` for spreadsheets, ``md`` and ``tex`` for documents, ``png``."""
+
+    @extend_schema(
+        parameters=[MatrixQuery],
+        responses={
+            (200, "text/csv"): OpenApiTypes.STR,
+            (200, "text/markdown"): OpenApiTypes.STR,
+            (200, "application/x-tex"): OpenApiTypes.STR,
+            (200, "image/png"): OpenApiTypes.BINARY,
+            400: REFUSED,
+        },
+    )
+    def get(self, request: Request, form: str) -> HttpResponse:
+        query = validated_by(MatrixQuery(data=request.query_params.dict()))
+        chosen = {name: query[name] for name in ("experiment", "metric", "dataset")}
+        try:
+            content, name = matrix_file(form, runs=query["runs"] or [], **chosen)
+        except ObjectDoesNotExist:
+            raise NotFound from None
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return HttpResponse(content, content_type=MATRIX_TYPES[form], headers=headers)
 
 
 def _task(row: TaskRow, columns: Sequence[Run]) -> dict[str, Any]:

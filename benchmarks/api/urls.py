@@ -30,6 +30,7 @@ VIEWS = (
     (f"datasets/{SLUG}/tasks", views.TaskList, "task-list"),
     (f"datasets/{SLUG}/analysis", task_analysis.TaskAnalysisView, "task-analysis"),
     (f"datasets/{SLUG}/doubtful-references", task_analysis.DoubtfulTasksView, "doubtful-tasks"),
+    ("matrix/(?P<form>csv|md|tex|png)", experiments.MatrixExport, "matrix-export"),
     ("leaderboard", statistics.OverallLeaderboard, "overall-leaderboard"),
     ("compare", statistics.Comparisons, "compare"),
     ("plan", statistics.RunSize, "plan"),

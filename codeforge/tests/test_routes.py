@@ -80,6 +80,7 @@ RULES: dict[str, Rule] = {
     "contamination-check": writes(LAUNCH, **PK),
     "compare": pages(),
     "overall-leaderboard": pages(),
+    "matrix-export": pages(form="csv"),
     "plan": writes(LAUNCH),
     "metric-list": pages(),
     "installation": pages(),
@@ -150,6 +151,7 @@ RULES: dict[str, Rule] = {
     "frontend:workers": pages(),
     "frontend:leaderboard": pages(),
     "frontend:overall-leaderboard": pages(),
+    "frontend:matrix-export": pages(form="csv"),
     "frontend:leaderboard-chart": pages(name="none", form="svg"),
 }
 ROUTES = {route.name: route for route in all_routes() if not route.name.startswith("admin:")}

@@ -49,6 +49,7 @@ NOT_READ = {
     "calibration-action": "takes a form",
     "dismiss-score-drop": "takes a form",
     "run-export": "see the exports",
+    "matrix-export": "see the exports",
     "shared-run": "see the exports",
 }
 EXPORTS = ("csv", "jsonl", "html", "scores.csv")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import ObjectDoesNotExist
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
+from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs import exports as services
 from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
-from frontend import drawing
+from frontend import drawing, params
 from frontend.run_charts import run_charts
 from frontend.views.shared import require_launch, run_or_404
 
@@ -31,6 +33,27 @@ def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse:
     run = run_or_404(pk)
     headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{export_name(run, form)}"'}
     return _streamed(run, form, headers)
+
+
+@require_safe
+def matrix(request: HttpRequest, form: str) -> HttpResponse:
+    """The matrix of ``?experiment=3`` or of ``?runs=1,2`` with the selection of its page."""
+    if form not in MATRIX_TYPES:
+        raise Http404(f"The export format {form} is not available. Choose one of: {', '.join(MATRIX_TYPES)}.")
+    metric, dataset, facet = (params.text(request.GET, name) for name in ("metric", "dataset", "columns"))
+    try:
+        content, name = matrix_file(
+            form,
+            experiment=params.whole_number(request.GET, "experiment"),
+            runs=params.whole_numbers(request.GET, "runs"),
+            metric=metric,
+            dataset=dataset,
+            facet=facet,
+        )
+    except ObjectDoesNotExist:
+        raise Http404("There are no runs to export.") from None
+    headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=MATRIX_TYPES[form], headers=headers)
 
 
 @require_POST

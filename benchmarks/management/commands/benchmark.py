@@ -39,6 +39,7 @@ from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, money, number, plural
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs
+from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.runs import RunFilters, run_detail, run_list
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, contamination_check
 from benchmarks.queries.task_grid import MOST_RUNS
@@ -304,16 +305,32 @@ class Command(ActionCommand):
         self.stdout.write(f"After it ends, manage.py benchmark show {run} prints the difference.")
 
     @action(
-        "Run, estimate or show an experiment.",
-        argument("step", None, "run or plan a file, or show an experiment", choices=("run", "plan", "show")),
+        "Run, estimate, show or export an experiment.",
+        argument("step", None, "run or plan a file, show or export one", choices=("run", "plan", "show", "export")),
         argument("target", "FILE|ID", "a YAML file with the fields of the API, or the id of an experiment"),
         switch("--detach", "return as soon as the runs are queued"),
+        argument("--output", "FILE", f"file of the export, ending in {', '.join(MATRIX_TYPES)}", type=Path),
         JSON,
     )
-    def experiment(self, step: str, target: str, *, detach: bool, as_json: bool, **options: Any) -> int:
+    def experiment(
+        self, step: str, target: str, *, detach: bool, output: Path | None, as_json: bool, **options: Any
+    ) -> int:
         if step == "plan":
             plan = plan_experiment(read_experiment_file(Path(target)))
             self.print_either(as_json, asdict(plan), experiments.plan_text(plan))
+            return OK
+        if step == "export":
+            form = output.suffix.removeprefix(".") if output else ""
+            if output is None or form not in MATRIX_TYPES:
+                raise NotPossible(f"Name a file with --output that ends in .{', .'.join(MATRIX_TYPES)}.")
+            exported = _experiment(target)
+            try:
+                content, _ = matrix_file(form, experiment=exported.pk, runs=[])
+            except Run.DoesNotExist as missing:
+                raise NotPossible(str(missing)) from None
+            with writing(output):
+                output.write_bytes(content)
+            self.stdout.write(f"Wrote {output}.")
             return OK
         if step == "show":
             shown = _experiment(target)

@@ -137,6 +137,7 @@ NO_PAGES = {
     "leaderboard-chart": "an image",
     "whole-text": "plain text",
     "run-export": "a file",
+    "matrix-export": "a file",
     "dismiss-score-drop": "accepts a form and goes to the overview",
     "share": "accepts a form and goes to the run",
     "revoke-links": "accepts a form and goes to the run",

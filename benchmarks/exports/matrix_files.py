@@ -1,0 +1,215 @@
+"""A matrix of runs as a file for spreadsheets, documents, papers and slides: CSV, Markdown, LaTeX, PNG."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_line
+from benchmarks.presentation.numbers import MISSING, chance, interval, n_of, score
+from benchmarks.presentation.texts import visible
+
+NOTE = (
+    "Strict mean, 95% interval, n of N. Rows that share a group are not significantly different (paired tests, "
+    "Holm-adjusted). Rank: the ranks that these tests allow. Best: the chance of the highest score, by bootstrap."
+)
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "–": "--",
+}
+_CELL_WIDTH, _CELL_HEIGHT = 170, 46
+_MOST_COLUMNS = 100
+"""Characters of a line above the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A mean with its interval and its n of N; all ``None`` without a score. Of an average there is no n."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int | None = None
+    total: int | None = None
+
+    @property
+    def text(self) -> str:
+        if self.mean is None:
+            return MISSING
+        known = f"{score(self.mean)} ({interval(self.low, self.high)})" if self.low is not None else score(self.mean)
+        return known if self.n is None else f"{known}, {n_of(self.n, self.total or 0)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A model in one variant; ``cells`` has one for each column. Without a place ``rank`` and ``group`` are empty."""
+
+    model: str
+    variant: str
+    rank: str
+    group: str
+    best: float | None
+    overall: Figures
+    cells: Sequence[Figures | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixTable:
+    """``numbers`` are the rows of the API, one for each run and column."""
+
+    title: str
+    verdict: str
+    columns: Sequence[str]
+    rows: Sequence[TableRow]
+    numbers: Sequence[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def head(self) -> list[str]:
+        variant = ["Variant"] if self.has_variants else []
+        return ["Rank", "Model", *variant, "Overall", "Group", "Best", *self.columns]
+
+    @property
+    def has_variants(self) -> bool:
+        return any(row.variant for row in self.rows)
+
+    def cells(self, row: TableRow) -> list[str]:
+        """The cells below ``head`` in words."""
+        variant = [row.variant] if self.has_variants else []
+        known = [cell.text if cell else MISSING for cell in row.cells]
+        return [
+            row.rank or MISSING,
+            row.model,
+            *variant,
+            row.overall.text,
+            row.group or MISSING,
+            chance(row.best),
+            *known,
+        ]
+
+
+def matrix_csv(table: MatrixTable) -> Iterator[str]:
+    """One line for each run and column, with every number of the API, the head first."""
+    if not table.numbers:
+        return
+    names = list(table.numbers[0])
+    yield BYTE_ORDER_MARK + csv_line(names)
+    for row in table.numbers:
+        yield csv_line("–".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+
+
+def matrix_markdown(table: MatrixTable) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(_markdown(cell) for cell in cells)} |"
+
+    rule = f"|{'---|' * len(table.head)}"
+    rows = [line(table.cells(row)) for row in table.rows]
+    parts = [f"## {_markdown(table.title)}", _markdown(table.verdict), "\n".join([line(table.head), rule, *rows]), NOTE]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def matrix_latex(table: MatrixTable) -> str:
+    """A table for the package booktabs."""
+
+    def line(cells: Iterable[str]) -> str:
+        return f"    {' & '.join(_latex(cell) for cell in cells)} \\\\"
+
+    caption = " ".join(filter(None, [f"{table.title}.", table.verdict, NOTE]))
+    return "\n".join(
+        [
+            "% \\usepackage{booktabs}",
+            "\\begin{table}",
+            f"  \\caption{{{_latex(caption)}}}",
+            f"  \\begin{{tabular}}{{{'l' * len(table.head)}}}",
+            "    \\toprule",
+            line(table.head),
+            "    \\midrule",
+            *(line(table.cells(row)) for row in table.rows),
+            "    \\bottomrule",
+            "  \\end{tabular}",
+            "\\end{table}",
+            "",
+        ]
+    )
+
+
+def matrix_png(table: MatrixTable) -> bytes:
+    """The matrix as a picture in light colors, its cells tinted by the score."""
+    import vl_convert
+
+    columns = ["Overall", *table.columns]
+    names = [_line(_name(row), 400) for row in table.rows]
+    values = [
+        {"row": name, "column": column, "mean": cell.mean, "text": score(cell.mean), "small": _small(cell)}
+        for name, row in zip(names, table.rows, strict=True)
+        for column, cell in zip(map(_line, columns), (row.overall, *row.cells), strict=True)
+        if cell is not None and cell.mean is not None
+    ]
+    text = {"type": "text", "baseline": "middle"}
+    axis = {"title": None, "sort": None, "type": "nominal"}
+    spec = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "background": "#ffffff",
+        "padding": 16,
+        "title": {
+            "text": _line(table.title),
+            "subtitle": textwrap.wrap(_line(f"{table.verdict} {NOTE}", 2_000), _MOST_COLUMNS),
+            "anchor": "start",
+            "offset": 12,
+        },
+        "width": {"step": _CELL_WIDTH},
+        "height": {"step": _CELL_HEIGHT},
+        "data": {"values": values},
+        "encoding": {
+            "x": {**axis, "field": "column", "axis": {"orient": "top", "labelAngle": 0, "labelLimit": _CELL_WIDTH - 8}},
+            "y": {**axis, "field": "row", "axis": {"labelLimit": 420}, "scale": {"domain": names}},
+        },
+        "layer": [
+            {
+                "mark": {"type": "rect", "stroke": "#ffffff"},
+                "encoding": {
+                    "color": {
+                        "field": "mean",
+                        "type": "quantitative",
+                        "legend": None,
+                        "scale": {"domain": [0, 0.5, 1], "range": ["#f6e3d3", "#eef1f2", "#a9cbe8"]},
+                    }
+                },
+            },
+            {"mark": {**text, "dy": -8, "fontSize": 14, "fontWeight": 600}, "encoding": {"text": {"field": "text"}}},
+            {"mark": {**text, "dy": 10, "fontSize": 11, "color": "#55595e"}, "encoding": {"text": {"field": "small"}}},
+        ],
+        "config": {"view": {"stroke": None}, "axis": {"domain": False, "ticks": False, "labelFontSize": 12}},
+    }
+    return bytes(vl_convert.vegalite_to_png(spec, scale=2, allowed_base_urls=[]))
+
+
+def _name(row: TableRow) -> str:
+    """What tells the rows of the picture apart, with the place in the ranking."""
+    name = f"{row.model} ({row.variant})" if row.variant else row.model
+    return f"{name} · rank {row.rank} · {row.group}" if row.rank else f"{name} · not ranked"
+
+
+def _small(cell: Figures) -> str:
+    """Below the mean: the interval, and n of N."""
+    parts = [interval(cell.low, cell.high) if cell.low is not None else ""]
+    return ", ".join(filter(None, [*parts, "" if cell.n is None else n_of(cell.n, cell.total or 0)]))
+
+
+def _line(text: str, length: int = 120) -> str:
+    # The renderer ends the whole process at a character that XML does not allow.
+    return " ".join(visible(text).split())[:length]
+
+
+def _markdown(text: str) -> str:
+    """One line of text that Markdown and HTML leave alone."""
+    plain = _line(text, 4_000).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{sign}" if sign in "|*_`[]#" else sign for sign in plain)
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in _line(text, 4_000))

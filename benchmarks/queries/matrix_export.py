@@ -1,0 +1,80 @@
+"""The matrix of an experiment, or of any runs that are compared, as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from benchmarks.exports.matrix_files import (
+    Figures,
+    MatrixTable,
+    TableRow,
+    matrix_csv,
+    matrix_latex,
+    matrix_markdown,
+    matrix_png,
+)
+from benchmarks.models import Run
+from benchmarks.presentation.labels import words
+from benchmarks.queries.compare import runs_to_compare
+from benchmarks.queries.experiments import experiment_detail, experiment_runs
+from benchmarks.queries.matrix import Column, Matrix, Row, matrix, matrix_rows
+
+_WRITERS: dict[str, tuple[str, Callable[[MatrixTable], bytes]]] = {
+    "csv": ("text/csv; charset=utf-8", lambda table: "".join(matrix_csv(table)).encode()),
+    "md": ("text/markdown; charset=utf-8", lambda table: matrix_markdown(table).encode()),
+    "tex": ("application/x-tex; charset=utf-8", lambda table: matrix_latex(table).encode()),
+    "png": ("image/png", matrix_png),
+}
+MATRIX_TYPES = {form: kind for form, (kind, _) in _WRITERS.items()}
+"""Ending of the file → its content type."""
+
+
+def matrix_file(
+    form: str, *, experiment: int | None, runs: Sequence[int], metric: str = "", dataset: str = "", facet: str = ""
+) -> tuple[bytes, str]:
+    """The matrix of an experiment or of runs, as the page shows it, and the name of the file.
+
+    ``form`` is a key of ``MATRIX_TYPES``. Raises ``Experiment.DoesNotExist``, and ``Run.DoesNotExist`` without any run.
+    """
+    if experiment is not None:
+        found = experiment_detail(experiment)
+        members, title, name = experiment_runs(found), found.name, f"experiment-{found.pk}"
+    else:
+        members = runs_to_compare(runs)
+        title, name = f"{len(members)} runs", f"runs-{'-'.join(str(run.pk) for run in members)}"
+    if not members:
+        raise Run.DoesNotExist("There are no runs to export.")
+    return _WRITERS[form][1](_table(matrix(members, metric, dataset, facet), title)), f"{name}.{form}"
+
+
+def _table(found: Matrix, title: str) -> MatrixTable:
+    levels = [cell.level for row in found.rows for cell in row.cells if cell is not None]
+    return MatrixTable(
+        title=title,
+        verdict=found.verdict,
+        columns=[_column(column) for column in found.columns],
+        rows=[_row(row) for row in found.rows],
+        numbers=[row | {"level": level} for row, level in zip(matrix_rows(found), levels, strict=True)],
+    )
+
+
+def _column(column: Column) -> str:
+    return words(column.level) if column.level else f"{column.run.dataset.slug} v{column.run.version_label}"
+
+
+def _row(row: Row) -> TableRow:
+    place = row.place
+    rank = ""
+    if place is not None:
+        rank = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
+    return TableRow(
+        model=row.model,
+        variant=row.variant,
+        rank=rank,
+        group=place.group if place else "",
+        best=place.best if place else None,
+        overall=Figures(*(row.overall or (None, None, None))),
+        cells=[
+            None if cell is None else Figures(cell.mean, cell.low, cell.high, cell.n, cell.total) for cell in row.cells
+        ],
+    )
