@@ -14,7 +14,7 @@ from benchmarks.queries.task_grid import SHOWN, TaskGridFilters
 from benchmarks.queries.task_grid import SORTS as TASK_SORTS
 
 TEXT_LENGTH = 200
-RESULT_FILTERS = ("outcome", "difficulty", "group", "n_shapes", "metric", "low", "high", "text", "sort")
+RESULT_FILTERS = ("outcome", "reason", "difficulty", "group", "n_shapes", "metric", "low", "high", "text", "sort")
 
 
 def text(query: QueryDict, name: str) -> str:
@@ -64,6 +64,7 @@ def result_filters(query: QueryDict) -> ResultFilters:
     sort = text(query, "sort")
     return ResultFilters(
         outcome=text(query, "outcome"),
+        reason=text(query, "reason"),
         difficulty=text(query, "difficulty"),
         group=text(query, "group"),
         n_shapes=whole_number(query, "n_shapes"),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import COMPLETED, Outcome, Run, RunStatus
+from benchmarks.models import COMPLETED, UNSCORED, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
+from benchmarks.presentation.labels import OUTCOME, sentence_case
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place, Standing
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
+
+PLACES = 3
+ERRORS = {Outcome.PROVIDER_ERROR, *UNSCORED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +124,53 @@ def outcome_counts(run: Run) -> list[tuple[str, int, float]]:
     return [(outcome, counts[outcome], counts[outcome] / total) for outcome in Outcome.values if counts.get(outcome)]
 
 
-def error_counts(run: Run) -> list[tuple[str, int]]:
-    """Kinds of errors that occur and their number of results, the most frequent first."""
-    return sorted(run.summary.get("error_kinds", {}).items(), key=lambda pair: (-pair[1], pair[0]))
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Results that are not correct for one reason. ``heads`` is the number of all with its outcome, where it is the
+    first of them; ``where`` names the places that have most of them. The bar is ``width`` percent of that of the most
+    frequent reason. ``scores_zero`` is true for answers that are unparsable, cut off or refused, false for errors,
+    which are not part of any mean, and ``None`` for others.
+    """
+
+    outcome: str
+    scores_zero: bool | None
+    heads: int | None
+    reason: str
+    label: str
+    n: int
+    share: float
+    width: int
+    where: str
+    examples: Sequence[Result]
+
+
+def failures_of(run: Run, examples: Mapping[int, Result]) -> list[Failure]:
+    """What failed by outcome and reason: the most frequent outcome first, and in it the most frequent reason."""
+    groups, total = run.summary.get("failures", []), sum(run.summary.get("outcomes", {}).values())
+    of_outcome = Counter[str]()
+    for group in groups:
+        of_outcome[group["outcome"]] += group["n"]
+    rows, seen, largest = [], set[str](), max((group["n"] for group in groups), default=1)
+    for group in sorted(groups, key=lambda group: (-of_outcome[group["outcome"]], group["outcome"], -group["n"])):
+        outcome, reason = group["outcome"], group["reason"]
+        places = sorted(group["where"].items(), key=lambda place: -place[1])
+        shown = [sentence_case(name) for name, _ in places[:PLACES] if name]
+        rows.append(
+            Failure(
+                outcome=outcome,
+                scores_zero=outcome in FAULTS or (False if outcome in ERRORS else None),
+                heads=None if outcome in seen else of_outcome[outcome],
+                reason=reason,
+                label=sentence_case(reason) if reason else OUTCOME[outcome],
+                n=group["n"],
+                share=group["n"] / total,
+                width=100 * group["n"] // largest,
+                where=", ".join(shown) + (f" and {len(places) - PLACES} more" if len(places) > PLACES else ""),
+                examples=[examples[pk] for pk in group["examples"] if pk in examples],
+            )
+        )
+        seen.add(outcome)
+    return rows
 
 
 def standing_rows(standings: Iterable[Standing]) -> list[tuple[Standing, MetricRow, list[tuple[Place, MetricRow]]]]:

@@ -184,7 +184,8 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
         model = Result
         fields = (
             *("id", "task_id", "task_name", "repeat", "difficulty", "group", "n_shapes", "state", "input"),
-            *("expected_output", "actual_output", "outcome", "scores", "errors", "error_kind", "error_message"),
+            *("expected_output", "actual_output", "outcome", "failure", "scores", "errors"),
+            *("error_kind", "error_message"),
             *("tool_calls", "duration_ms", "first_token_ms", "tokens_per_second"),
             *("tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
             *(

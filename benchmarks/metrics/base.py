@@ -48,6 +48,11 @@ _FAULT_REASONS = {
     ScoreStatus.TRUNCATED: "The answer is cut off, because it reached the limit of output tokens.",
     ScoreStatus.UNPARSABLE: "The answer is empty.",
 }
+_FAULT_KINDS = {
+    "refusal": "The model declined to answer",
+    "content_filter": "Stopped by a content filter",
+    "length": "Cut off at the limit of output tokens",
+}
 _NO_ANSWER_BEGUN = (
     "The output reached the token limit before an answer began, for example, while the model was thinking."
 )
@@ -116,19 +121,28 @@ class Score:
     usage: JudgeUsage | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def failure(self) -> str:
+        """Why the answer is not right, in a few words by which results are grouped; empty if the metric cannot tell."""
+        return str(self.detail.get("failure", ""))
+
     def __post_init__(self) -> None:
         if (self.value is not None) != (self.status in WITH_VALUE):
             raise ValueError(f"the status {self.status} does not agree with the value {self.value}")
 
 
-def scored(value: float, reason: str = "", extraction: Extraction | None = None, **detail: Any) -> Score:
-    """A score with a value; ``True`` and ``False`` mean 1 and 0."""
+def scored(
+    value: float, reason: str = "", extraction: Extraction | None = None, failure: str = "", **detail: Any
+) -> Score:
+    """A score with a value; ``True`` and ``False`` mean 1 and 0. ``failure`` says what a value below 1 means."""
+    if failure and value < 1:
+        detail["failure"] = failure
     return _score(ScoreStatus.SCORED, float(value), reason, extraction, detail)
 
 
-def unparsable(reason: str, extraction: Extraction | None = None) -> Score:
+def unparsable(reason: str, extraction: Extraction | None = None, **detail: Any) -> Score:
     """The answer holds nothing of the kind that the metric compares, which scores 0."""
-    return _score(ScoreStatus.UNPARSABLE, 0.0, reason, extraction, {})
+    return _score(ScoreStatus.UNPARSABLE, 0.0, reason, extraction, detail)
 
 
 def not_applicable(reason: str) -> Score:
@@ -218,9 +232,12 @@ class Metric(ABC):
         if not self.decides_outcome:
             return None
         fault = finish_fault(finish_reason) or (None if self.has_answer(item) else ScoreStatus.UNPARSABLE)
+        if fault is None:
+            return None
+        reason, failure = _FAULT_REASONS[fault], _FAULT_KINDS.get(finish_reason, "Empty answer")
         if fault is ScoreStatus.TRUNCATED and not self.has_answer(item):
-            return Score(fault, self.range[0], _NO_ANSWER_BEGUN)
-        return Score(fault, self.range[0], _FAULT_REASONS[fault]) if fault else None
+            reason, failure = _NO_ANSWER_BEGUN, "Cut off before an answer began"
+        return Score(fault, self.range[0], reason, detail={"failure": failure})
 
     def unavailable(self) -> str | None:
         """Why this metric cannot run on this machine as configured, or ``None``. Checked when a run is created."""

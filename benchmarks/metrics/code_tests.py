@@ -5,6 +5,8 @@ from benchmarks.metrics.extraction import extract_code
 from benchmarks.sandbox.python_source import has_checks, parse_python
 from benchmarks.sandbox.sandbox import Report, Sandbox, SandboxError
 
+_FAILURES = {"tested": "Tests failed", "not_loaded": "The code cannot be run"}
+
 
 class CodeTests(DeterministicMetric):
     """1 if the answer's code passes all of the task's ``tests`` in a sandbox, otherwise 0 with the failures.
@@ -45,6 +47,7 @@ class CodeTests(DeterministicMetric):
             report.passed,
             _reason(report),
             extraction,
+            failure=_FAILURES.get(report.outcome, "The tests did not finish"),
             outcome=report.outcome,
             checks=report.checks,
             failures=list(report.failures),

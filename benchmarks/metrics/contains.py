@@ -22,7 +22,12 @@ class Contains(DeterministicMetric):
             return scored(True, f"The answer contains “{shortened(expected)}”.", answer)
         if not answer.text:
             return scored(False, "The answer is empty.", answer)
-        return scored(False, f"The answer does not contain “{shortened(expected)}” as whole words.", answer)
+        return scored(
+            False,
+            f"The answer does not contain “{shortened(expected)}” as whole words.",
+            answer,
+            "Expected text not found",
+        )
 
 
 def contains_words(text: str, words: str) -> bool:

@@ -41,7 +41,7 @@ class JsonMatch(DeterministicMetric):
         try:
             answer = leaves(parse_json(extraction.text))
         except ValueError as error:
-            return unparsable(f"The answer contains no JSON to compare: {error}.", extraction)
+            return unparsable(f"The answer contains no JSON to compare: {error}.", extraction, failure="No JSON found")
         fields = expected.keys() | answer.keys()
         different = sorted(_shown(field) for field in fields if expected.get(field) != answer.get(field))
         equal = len(fields) - len(different)
@@ -50,7 +50,9 @@ class JsonMatch(DeterministicMetric):
             names = ", ".join(different[:MAX_NAMED])
             more = f" and {len(different) - MAX_NAMED} more" if len(different) > MAX_NAMED else ""
             reason += f" Different: {names}{more}."
-        return scored(equal / len(fields), reason, extraction)
+        return scored(
+            equal / len(fields), reason, extraction, failure="Fields differ" if equal else "No field is equal"
+        )
 
 
 def leaves(value: Any) -> dict[Path, Leaf]:

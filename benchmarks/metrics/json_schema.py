@@ -38,12 +38,13 @@ class JsonSchema(DeterministicMetric):
             leaves(value)
         except ValueError as error:
             reason = f"The answer cannot be checked, because it is not valid JSON: {error}."
-            return scored(False, reason, extraction)
+            return scored(False, reason, extraction, failure="Not valid JSON")
         try:
             violation = schema_violation(value, item.schema or {})
         except UnusableSchemaError as error:
             return metric_error(f"The task's schema is not usable: {error}.", extraction)
-        return scored(violation is None, f"{violation or 'The answer matches the schema'}.", extraction)
+        reason = f"{violation or 'The answer matches the schema'}."
+        return scored(violation is None, reason, extraction, failure="Violates the schema")
 
 
 class UnusableSchemaError(ValueError):

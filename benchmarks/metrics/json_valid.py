@@ -14,9 +14,11 @@ class JsonValid(DeterministicMetric):
     def score(self, item: Item) -> Score:
         extraction = extract_json(item.actual_output)
         if extraction.how is How.EMBEDDED_JSON:
-            return scored(False, "The answer contains JSON inside other text.", extraction)
+            return scored(
+                False, "The answer contains JSON inside other text.", extraction, failure="JSON inside other text"
+            )
         try:
             parse_json(extraction.text)
         except ValueError as error:
-            return scored(False, f"The answer is not valid JSON: {error}.", extraction)
+            return scored(False, f"The answer is not valid JSON: {error}.", extraction, failure="Not valid JSON")
         return scored(True, "The answer is valid JSON.", extraction)

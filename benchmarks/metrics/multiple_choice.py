@@ -55,8 +55,11 @@ class MultipleChoice(DeterministicMetric):
         extraction = Extraction(reading.text, How.DECIDING_TEXT)
         picked = sorted(reading.values)
         if len(picked) != 1:
-            return unparsable(f"The answer picks {' and '.join(picked) or 'no option'}.", extraction)
-        return scored(picked[0] == expected, f"Expected {expected}, found {picked[0]}.", extraction)
+            failure = "Several options picked" if picked else "No option picked"
+            reason = f"The answer picks {' and '.join(picked) or 'no option'}."
+            return unparsable(reason, extraction, failure=failure)
+        reason = f"Expected {expected}, found {picked[0]}."
+        return scored(picked[0] == expected, reason, extraction, failure="Picked another option")
 
 
 def _without_listing(output: str) -> str:

@@ -100,9 +100,8 @@ class Numeric(DeterministicMetric):
         extraction = Extraction(reading.text, How.DECIDING_TEXT)
         if len(reading.values) != 1:
             several = ", ".join(sorted(reading.values)[:5])
-            return unparsable(
-                f"The answer contains {f'several numbers: {several}' if several else 'no number'}.", extraction
-            )
+            reason = f"The answer contains {f'several numbers: {several}' if several else 'no number'}."
+            return unparsable(reason, extraction, failure="Several numbers" if several else "No number found")
         (shown,) = reading.values
         answer = answers[shown]
         tolerance = Fraction(str(item.tolerance or 0))
@@ -110,7 +109,8 @@ class Numeric(DeterministicMetric):
         same = len(answer) == len(expected) and all(
             _is_same(number, wanted, tolerance) for number, wanted in zip(answer, expected, strict=True)
         )
-        return scored(same, f"Expected {_shown(expected)}{within}, found {shown}.", extraction)
+        reason = f"Expected {_shown(expected)}{within}, found {shown}."
+        return scored(same, reason, extraction, failure="Another number")
 
 
 def _expected_numbers(item: Item) -> Sequence[Number]:

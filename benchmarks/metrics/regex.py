@@ -21,5 +21,7 @@ class Regex(DeterministicMetric):
         except PatternError as error:
             return metric_error(f"The task's pattern {shortened(pattern)} is not usable: {error}.", answer)
         if match is None:
-            return scored(False, f"The pattern {shortened(pattern)} does not match the answer.", answer)
+            return scored(
+                False, f"The pattern {shortened(pattern)} does not match the answer.", answer, "Pattern not matched"
+            )
         return scored(True, f"The pattern matches “{shortened(match)}”.", answer)

@@ -34,5 +34,7 @@ class TaskScore(DeterministicMetric):
             return metric_error(f"{task_class.__name__}.score failed: {type(error).__name__}: {error}")
         extracted = None if verdict.extracted is None else shortened(verdict.extracted, MAX_RECORDED)
         if verdict.value is None:
-            return Score(ScoreStatus.UNPARSABLE, 0.0, verdict.reason, extracted)
-        return Score(ScoreStatus.SCORED, float(verdict.value), verdict.reason, extracted)
+            status, value = ScoreStatus.UNPARSABLE, 0.0
+        else:
+            status, value = ScoreStatus.SCORED, float(verdict.value)
+        return Score(status, value, verdict.reason, extracted, detail={"failure": verdict.failure})

@@ -49,7 +49,8 @@ class _ToolCallsMetric(DeterministicMetric):
             for call in actual[:MAX_STORED]
         ]
         value = total / max(len(expected), len(actual))
-        return scored(value, _reason(expected, actual, pairs, credits), calls=stored)
+        failure = _failure(expected, actual, pairs)
+        return scored(value, _reason(expected, actual, pairs, credits), failure=failure, calls=stored)
 
     @abstractmethod
     def pairing(self, credits: Sequence[Sequence[float]]) -> Pairs:
@@ -114,6 +115,22 @@ def best_in_any_order(credits: Sequence[Sequence[float]]) -> Pairs:
 
     rows, columns = linear_sum_assignment(credits, maximize=True)
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
+
+
+def _failure(expected: Sequence[Mapping[str, Any]], actual: Sequence[ToolCall], pairs: Pairs) -> str:
+    """What keeps the calls from being right; of several faults the one that explains the others."""
+    if not actual:
+        return "No tool called"
+    if any(call.malformed for call in actual):
+        return "Arguments are not a JSON object"
+    if not expected:
+        return "A tool called where none was needed"
+    missing, extra = len(pairs) < len(expected), len(pairs) < len(actual)
+    if missing and extra:
+        return "Another tool, or another order"
+    if missing or extra:
+        return "A call is missing" if missing else "A call too many"
+    return "The right tool with a wrong argument"
 
 
 def _reason(

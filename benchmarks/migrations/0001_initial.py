@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('pending', 'Not sent yet'), ('claimed', 'In flight'), ('answered', 'Waiting for judge'), ('judging', 'Judging'), ('done', 'Done'), ('error', 'Error')], default='pending', max_length=8)),
                 ('claimed_by', models.UUIDField(blank=True, null=True)),
                 ('outcome', models.CharField(blank=True, choices=[('correct', 'Correct'), ('partial', 'Partial'), ('wrong', 'Wrong'), ('answered', 'Ungraded'), ('unparsable', 'Unparsable'), ('truncated', 'Cut off'), ('refused', 'Refused'), ('provider_error', 'Provider error'), ('judge_error', 'Judge error'), ('metric_error', 'Metric error'), ('cancelled', 'Not sent')], max_length=14)),
+                ('failure', models.CharField(blank=True, help_text='Why the answer is not correct, in a few words', max_length=60)),
                 ('value', models.FloatField(blank=True, null=True)),
                 ('error_kind', models.CharField(blank=True, max_length=20)),
                 ('error_message', models.TextField(blank=True)),

@@ -52,6 +52,7 @@ class Result(models.Model):
     state = models.CharField(max_length=8, choices=ResultState.choices, default=ResultState.PENDING)
     claimed_by = models.UUIDField(null=True, blank=True)
     outcome = models.CharField(max_length=14, choices=Outcome.choices, blank=True)
+    failure = models.CharField(max_length=60, blank=True, help_text="Why the answer is not correct, in a few words")
     value = models.FloatField(null=True, blank=True)
     error_kind = models.CharField(max_length=20, blank=True)
     error_message = models.TextField(blank=True)

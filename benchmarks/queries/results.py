@@ -27,7 +27,19 @@ ORDERS = {
 }
 _PENDING = (ResultState.PENDING, ResultState.CLAIMED, ResultState.ANSWERED, ResultState.JUDGING)
 _LISTED = (
-    *("run", "repeat", "position", "state", "outcome", "value", "error_kind", "difficulty", "group", "n_shapes"),
+    *(
+        "run",
+        "repeat",
+        "position",
+        "state",
+        "outcome",
+        "failure",
+        "value",
+        "error_kind",
+        "difficulty",
+        "group",
+        "n_shapes",
+    ),
     *("duration_ms", "tokens_in", "tokens_out", "cost_usd", "judge_cost_usd", "cached", "attempts"),
     *("task__task_id", "task__name", "run__model", "run__import_format", "run__metrics", "run__texts_pruned_at"),
 )
@@ -39,6 +51,7 @@ class ResultFilters:
     """Empty fields do not restrict; ``low`` and ``high`` bound the score of ``metric``."""
 
     outcome: str = ""
+    reason: str = ""
     difficulty: str = ""
     group: str = ""
     n_shapes: int | None = None
@@ -83,11 +96,19 @@ def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
         rows = rows.filter(state__in=_PENDING)
     elif filters.outcome:
         rows = rows.filter(outcome=filters.outcome)
+    if filters.reason:
+        rows = rows.filter(Q(failure=filters.reason) | Q(failure="", error_kind=filters.reason))
     exact = {"difficulty": filters.difficulty, "group": filters.group, "n_shapes": filters.n_shapes}
     rows = rows.filter(**{name: value for name, value in exact.items() if value not in ("", None)})
     if filters.low is not None or filters.high is not None:
         rows = rows.filter(_score_between(run, filters))
     return rows
+
+
+def examples_of(run: Run) -> dict[int, Result]:
+    """The results that the summary of the run names as examples of failures, by their id."""
+    ids = {pk for group in run.summary.get("failures", ()) for pk in group["examples"]}
+    return {result.pk: result for result in _listed(Result.objects.filter(run=run, pk__in=ids))}
 
 
 def result_detail(run_id: int, result_id: int) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.engine.canvas_sets.generation import audit_set
+from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, RunStatus, Score
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result, Run, RunStatus, Score
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
@@ -208,6 +210,22 @@ def test_a_failed_run_says_what_failed_and_offers_to_resume(client: Client) -> N
     html = page(client, f"/runs/{run.pk}/")
     assert "No such model. Check its name." in html
     assert f'action="/runs/{run.pk}/do/resume/"' in html
+
+
+def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: Client) -> None:
+    run = make_scored_run(values=(0.0, 0.0, 1.0, None), answer="five")
+    results = list(run.results.order_by("position"))
+    Result.objects.filter(pk=results[0].pk).update(failure="Another <number>")
+    refresh_summary(run.pk)
+    html = page(client, f"/runs/{run.pk}/")
+    failed = html[html.index("What failed") : html.index('id="results"')]
+    for shown in ("Another &lt;number&gt;", "Timeout", "25.0%", f"/runs/{run.pk}/results/{results[0].pk}/", "“five”"):
+        assert shown in failed, shown
+    address = re.search(r'href="([^"]*reason=Another[^"]*)#results"', failed)
+    assert address is not None
+    listed = page(client, unescape(address[1]))
+    rows = listed[listed.index("<tbody", listed.index('id="results"')) :]
+    assert [pk.pk for pk in results if f"/results/{pk.pk}/" in rows] == [results[0].pk]
 
 
 def test_a_result_shows_prompt_answer_score_and_reason(client: Client) -> None:

@@ -20,7 +20,7 @@ from benchmarks.presentation.actions import allowed_actions, delete_question, do
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.results import SEARCH_WINDOW, result_page
+from benchmarks.queries.results import SEARCH_WINDOW, examples_of, result_page
 from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may_launch
@@ -32,7 +32,7 @@ from benchmarks.services.runs.labels import label_run
 from frontend import params
 from frontend.judges import judge_reliability
 from frontend.run_charts import run_charts, surface_charts, variant_of
-from frontend.view_models import error_counts, metric_rows, outcome_counts, run_row, run_rows, settings_of
+from frontend.view_models import failures_of, metric_rows, outcome_counts, run_row, run_rows, settings_of
 from frontend.views.shared import chart_response, paged, placed, require_launch, run_or_404
 from frontend.views.statistics import report_of
 
@@ -218,7 +218,7 @@ def _status(run: Run) -> dict[str, Any]:
         "row": run_row(run),
         "metrics": metric_rows(run),
         "outcomes": outcome_counts(run),
-        "error_kinds": error_counts(run),
+        "failures": failures_of(run, examples_of(run)),
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
         "adjustments": sentences.adjustments(run.adjustments, run.judge_trial),
         # In steps of ten: a screen reader would read out every single percent.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from tasks_app.tasks.numerals import numbers_in
 from tasks_app.tasks.reply import MAX_SEARCHED, Find, Reading, answer_body, marked_answers, read_reply, sentences
@@ -103,6 +103,7 @@ _NOT_A_DIRECTION = re.compile(
 # The reason or relative clause after an answer, which may name other directions.
 _REASON = re.compile(r"\b(?:because|since|as (?:its?|the)|given|which)\b[^.;!?\n]*")
 _OPPOSITES = ({"above", "below"}, {"left", "right"})
+_OPPOSITE = {"above": "below", "below": "above", "left": "right", "right": "left"}
 
 _SIZES = {"small": "small", "large": "large", "big": "large"}
 _COLORS = frozenset({"red", "blue", "yellow", "green"})
@@ -118,7 +119,7 @@ def judge_phrase(expected: str, actual: str) -> Verdict:
         _phrase(text if _NEGATED.search(_plain(expected)) else _NEGATED.sub(" ", _plain(text))) for text in texts
     ]
     if not any(answer.strip() for answer in answers):
-        return Verdict.unparsable("The answer is empty.")
+        return Verdict.unparsable("The answer is empty.", failure="Empty answer")
     wanted = _phrase(expected)
     shown = answers[-1].strip()
     if all(wanted in answer for answer in answers):
@@ -128,17 +129,17 @@ def judge_phrase(expected: str, actual: str) -> Verdict:
 
 def judge_yes_no(expected: str, actual: str) -> Verdict:
     """1 if the reply says Yes or No, whichever is expected; "there is a circle" is Yes, "there is no circle" No."""
-    return _judge_single(expected.lower(), actual, yes_or_no, "yes or no")
+    return _judge_single(expected.lower(), actual, yes_or_no, "yes or no", _swapped_answer)
 
 
 def judge_count(expected: str, actual: str) -> Verdict:
     """1 if the reply's number, in digits or words, is the expected one; "none" and "no circles" are 0."""
-    return _judge_single(expected, actual, counts, "a number")
+    return _judge_single(expected, actual, counts, "a number", _miscount)
 
 
 def judge_shape(expected: str, actual: str) -> Verdict:
     """1 if the reply names the expected shape by size, color and shape, in any order of the first two."""
-    return _judge_single(expected.lower(), actual, shape_names, "a shape")
+    return _judge_single(expected.lower(), actual, shape_names, "a shape", _other_shape)
 
 
 def judge_directions(expected: str, actual: str) -> Verdict:
@@ -150,27 +151,59 @@ def judge_directions(expected: str, actual: str) -> Verdict:
     wanted, given = set(" ".join(directions(expected)).split()) or {expected}, set(answer.split())
     hits, misses = wanted & given, given - wanted
     value = max(0.0, len(hits) / len(wanted) - len(misses) / 2)
-    return Verdict.of(value, answer, f"{len(hits)} of {len(wanted)} directions correct, {len(misses)} wrong.")
+    reason = f"{len(hits)} of {len(wanted)} directions correct, {len(misses)} wrong."
+    return Verdict.of(value, answer, reason, "" if value == 1 else _other_direction(wanted, given))
 
 
-def _judge_single(expected: str, actual: str, find: Find, what: str) -> Verdict:
+def _judge_single(expected: str, actual: str, find: Find, what: str, failure_of: Callable[[str, str], str]) -> Verdict:
     reading = read_reply(actual, find)
     if problem := _unreadable(reading, what):
         return problem
     (answer,) = reading.values
-    value = float(answer == expected)
-    return Verdict.of(value, answer, f"Found {answer!r}." if value else f"Found {answer!r}, expected {expected!r}.")
+    if answer == expected:
+        return Verdict.of(1.0, answer, f"Found {answer!r}.")
+    return Verdict.of(0.0, answer, f"Found {answer!r}, expected {expected!r}.", failure_of(expected, answer))
+
+
+def _swapped_answer(expected: str, answer: str) -> str:
+    return f"Said {answer}, the answer is {expected}"
+
+
+def _miscount(expected: str, answer: str) -> str:
+    difference = float(answer) - float(expected)
+    return f"Counted {'one' if abs(difference) <= 1 else 'two or more'} too {'many' if difference > 0 else 'few'}"
+
+
+def _other_shape(expected: str, answer: str) -> str:
+    wanted, given = expected.split(), answer.split()
+    if set(given) < set(wanted):
+        return "Named the shape incompletely"
+    wrong = [what for what, a, b in zip(("size", "color", "shape"), wanted, given, strict=False) if a != b]
+    return f"Wrong {wrong[0]}" if len(wrong) == 1 and len(wanted) == len(given) == 3 else "Named another shape"
+
+
+def _other_direction(wanted: Set[str], given: Set[str]) -> str:
+    swapped = {name for name in given - wanted if _OPPOSITE[name] in wanted}
+    if len(swapped) > 1:
+        return "Both directions swapped"
+    if swapped:
+        return "Left and right swapped" if swapped & {"left", "right"} else "Above and below swapped"
+    if given < wanted:
+        return "A direction is missing"
+    return "A direction too many" if given > wanted else "Another direction"
 
 
 def _unreadable(reading: Reading, what: str) -> Verdict | None:
     """The verdict on a reply that abstains, or contains no answer or several; None if it has exactly one."""
     if ABSTENTION.search(_plain(reading.text)):
-        return Verdict.of(0.0, _ABSTAINED, "The answer says that there is not enough information.")
+        reason = "The answer says that there is not enough information."
+        return Verdict.of(0.0, _ABSTAINED, reason, "Said there is not enough information")
     if len(reading.values) == 1:
         return None
     if reading.values:
-        return Verdict.unparsable(f"The answer contains more than one of: {what}.", ", ".join(sorted(reading.values)))
-    return Verdict.unparsable(f"The answer does not contain {what}.")
+        several = ", ".join(sorted(reading.values))
+        return Verdict.unparsable(f"The answer contains more than one of: {what}.", several, "Several answers")
+    return Verdict.unparsable(f"The answer does not contain {what}.", failure="No answer found")
 
 
 def words(text: str) -> list[str]:

@@ -67,10 +67,12 @@ def _turned(row: Sequence[Any]) -> tuple[Any, ...]:
 def _update_outcomes(metrics: Sequence[Metric], result_ids: Sequence[int]) -> None:
     scores: dict[int, dict[str, Score]] = defaultdict(dict)
     for stored in StoredScore.objects.filter(result__in=among(result_ids)):
-        scores[stored.result_id][stored.metric] = Score(Status(stored.status), stored.value, stored.reason)
+        scores[stored.result_id][stored.metric] = Score(
+            Status(stored.status), stored.value, stored.reason, detail=stored.detail
+        )
     results = Result.objects.filter(pk__in=among(result_ids), state__in=(ResultState.DONE, ResultState.ERROR))
     rows = [
-        (outcome_of(metrics, scores[pk], finish_reason), leading_value(metrics, scores[pk]), pk)
+        (*outcome_of(metrics, scores[pk], finish_reason), leading_value(metrics, scores[pk]), pk)
         for pk, finish_reason in results.values_list("pk", "finish_reason")
     ]
-    update_rows(Result, ("outcome", "value"), rows)
+    update_rows(Result, ("outcome", "failure", "value"), rows)

@@ -117,7 +117,7 @@ def _mark_unsent(run: Run) -> None:
 def reset_cancelled(run: Run) -> tuple[int, int]:
     """Make canceled results pending, or answered where only the judge is missing; return how many of each."""
     cancelled = Result.objects.filter(run=run, outcome=Outcome.CANCELLED)
-    fresh = {"outcome": "", "error_kind": "", "error_message": "", "claimed_by": None}
+    fresh = {"outcome": "", "failure": "", "error_kind": "", "error_message": "", "claimed_by": None}
     unjudged = cancelled.filter(error_kind="unjudged").update(state=ResultState.ANSWERED, **fresh)
     unsent = cancelled.update(state=ResultState.PENDING, **fresh)
     return unsent, unjudged

@@ -169,6 +169,7 @@ class ResultStore:
             "state": ResultState.ERROR,
             "claimed_by": None,
             "outcome": Outcome.PROVIDER_ERROR,
+            "failure": "",
             "value": None,
             "error_kind": "",
             "error_message": "",

@@ -42,6 +42,7 @@ FAILED = {ScoreStatus.JUDGE_ERROR: "judge", ScoreStatus.METRIC_ERROR: "metric"}
 UNGRADED = (ScoreStatus.NOT_APPLICABLE, ScoreStatus.DOUBTFUL)
 MAX_ERROR_TEXT = 1_000
 MAX_ERROR = 2_000
+MAX_FAILURE = 60
 
 
 def usable_metrics() -> dict[str, Metric]:
@@ -91,22 +92,22 @@ def _text_of(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_ERROR_TEXT]
 
 
-def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> Outcome:
-    """The outcome of an answered result.
+def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> tuple[Outcome, str]:
+    """The outcome of an answered result, and in a few words why it is not correct, as far as the metric can tell.
 
     A judge or another metric that failed comes first, because it can be retried; then how the answer ended (refused,
     cut off); then the verdict of the first metric that decides outcomes and applies to the task.
     """
     if failed := failed_score(scores):
-        return Outcome(failed.status.value)
-    if fault := finish_fault(finish_reason):
-        return Outcome(fault.value)
+        return Outcome(failed.status.value), ""
+    fault = finish_fault(finish_reason)
     for metric in metrics:
         score = scores.get(metric.name)
         if score is None or not metric.decides_outcome or score.status in UNGRADED:
             continue
-        return _verdict(metric, score)
-    return Outcome.ANSWERED
+        outcome = Outcome(fault.value) if fault else _verdict(metric, score)
+        return outcome, "" if outcome is Outcome.CORRECT else score.failure[:MAX_FAILURE]
+    return (Outcome(fault.value) if fault else Outcome.ANSWERED), ""
 
 
 def _verdict(metric: Metric, score: Score) -> Outcome:
@@ -131,9 +132,11 @@ def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> flo
 def ending_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> dict[str, Any]:
     """How an answered result ends, as fields of ``Result``."""
     failed = failed_score(scores)
+    outcome, failure = outcome_of(metrics, scores, finish_reason)
     return {
         "state": ResultState.ERROR if failed else ResultState.DONE,
-        "outcome": outcome_of(metrics, scores, finish_reason),
+        "outcome": outcome,
+        "failure": failure,
         "value": leading_value(metrics, scores),
         "error_kind": FAILED[failed.status] if failed else "",
         "error_message": failed.reason[:MAX_ERROR] if failed else "",
@@ -194,7 +197,9 @@ class Scorer:
         """
         stored: dict[int, dict[str, Score]] = defaultdict(dict)
         for score in StoredScore.objects.filter(result_id__in=ids).exclude(status__in=FAILED):
-            stored[score.result_id][score.metric] = Score(ScoreStatus(score.status), score.value, score.reason)
+            stored[score.result_id][score.metric] = Score(
+                ScoreStatus(score.status), score.value, score.reason, detail=score.detail
+            )
         return [self._stored_to_judge(result, stored[result.pk]) for result in self.prompts.results(ids, "transcript")]
 
     def _stored_to_judge(self, result: Result, known: Mapping[str, Score]) -> ToJudge:

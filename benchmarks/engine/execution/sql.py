@@ -105,12 +105,12 @@ def insert_results(run: Run, tasks: QuerySet[Task], begin: int, repeat: int) -> 
     cluster = "CASE WHEN cluster = '' THEN CAST(id AS varchar(32)) ELSE cluster END"
     # The repeats of a task follow each other.
     position = "(%s + ROW_NUMBER() OVER (ORDER BY position) - 1) * %s + %s"
-    fixed = "state, outcome, error_kind, error_message, cached, attempts, finish_reason"
+    fixed = "state, outcome, failure, error_kind, error_message, cached, attempts, finish_reason"
     # ``WHERE 1 = 1``: without it SQLite takes ``ON CONFLICT`` for a join condition.
     statement = (
         f"INSERT INTO {_table(Result)} "
         f"(run_id, task_id, repeat, position, {fixed}, difficulty, {group}, n_shapes, cluster) "
-        f"SELECT %s, id, %s, {position}, %s, '', '', '', %s, 0, '', "
+        f"SELECT %s, id, %s, {position}, %s, '', '', '', '', %s, 0, '', "
         f"difficulty, {group}, n_shapes, {cluster} FROM ({chosen}) AS chosen WHERE 1 = 1 "
         "ON CONFLICT DO NOTHING"
     )

@@ -45,6 +45,8 @@ from benchmarks.statistics.reliability import Tally, judge_spread_of_sums, relia
 
 FACETS = ("difficulty", "group", "n_shapes")
 BINS = 10
+MOST_FAILURES = 40
+EXAMPLES = 3
 
 
 def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -57,6 +59,7 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
         "metrics": {metric: _metric_numbers(run, metric, means, outcomes) for metric in run.metrics},
         "outcomes": outcomes,
         "error_kinds": _error_kinds(run) if run.errors else {},
+        "failures": _failures(run),
         **_times(run),
         "tokens": run.results.aggregate(reasoning=Sum("reasoning_tokens"), cached=Sum("cached_tokens")),
         "histograms": {
@@ -144,6 +147,28 @@ def _error_kinds(run: Run) -> dict[str, int]:
     """How many results ended in an error of each kind; a canceled result is not an error."""
     failed = run.results.filter(state=ResultState.ERROR).exclude(outcome=Outcome.CANCELLED).order_by()
     return dict(failed.values_list("error_kind").annotate(n=Count("id")))
+
+
+def _failures(run: Run) -> list[dict[str, Any]]:
+    """What is not correct by outcome and reason, the most frequent first: ``n`` results, where they are (task class, or
+    difficulty, → number), and up to three of them as examples, from different places if there are several.
+    """
+    facet = "group" if run.has_canvases else "difficulty"
+    failed = run.results.exclude(outcome__in=("", Outcome.CORRECT, Outcome.ANSWERED, Outcome.CANCELLED))
+    keys = ("outcome", "failure", "error_kind")
+    rows = failed.order_by().values(*keys, facet).annotate(n=Count("id"), first=Min("id"), last=Max("id"))
+    groups: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows.order_by("-n", "first"):
+        outcome, failure, error_kind = (row[key] for key in keys)
+        new = {"outcome": outcome, "reason": failure or error_kind, "n": 0, "where": {}, "examples": [], "last": []}
+        group = groups.setdefault((outcome, new["reason"]), new)
+        group["n"] += row["n"]
+        group["where"][row[facet]] = group["where"].get(row[facet], 0) + row["n"]
+        group["examples"].append(row["first"])
+        group["last"].append(row["last"])
+    for group in groups.values():
+        group["examples"] = list(dict.fromkeys([*group["examples"], *group.pop("last")]))[:EXAMPLES]
+    return sorted(groups.values(), key=lambda group: -group["n"])[:MOST_FAILURES]
 
 
 def _times(run: Run) -> dict[str, dict[str, float]]:

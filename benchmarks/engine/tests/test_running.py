@@ -57,6 +57,24 @@ def test_a_wrong_answer_is_wrong_and_an_error_is_no_zero(endpoint: Endpoint) -> 
     assert not failed.scores.exists()
 
 
+def test_what_failed_is_grouped_by_reason_with_places_and_examples(endpoint: Endpoint) -> None:
+    replies = {"1 ": "two", "2 ": "5", "3 ": "6 or 7", "4 ": Reply("", finish_reason="content_filter"), "5 ": "11"}
+    server_faults = make_task(6, input="[[fault:bad_request_400]] What is 6 + 6?", difficulty="hard")
+    endpoint(lambda asked: replies.get(asked.prompt.removeprefix("What is ")[:2], "") or adds(asked))
+    tasks = [make_task(number, difficulty="easy" if number < 5 else "hard") for number in range(1, 6)]
+    run = worked(make_run(make_dataset([*tasks, server_faults]), metrics=["numeric"]))
+    groups = {(group["outcome"], group["reason"]): group for group in run.summary["failures"]}
+    assert {key: (group["n"], group["where"]) for key, group in groups.items()} == {
+        ("wrong", "Another number"): (2, {"easy": 1, "hard": 1}),
+        ("unparsable", "Several numbers"): (1, {"easy": 1}),
+        ("refused", "Stopped by a content filter"): (1, {"easy": 1}),
+        ("provider_error", "bad_request"): (1, {"hard": 1}),
+    }
+    wrong = list(run.results.filter(outcome=Outcome.WRONG).values_list("pk", flat=True))
+    assert groups["wrong", "Another number"]["examples"] == wrong
+    assert run.results.get(outcome=Outcome.CORRECT).failure == ""
+
+
 def test_an_endpoint_that_refuses_every_request_fails_the_run_early_with_the_reason(endpoint: Endpoint) -> None:
     server = endpoint(adds, api_key="right")
     run = worked(make_run(make_dataset(200), concurrency=4))

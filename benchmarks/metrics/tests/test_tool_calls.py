@@ -99,3 +99,18 @@ def test_the_pairing_is_the_best_of_all_there_are(credits):
 
     assert total(best_in_any_order(credits)) == max(map(total, any_order))
     assert total(best_in_order(credits)) == max(map(total, in_order))
+
+
+def test_what_is_wrong_with_the_calls_is_said_in_a_few_words():
+    for expected, actual, failure in (
+        ([A], [CALL_A], ""),
+        ([A], [], "No tool called"),
+        ([A], [CALL_B], "Another tool, or another order"),
+        ([A, B], [CALL_A], "A call is missing"),
+        ([A], [CALL_A, CALL_B], "A call too many"),
+        ([], [CALL_A], "A tool called where none was needed"),
+        ([A], [tool_call("a", {"x": 2})], "The right tool with a wrong argument"),
+        ([A], [tool_call("a", raw="{broken")], "Arguments are not a JSON object"),
+    ):
+        case = item(expected_tools=expected, tool_calls=actual, tools_offered=True)
+        assert ToolCalls().score(case).failure == failure, (expected, actual)
