@@ -81,5 +81,5 @@ def test_a_page_costs_the_same_for_more_rows(client: Client) -> None:
             assert queries(client, few + part) == queries(client, many + part), (make.__name__, part)
 
 
-def test_the_status_of_a_run_costs_one_query(client: Client) -> None:
-    assert queries(client, f"{a_run(3)}status/") == 1
+def test_the_status_of_a_run_costs_a_query_for_it_and_one_for_examples_of_failures(client: Client) -> None:
+    assert queries(client, f"{a_run(3)}status/") == 2
