@@ -63,19 +63,23 @@ def tool_steps(run: Run) -> int:
     return int(run.parameters.get("max_tool_steps", MAX_TOOL_STEPS))
 
 
+_SPENT = ("total", "judge_tokens_in", "cost_usd", "judge_cost_usd", "reserved_usd")
+
+
 def money_left(run: Run) -> float | None:
     """What is left of the budget in force after costs and reservations, in US dollars; ``None`` if a cost is unknown.
 
     Call it with the run locked, and with its experiment locked if it has one.
     """
-    # A run that is not prepared yet has no cost, which is not the same as an unknown one.
-    none = None if run.total else 0.0
-    costs = (none if cost is None else cost for cost in (run.cost_usd, run.judge_cost_usd))
-    runs = [(*costs, run.reserved_usd)]
+    runs = [tuple(getattr(run, name) for name in _SPENT)]
     if run.experiment is not None:
-        others = run.experiment.runs.filter(total__gt=0).exclude(pk=run.pk)
-        runs += others.values_list("cost_usd", "judge_cost_usd", "reserved_usd")
-    amounts = [amount for row in runs for amount in row]
+        runs += run.experiment.runs.exclude(pk=run.pk).values_list(*_SPENT)
+    amounts: list[float | None] = []
+    for total, judge_tokens, cost, judge_cost, reserved in runs:
+        # A run that is not prepared yet has no cost, which is not the same as an unknown one; its judge may have been
+        # tried already.
+        amounts += [0.0 if cost is None and not total else cost, reserved]
+        amounts.append(0.0 if judge_cost is None and not total and judge_tokens == 0 else judge_cost)
     return None if None in amounts else (run.budget_in_force or 0.0) - sum(filter(None, amounts))
 
 

@@ -6,10 +6,12 @@ come. If the judge fails, the run fails before it is prepared; resuming it prepa
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import wait
 from dataclasses import replace
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from benchmarks.engine.execution import lifecycle, reply_cache
@@ -23,7 +25,7 @@ from benchmarks.engine.execution.result_store import note_adjustments
 from benchmarks.engine.execution.scoring import metrics_of
 from benchmarks.metrics.base import Score
 from benchmarks.metrics.judging import try_judge
-from benchmarks.models import Run, Task
+from benchmarks.models import Experiment, Run, Task
 from benchmarks.presentation.numbers import money
 from benchmarks.providers.base import known_sum
 
@@ -40,15 +42,12 @@ def judge_is_usable(run: Run, tasks: QuerySet[Task], may_continue: Callable[[], 
     # A calibration pays for no answers, and consists of known pairs.
     if not run.judge_model or run.judge_trial or run.is_calibration or not _is_needed(run, tasks):
         return True
-    budget, left = run.budget_in_force, money_left(run)
-    if budget is not None and WorstCase(run).trial() > (left or 0.0):
-        reason = f"The budget of {money(budget)} does not cover trying the judge. Raise the budget to continue."
-        retry_db(lambda: lifecycle.pause(run.pk, reason), what)
-        return False
     try:
         model = model_client(run.judge_model)
     except ValueError as error:  # its provider was removed from the configuration
         return not lifecycle.fail(run.pk, str(error))
+    if run.budget_in_force is not None and not _is_covered(run, may_continue):
+        return False
     cache = reply_cache.JudgeResponseCache(run.judge_model) if reply_cache.is_used_by(run) else None
     slot = Slot(TRIAL_CALLS)
     judge = EngineJudge(model, judge_parameters(run), slot, cache)
@@ -87,6 +86,43 @@ def _is_needed(run: Run, tasks: QuerySet[Task]) -> bool:
     return any(metric.applies_to(item) for item in items for metric in judged)
 
 
+def _is_covered(run: Run, may_continue: Callable[[], bool]) -> bool:
+    """Whether the budget covers the trial, whose worst case is then reserved; otherwise the run is paused or stopped.
+
+    While other runs of the experiment have requests in flight, it waits for what these leave of their reservations.
+    """
+    what = f"run {run.pk}"
+    while (reserved := retry_db(lambda: reserve_trial(run), what)) is None:
+        if not may_continue():
+            return False
+        time.sleep(CHECK_SECONDS)
+    if not reserved:
+        budget = money(run.budget_in_force)
+        reason = f"The budget of {budget} does not cover trying the judge. Raise the budget to continue."
+        retry_db(lambda: lifecycle.pause(run.pk, reason), what)
+    return reserved
+
+
+def reserve_trial(run: Run) -> bool | None:
+    """Reserve the most that the trial can cost, and say whether the budget covers it; ``None`` if it may soon.
+
+    While it is prepared, a run has no other reservation. If its worker dies, the reservation ends with the lease.
+    """
+    with transaction.atomic():
+        # As in ``ResultStore.reserve``, the experiment is locked first.
+        if run.experiment_id is not None:
+            Experiment.objects.select_for_update().filter(pk=run.experiment_id).first()
+        locked = Run.objects.select_for_update().get(pk=run.pk)
+        most, left = WorstCase(locked).trial(), money_left(locked)
+        if left is not None and most <= left:
+            run.reserved_usd = most
+            Run.objects.filter(pk=run.pk).update(reserved_usd=most)
+            return True
+        siblings = Run.objects.filter(experiment=run.experiment_id or 0).exclude(pk=run.pk)
+        # Sums of floats leave dust behind, which is no reservation.
+        return None if siblings.filter(reserved_usd__gt=1e-9).exists() else False
+
+
 def _score(judge: EngineJudge, may_continue: Callable[[], bool]) -> Score | None:
     """The judge's score; ``None`` if the run was stopped, or the worker is shutting down."""
     future = ENGINE_LOOP.submit(try_judge(judge))
@@ -98,7 +134,7 @@ def _score(judge: EngineJudge, may_continue: Callable[[], bool]) -> Score | None
 
 
 def _record(run: Run, judge: EngineJudge, score: Score | None) -> None:
-    """Add what the trial cost to the run, and keep its verdict if there is one."""
+    """Add what the trial cost to the run in place of its reservation, and keep its verdict if there is one."""
     spent = judge.spent
     cost = price_of(run.judge_model).cost(spent.tokens_in, spent.tokens_out, spent.cached_tokens)
     unknown = cost is None or run.judge_tokens_in is None
@@ -107,4 +143,5 @@ def _record(run: Run, judge: EngineJudge, score: Score | None) -> None:
     run.judge_tokens_out = known_sum(run.judge_tokens_out, spent.tokens_out)
     if score is not None and score.value is not None:
         run.judge_trial = {"value": score.value, "reason": score.reason, "calls": spent.calls}
-    run.save(update_fields=["judge_cost_usd", "judge_tokens_in", "judge_tokens_out", "judge_trial"])
+    run.reserved_usd = 0.0
+    run.save(update_fields=["judge_cost_usd", "judge_tokens_in", "judge_tokens_out", "judge_trial", "reserved_usd"])

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from typing import Any
 
 import pytest
 
-from benchmarks.models import Run, RunStatus
+from benchmarks.engine.execution.budget import WorstCase
+from benchmarks.engine.execution.judge_trial import reserve_trial
+from benchmarks.models import Experiment, Run, RunStatus
+from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.runs.control import raise_budget, resume_run
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked, Reply
@@ -168,6 +173,51 @@ def test_a_budget_that_does_not_cover_the_trial_pauses_the_run_until_it_is_raise
     raise_budget(run, 5.0)
     worked(run)
     assert (run.status, judge_requests(server)) == (RunStatus.COMPLETED, 1 + 3)
+
+
+def two_runs(budget: float) -> list[Run]:
+    """Two queued runs of one experiment with a judge."""
+    make_dataset(2, slug="sums")
+    request = {"datasets": ["sums"], "models": ["loop/model", "loop/other"], "metrics": ["correctness"]}
+    experiment = start_experiment({"name": "Both", **request, "budget_usd": budget, "max_tokens": 10})
+    return list(experiment.runs.select_related("experiment").order_by("pk"))
+
+
+def test_a_trial_is_reserved_in_the_budget_of_its_experiment(endpoint: Endpoint, settings: Any) -> None:
+    endpoint(trial_with(VERDICT))
+    settings.CODEFORGE.models["loop/other"] = settings.CODEFORGE.models["loop/model"]
+    first, second = two_runs(1.0)
+    most = WorstCase(first).trial()
+    Experiment.objects.update(budget_usd=1.5 * most)
+    assert reserve_trial(first) is True
+    assert reserve_trial(second) is None, "it waits for the trial of the first"
+    Run.objects.filter(pk=first.pk).update(reserved_usd=0.0, judge_cost_usd=0.4 * most, judge_tokens_in=100)
+    assert reserve_trial(second) is True, "the first one cost less than its worst case"
+    Run.objects.filter(pk=second.pk).update(reserved_usd=0.0)
+    Run.objects.filter(pk=first.pk).update(judge_cost_usd=0.6 * most)
+    assert reserve_trial(second) is False, "what the first one paid is counted before it is prepared"
+
+
+def test_runs_of_an_experiment_wait_for_each_others_trials_and_leave_no_reservation(
+    endpoint: Endpoint, settings: Any
+) -> None:
+    server = endpoint(trial_with(VERDICT), delay_ms=20)
+    settings.CODEFORGE.models["loop/other"] = settings.CODEFORGE.models["loop/model"]
+    runs = two_runs(5.0)
+    most = WorstCase(runs[0]).trial()
+    threads = [threading.Thread(target=lambda run=run: worked(run)) for run in runs]  # type: ignore[misc]
+    Run.objects.filter(pk=runs[0].pk).update(reserved_usd=5.0 - most / 2)  # as if it had requests in flight
+    threads[1].start()
+    while Run.objects.get(pk=runs[1].pk).status != RunStatus.PREPARING:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    assert Run.objects.get(pk=runs[1].pk).status == RunStatus.PREPARING
+    assert server.stats.requests == 0
+    Run.objects.filter(pk=runs[0].pk).update(reserved_usd=0.0)
+    threads[0].start()
+    for thread in threads:
+        thread.join()
+    assert set(Run.objects.values_list("status", "reserved_usd")) == {(RunStatus.COMPLETED, 0.0)}
 
 
 def test_a_trial_is_cached_with_the_verdicts(endpoint: Endpoint) -> None:
