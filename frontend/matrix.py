@@ -118,10 +118,13 @@ def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
         ("Median latency", [row.latency_ms for row in rows], milliseconds),
         ("Tokens out per answer", [row.tokens_out for row in rows], number),
     )
-    return [
-        (name, write(first), write(second), f"{second / first:.2g} times" if first and second is not None else "")
-        for name, (first, second), write in measures
-    ]
+    return [(name, write(first), write(second), _times(first, second)) for name, (first, second), write in measures]
+
+
+def _times(first: float | None, second: float | None) -> str:
+    if not first or second is None:
+        return ""
+    return "equal" if first == second else f"{second / first:.2g} times"
 
 
 def _level(row: Row, metric: str) -> dict[str, Any]:

@@ -212,12 +212,15 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
 def effects(found: Matrix) -> Effects:
     """What each variant changes against the model's first one, on the runs of a matrix of datasets that have ended."""
     by_model: dict[str, list[Row]] = {}
-    for row in found.rows:
-        by_model.setdefault(row.model, []).append(row)
-    pairs = []
-    for rows in by_model.values():
-        first, *others = sorted(rows, key=lambda row: min(run.pk for run in row.runs))
-        pairs += [(first, other) for other in others]
+    for row in sorted(found.rows, key=lambda row: min(run.pk for run in row.runs)):
+        if row.runs[0].variant:
+            by_model.setdefault(row.model, []).append(row)
+    pairs = [
+        (rows[0], other)
+        for rows in by_model.values()
+        for other in rows
+        if other.runs[0].variant != rows[0].runs[0].variant
+    ]
     if not pairs:
         return Effects()
     datasets = [column.run.dataset.slug for column in found.columns]
@@ -269,7 +272,10 @@ def _names(rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     models = {model for model, _ in rows}
     short = short_names(models)
     several = len({variant for _, variant in rows}) > 1
-    return {(model, variant): f"{short[model]} ({variant})" if several else short[model] for model, variant in rows}
+    return {
+        (model, variant): f"{short[model]} ({variant})" if several and variant else short[model]
+        for model, variant in rows
+    }
 
 
 def cell_of(run: Run | None, metric: str, level: str = "", of_level: Mapping[str, Any] | None = None) -> Cell | None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.preparing import prepare_run
-from benchmarks.models import DatasetVersion, Run, RunStatus
+from benchmarks.models import DatasetVersion, Experiment, Run, RunStatus
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset
 
@@ -20,7 +20,8 @@ DIFFICULTIES = ("easy", "medium", "hard")
 
 
 def fill(results: int, huge: int, tasks: int) -> str:
-    """One run of ``huge`` results, as many of ``tasks`` results each as make up the rest, and two over a canvas set."""
+    """One run of ``huge`` results, as many of ``tasks`` results each as make up the rest, two over a canvas set, and an
+    experiment of twelve runs."""
     call_command("migrate", verbosity=0)
     version = _version(tasks)
     _run(version, repeats=max(huge // tasks, 1), model="baseline/reference")
@@ -28,6 +29,7 @@ def fill(results: int, huge: int, tasks: int) -> str:
         baselines = ("baseline/random", "baseline/majority", "baseline/empty")
         _run(version, repeats=1, model=(*baselines, f"loop/model-{number // 4 % 12}")[number % 4])
     _canvas_runs()
+    _experiment(version)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
         cursor.execute("SELECT COUNT(*) FROM benchmarks_result")
@@ -62,6 +64,14 @@ def _canvas_runs() -> None:
             representation="coordinates",
             task_classes=canvas_set.task_classes,
         )
+
+
+def _experiment(version: DatasetVersion) -> None:
+    """Six models in two variants, over all tasks."""
+    experiment = Experiment.objects.create(name="Twelve runs", request={})
+    for number in range(6):
+        for variant in ("plain", "stepwise"):
+            _run(version, repeats=1, model=f"loop/model-{number}", variant=variant, experiment=experiment)
 
 
 def _run(version: DatasetVersion, *, metrics: Sequence[str] = ("exact_match", "contains"), **fields: Any) -> None:

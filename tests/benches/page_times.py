@@ -24,6 +24,9 @@ def pages() -> dict[str, str]:
     assert on_canvases is not None, "the database is filled"
     middle = Result.objects.filter(run=huge).order_by("position")[huge.total // 2]
     run = f"/runs/{huge.pk}/"
+    members = Run.objects.exclude(experiment=None).order_by("pk")
+    twelve = ",".join(str(pk) for pk in members.values_list("pk", flat=True))
+    experiment = f"/experiments/{members[0].experiment_id}/"
     return {
         "overview": "/",
         "datasets": "/datasets/",
@@ -44,6 +47,13 @@ def pages() -> dict[str, str]:
         "result": f"{run}results/{middle.pk}/",
         "result inside a sort": f"{run}results/{middle.pk}/?sort=-value",
         "compare": f"/compare/?runs={huge.pk},{other.pk}",
+        "compare 12 runs": f"/compare/?runs={twelve}",
+        "compare task by task": f"/compare/tasks/?runs={twelve}&show=disagree&sort=disagreement",
+        "experiment": experiment,
+        "experiment, by difficulty": f"{experiment}?columns=difficulty",
+        "experiment, task by task": f"{experiment}tasks/",
+        "experiment, far page": f"{experiment}tasks/?show=disagree&sort=difficulty&page=100",
+        "experiment, task opened": f"{experiment}tasks/?open={middle.task_id}&diff=1",
         "leaderboard": "/leaderboard/",
         "canvas sets": "/canvases/",
         "gallery": "/canvases/many-canvases/",

@@ -61,22 +61,74 @@ def test_a_run_is_started_followed_without_reloading_and_its_error_opened(tab: T
     assert page.locator(".figures .is-provider_error").is_visible()
 
 
+def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compared(tab: Tab, site: Site) -> None:
+    page = tab.open("/experiments/new/")
+    page.fill("#id_name", "Keys")
+    page.check("input[name=datasets][value=reasoning]")
+    page.fill("#id_models", "scripted/large\nscripted/medium\nscripted/small")
+    page.check("input[name=metrics][value=exact_match]")
+    page.get_by_role("button", name="Start").first.click()
+    page.wait_for_url(re.compile(r"/experiments/\d+/$"))
+    page.locator("#board .is-completed").first.wait_for(timeout=60_000)
+    page.locator(".statement strong").wait_for()
+    tab.settle()
+    assert "small is" in page.locator(".statement").inner_text()
+    page.select_option("#columns", "difficulty")
+    page.wait_for_url(re.compile("columns=difficulty"))
+    assert page.locator(".matrix thead th", has_text="hard").is_visible()
+
+    page.get_by_role("link", name="Task by task").click()
+    page.wait_for_url(re.compile("/tasks/"))
+    page.select_option("#show", "disagree")
+    page.wait_for_url(re.compile("show=disagree"))
+    loads = tab.loads
+    page.locator("body").press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    first = page.locator("[data-row]").first
+    assert first.evaluate("(row) => row === document.activeElement")
+    page.keyboard.press("Enter")
+    page.locator("tr.drawer").wait_for()
+    page.wait_for_url(re.compile("open="))
+    assert page.locator(".answer-card").count() == 3
+    page.keyboard.press("d")
+    page.locator(".answer-card ins").first.wait_for()
+    page.keyboard.press("d")
+    page.get_by_role("link", name="Show differences").wait_for()
+    assert tab.loads == loads, "the page was loaded anew"
+    page.locator("[data-row]").first.focus()
+    page.keyboard.press("Enter")
+    page.locator("tr.drawer").wait_for(state="detached")
+
+    page = tab.open("/runs/?dataset=reasoning")
+    for box in page.locator("input[name=runs]").all()[:3]:
+        box.check()
+    page.get_by_role("button", name="Compare selected runs").click()
+    page.wait_for_url(re.compile("/compare/"))
+    tab.settle()
+    assert page.locator(".matrix tbody tr").count() >= 3
+    page.get_by_role("link", name="Task by task").click()
+    page.wait_for_url(re.compile("/compare/tasks/"))
+    assert page.locator(".task-grid thead .run").count() == 3
+
+
 def test_two_runs_are_compared_down_to_a_task_that_only_one_solved(tab: Tab, site: Site) -> None:
     page = tab.open("/compare/")
-    first, second = site.runs["canvases large"], site.runs["canvases small"]
-    page.check(f"input[name=run][value='{first}']")
-    page.check(f"input[name=run][value='{second}']")
+    for name in ("canvases large", "canvases small"):
+        page.check(f"input[name=runs][value='{site.runs[name]}']")
     page.get_by_role("button", name="Compare").click()
-    page.wait_for_url(re.compile("run="))
+    page.wait_for_url(re.compile("runs="))
     tab.settle()
     assert "scripted/" in page.get_by_label("Summary").inner_text()
-    page.select_option("#show", "a_better" if first < second else "b_better")
-    page.locator("#tasks").get_by_role("button", name="Apply filters").click()
-    page.wait_for_url(re.compile("show="))
-    row = page.locator("#tasks tbody tr").first
+    page.get_by_role("link", name="scripted/large better").click()
+    page.wait_for_url(re.compile("show=worse"))
+    row = page.locator(".task-grid tbody tr").first
     outcomes = row.locator(".mark").all_inner_texts()
     assert len(set(outcomes)) == 2, outcomes
-    row.locator("a").first.click()
+    row.locator("[data-row]").click()
+    page.locator("tr.drawer img").wait_for()
+    assert page.locator(".answer-card").count() == 2
+    page.locator(".answer-card a").first.click()
     page.locator("h2", has_text="Expected and answered").wait_for()
 
 

@@ -76,14 +76,21 @@ def test_results_and_tasks_are_filtered(plain: Page, site: Site) -> None:
 def test_two_runs_are_compared(plain: Page, site: Site) -> None:
     plain.goto(site.url("/compare/"))
     for name in ("canvases large", "canvases small"):
-        plain.check(f"input[name=run][value='{site.runs[name]}']")
+        plain.check(f"input[name=runs][value='{site.runs[name]}']")
     plain.get_by_role("button", name="Compare").click()
-    plain.wait_for_url(re.compile("run="))
+    plain.wait_for_url(re.compile("runs="))
     assert "is better than" in plain.get_by_label("Summary").inner_text()
-    plain.locator("#show").select_option("same")
-    plain.locator("#tasks").get_by_role("button", name="Apply filters").click()
-    plain.wait_for_url(re.compile("show=same"))
-    assert plain.locator("#tasks tbody tr").count() > 0
+    plain.get_by_role("link", name="all tasks").click()
+    plain.wait_for_url(re.compile("/compare/tasks/"))
+    plain.locator("#show").select_option("all_wrong")
+    plain.get_by_role("button", name="Apply filters").click()
+    plain.wait_for_url(re.compile("show=all_wrong"))
+    row = plain.locator("[data-row]").first
+    row.click()
+    plain.locator("tr.drawer").wait_for()
+    assert plain.locator(".answer-card").count() == 2
+    plain.locator("[data-row][aria-expanded=true]").click()
+    plain.locator("tr.drawer").wait_for(state="detached")
 
 
 def rows_of(file: bytes) -> list[dict[str, str]]:
