@@ -19,7 +19,15 @@ _LIST_FIELDS = (
     *("model", "import_format", "metrics", "judge_model", "representation", "few_shot", "limit", "task_classes"),
     *("repeats", "target_half_width", "experiment_id", "variant", "tokens_out"),
     *("status", "error_message", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summary", "summarized_at"),
-    *("include_doubtful", "created_at", "started_at", "completed_at", "active_seconds", "active_since"),
+    *(
+        "include_doubtful",
+        "texts_pruned_at",
+        "created_at",
+        "started_at",
+        "completed_at",
+        "active_seconds",
+        "active_since",
+    ),
     *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number", "added_canvases"),
 )
 _WAITS = Lease.objects.filter(run=OuterRef("pk"), waits_until__isnull=False).order_by("-waits_until")
