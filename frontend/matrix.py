@@ -124,7 +124,8 @@ def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
 def _times(first: float | None, second: float | None) -> str:
     if not first or second is None:
         return ""
-    return "equal" if first == second else f"{second / first:.2g} times"
+    times = f"{second / first:.2g}"
+    return "about equal" if times == "1" else f"{times} times"
 
 
 def _level(row: Row, metric: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from django.http import HttpRequest, QueryDict
 
 from benchmarks.models import Outcome, Result, Run
-from benchmarks.presentation.sentences import score_with_status
+from benchmarks.presentation.numbers import score as written
 from benchmarks.queries import task_grid as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from benchmarks.statistics.task_analysis import RIGHT
@@ -136,7 +136,7 @@ def _card(answer: reads.Answer, name: str, texts: dict[int, str | None], baselin
         run=answer.run,
         name=name,
         result=answer.result,
-        score=score_with_status(score.value, score.status) if score else "",
+        score=written(score.value) if score and score.value is not None else "",
         is_right=score is not None and score.value is not None and score.value >= RIGHT,
         text=None if text is None else excerpt(text, ANSWER_LENGTH),
         marks=compared.right if compared else None,
