@@ -13,6 +13,7 @@ from benchmarks.models import Outcome, Result, Run
 from benchmarks.presentation.numbers import score as written
 from benchmarks.queries import task_grid as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
+from benchmarks.services.access import may_edit
 from benchmarks.statistics.task_analysis import RIGHT
 from frontend import params
 from frontend.texts import Excerpt, Segment, difference, excerpt
@@ -75,6 +76,7 @@ def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, s
         "rows": rows,
         "outcomes": [name for name in Outcome.values if name in _outcomes(page)],
         "opened": _opened(opened, dict(names), baseline, marked) if opened and baseline else None,
+        "may_edit": may_edit(request.user),
         "toggle_marks": _query(request.GET, diff=None if marked else "1"),
         "filters": filters,
         "names": names,

@@ -146,7 +146,7 @@ def task_page(
 def open_task(runs: Sequence[Run], metric: str, pk: int) -> OpenTask | None:
     """All answers to one task; ``None`` if none of the runs has it."""
     versions = {run.dataset_version_id for run in runs}
-    task = Task.objects.filter(pk=pk, version__in=versions).first()
+    task = Task.objects.select_related("version__dataset").filter(pk=pk, version__in=versions).first()
     if task is None:
         return None
     same = Result.objects.filter(run__in=[run.pk for run in runs], repeat=1, task__content_hash=task.content_hash)

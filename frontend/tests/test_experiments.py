@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.models import Experiment, RunStatus
+from benchmarks.models import Experiment, RunStatus, Task
 from benchmarks.services.experiments.requests import COMMON, PROMPTING
 from tests.support.factories import JUDGE, MODEL, make_dataset
 from tests.support.page_factories import make_scored_run
@@ -183,6 +183,18 @@ def test_a_task_opens_below_its_row_with_every_answer(client: Client) -> None:
     chosen = page(client, f"/experiments/{experiment.pk}/tasks/?open={pk}&runs={two[0]},{two[1]}")
     assert chosen.count('class="answer-card') == 2
     assert page(client, f"/experiments/{experiment.pk}/tasks/?open=x&runs=,y").count("answer-card") == 0
+
+
+def test_the_reference_of_an_opened_task_is_marked_as_doubtful_and_the_page_comes_back(client: Client) -> None:
+    experiment = finished_experiment()
+    task = Task.objects.earliest("position")
+    address = f"/experiments/{experiment.pk}/tasks/?open={task.pk}"
+    assert 'data-key="f"' in page(client, address)
+    act = f"/datasets/{task.version.dataset.slug}/analysis/do/mark-doubtful/"
+    fields = {"version": task.version.number, "task": task.task_id}
+    assert client.post(act, {**fields, "next": address}).headers["Location"] == address
+    assert "Marked as doubtful." in page(client, address)
+    assert "evil" not in client.post(act, {**fields, "next": "//evil.example/"}).headers["Location"]
 
 
 def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: Client) -> None:

@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
@@ -108,7 +109,10 @@ def act_on_tasks(request: HttpRequest, slug: str, action: str) -> HttpResponse:
         messages.error(request, error.message)
     except InvalidRequest as error:
         messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
-    return HttpResponseRedirect(back)
+    following = request.POST.get("next", "")
+    # Only paths of this site: an address of another host would make this an open redirect.
+    is_ours = url_has_allowed_host_and_scheme(following, allowed_hosts=None)
+    return HttpResponseRedirect(following if is_ours else back)
 
 
 def _chosen_tasks(request: HttpRequest, version: DatasetVersion) -> list[str]:
