@@ -49,6 +49,7 @@ def database(url: str, kind: ProcessKind = "command") -> dict[str, Any]:
     """Django's settings of the database at ``url``. Options in the URL take precedence over ours."""
     parsed: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=600, conn_health_checks=True)}
     given = parsed.get("OPTIONS", {})
+    pooler = given.pop("pooler", None)
     if parsed["ENGINE"] == "django.db.backends.sqlite3":
         _keep_private(Path(parsed["NAME"]))
         parsed["OPTIONS"] = _sqlite(LIMITS[kind]) | given
@@ -57,6 +58,11 @@ def database(url: str, kind: ProcessKind = "command") -> dict[str, Any]:
         # PostgreSQL applies them in order, so those of the URL come last.
         options = " ".join(filter(None, (ours["options"], given.get("options"))))
         parsed["OPTIONS"] = ours | given | {"options": options}
+        if pooler == "transaction":
+            # Such a pooler refuses the server's options, which would belong to the next one who gets the connection,
+            # and cursors outlive no transaction. The server's limits are those of the role: see docs/reliability.md.
+            del parsed["OPTIONS"]["options"]
+            parsed["DISABLE_SERVER_SIDE_CURSORS"] = True
     return parsed
 
 

@@ -32,6 +32,8 @@ _SHORTEST_WAIT_S = 0.01
 _LONGEST_WAIT_S = 1.0
 _CONNECTIONS = 16
 _REDIS_TIMEOUT_S = 3.0
+_REDIS_ERRORS = (RedisError, RuntimeError)
+"""``RuntimeError`` is uvloop's, for a connection that it has closed because its network went away."""
 
 _TAKE = """
 local now = redis.call('TIME')
@@ -118,7 +120,7 @@ class WindowRates:
             try:
                 await self._wait_for(self._requests, "requests", 1)
                 await self._wait_for(self._tokens, "tokens", tokens)
-            except StorageError as error:
+            except (StorageError, RuntimeError) as error:
                 self._outage.begin(error)
 
     async def _wait_for(self, item: RateLimitItem | None, unit: str, cost: int) -> None:
@@ -170,7 +172,7 @@ class RedisSlots:
                 arguments: list[str | int] = [slot, self._limit, int(self._seconds * 1000)]
                 while not await cancelable(self._take(keys=[self._key], args=arguments)):
                     await self._sleep(self._poll_seconds * random.uniform(0.5, 1.5))
-        except RedisError as error:
+        except _REDIS_ERRORS as error:
             self._outage.begin(error)
             return None
         except BaseException:
@@ -184,7 +186,7 @@ class RedisSlots:
     async def give_back(self, slot: str) -> None:
         """Free the slot. If Redis cannot be reached, the slot expires."""
         self._held.discard(slot)
-        with contextlib.suppress(RedisError):
+        with contextlib.suppress(*_REDIS_ERRORS):
             await self._redis.zrem(self._key, slot)
 
     async def close(self) -> None:
@@ -196,7 +198,7 @@ class RedisSlots:
         while self._held:
             await asyncio.sleep(self._seconds / 3)
             if self._held:
-                with contextlib.suppress(RedisError):
+                with contextlib.suppress(*_REDIS_ERRORS):
                     arguments: list[str | int] = [int(self._seconds * 1000), *self._held]
                     await cancelable(self._renew(keys=[self._key], args=arguments))
 
@@ -217,7 +219,7 @@ class RedisPauses:
     async def publish(self, seconds: float) -> None:
         """Make the other workers wait for ``seconds``."""
         self._known = uuid.uuid4().hex.encode()
-        with contextlib.suppress(RedisError):
+        with contextlib.suppress(*_REDIS_ERRORS):
             await self._redis.set(self._key, self._known, px=max(1, int(seconds * 1000)))
 
     async def news(self) -> float:
@@ -231,7 +233,7 @@ class RedisPauses:
                 pipeline.get(self._key)
                 pipeline.pttl(self._key)
                 published, left_ms = await cancelable(pipeline.execute())
-        except RedisError:
+        except _REDIS_ERRORS:
             return 0.0
         if published is None or published == self._known:
             return 0.0

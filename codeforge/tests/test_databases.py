@@ -54,3 +54,11 @@ def test_the_server_applies_the_limits(server: str) -> None:
             for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
         ]
     assert shown == [("1s",), ("5min",), ("20s",)]
+
+
+def test_a_pooler_of_transactions_gets_no_options_and_no_cursors_of_the_server() -> None:
+    pooled = database(f"{POSTGRESQL}?pooler=transaction", "worker")
+    assert not {"options", "pooler"} & set(pooled["OPTIONS"])
+    assert pooled["DISABLE_SERVER_SIDE_CURSORS"]
+    assert pooled["OPTIONS"]["tcp_user_timeout"] == 30_000, "our side of the connection is as ever"
+    assert not database(POSTGRESQL)["OPTIONS"].get("DISABLE_SERVER_SIDE_CURSORS")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,23 @@ from django.test import Client
 from tests.support import services
 
 ROOT = Path(__file__).resolve().parents[2]
+
+FILLING = """
+import contextlib, json
+from pathlib import Path
+from django.test import Client
+def probe():
+    answer = Client().get("/readyz")
+    print(json.dumps([answer.status_code, answer.json()["checks"]]))
+probe()
+ballast = Path("{ballast}")
+with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+    while file.write(bytes(4096)):
+        pass
+probe()
+ballast.unlink()
+probe()
+"""
 
 
 @pytest.fixture
@@ -104,6 +122,29 @@ def test_a_full_disk_is_not_ready(client: Client, monkeypatch: pytest.MonkeyPatc
     response = client.get("/readyz")
     assert response.status_code == 503
     assert "full disk" in response.json()["checks"]["broker"]
+
+
+def test_an_embedded_installation_on_a_disk_without_a_free_byte_is_not_ready(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"needs root, to mount a small disk: {mounted.stderr.decode().strip()}")
+    try:
+        ours = ("CODEFORGE_", "DJANGO_", "DATABASE_URL", "REDIS_URL")
+        own = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+        own |= {"CODEFORGE_STATE_DIR": str(disk), "APP_ENV": "development", "CODEFORGE_ENV_FILE": os.devnull}
+        manage = [sys.executable, "manage.py"]
+        subprocess.run([*manage, "migrate", "--verbosity", "0"], cwd=ROOT, env=own, check=True)
+
+        command = [*manage, "shell", "--verbosity", "0", "-c", FILLING.format(ballast=disk / "ballast")]
+        done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=True)
+        (before, _), (full, states), (after, _) = map(json.loads, done.stdout.splitlines())
+        assert (before, full, after) == (200, 503, 200)
+        # SQLite's log may have room left that it writes again.
+        assert "full disk" in states["broker"], states
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 @pytest.mark.usefixtures("strict", "db")

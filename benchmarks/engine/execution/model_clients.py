@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -110,9 +111,14 @@ class Slot:
 
     A slot with ``most_requests`` sends only so many. If the one before the last is refused, the last is plain: without
     anything that the model may refuse, because there is none left to find out one by one.
+
+    ``may_send`` is awaited before each request, retries included.
     """
 
-    def __init__(self, most_requests: int | None = None) -> None:
+    def __init__(
+        self, most_requests: int | None = None, *, may_send: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self.may_send = may_send
         self.closed = False
         self.started = False
         self.requests_left = math.inf if most_requests is None else most_requests
@@ -166,6 +172,8 @@ class _Request(Provider):
         self._slot = slot
 
     async def complete(self, request: ChatRequest) -> ChatReply:
+        if self._slot.may_send is not None:
+            await self._slot.may_send()
         self._cancel_if_closed()
         self._slot.started = True
         self._slot.requests_left -= 1

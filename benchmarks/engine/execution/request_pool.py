@@ -81,7 +81,7 @@ class RequestPool:
                 self._open_slot(self._to_judge, self._judge)
 
     def _open_slot(self, queue: asyncio.Queue[Any], process: Callable[[Any, Slot], Awaitable[Answer | Judged]]) -> None:
-        slot = Slot()
+        slot = Slot(may_send=self._wait_for_lease)
         self._slots[asyncio.create_task(self._work(queue, process, slot))] = slot
 
     def submit(self, work: Sequence[Question | ToJudge]) -> None:
@@ -158,10 +158,18 @@ class RequestPool:
     async def _wait_for_room(self) -> None:
         """Send nothing more while as many answers wait to be stored as there are slots.
 
-        This bounds what a killed worker can lose: what is in flight, and as much again. Nor is anything sent while
-        nobody knows whether the lease is still held: a worker that was frozen looks first.
+        This bounds what a killed worker can lose: what is in flight, and as much again.
         """
-        while self._unstored >= self._max_unstored or time.monotonic() - self._renewed_at > UNKNOWN_SECONDS:
+        while self._unstored >= self._max_unstored:
+            self._room.clear()
+            await self._room.wait()
+
+    async def _wait_for_lease(self) -> None:
+        """Send nothing while nobody knows whether the lease is still held.
+
+        A worker that was frozen looks first: all its requests time out when it wakes, and would be sent again at once.
+        """
+        while time.monotonic() - self._renewed_at > UNKNOWN_SECONDS:
             self._room.clear()
             await self._room.wait()
 

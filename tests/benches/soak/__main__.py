@@ -105,6 +105,8 @@ def soak(kind: str, minutes: float, seed: int, gap: float) -> dict[str, Any]:
         watch.start()
         faults.start()
         while time.monotonic() - began < 60 * minutes:
+            if not faults.is_alive():
+                raise SystemExit(f"The faults of {kind} ended early: the piece does not count.")
             trials.step(launch=True)
             for kept in (endpoint.stats.bodies, endpoint.stats.headers):
                 kept.clear()

@@ -100,6 +100,7 @@ class Faults(threading.Thread):
         for pid, (process, _) in list(self.workers.items()):
             if process.poll() is not None:
                 del self.workers[pid]
+                self.frozen.discard(pid)  # one that was stopped with SQLite's lock is killed by the others
                 self._note("died", pid)
                 self._stack.processes.remove(process)
                 self._start_worker()
