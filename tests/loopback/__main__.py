@@ -18,11 +18,12 @@ def _arguments() -> argparse.Namespace:
     faults = "\n".join(f"  {name:24} {fault.meaning}" for name, fault in FAULTS.items())
     parser = argparse.ArgumentParser(
         prog="python -m tests.loopback",
-        description="An OpenAI-compatible endpoint on 127.0.0.1 with deterministic answers.",
+        description="An OpenAI-compatible endpoint with deterministic answers.",
         epilog=f"faults:\n{faults}\n\nGET /stats tells what was asked, POST /reset forgets it.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--port", type=int, default=9999, help="0 takes any free port (default: %(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="time before every reply (default: %(default)s)")
     parser.add_argument(
         "--token-ms", type=float, default=0.0, help="time between streamed words (default: %(default)s)"
@@ -45,7 +46,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         models=arguments.model,
     )
-    await listen(server, arguments.port)
+    await listen(server, arguments.port, arguments.host)
     print(server.url, flush=True)
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -16,11 +16,11 @@ from tests.loopback.endpoint import application
 from tests.loopback.server import LoopbackServer
 
 
-async def listen(server: LoopbackServer, port: int = 0) -> asyncio.Server:
-    """Start on the running loop, on loopback only, and set ``server.url``; port 0 takes any free one."""
+async def listen(server: LoopbackServer, port: int = 0, host: str = "127.0.0.1") -> asyncio.Server:
+    """Start on the running loop and set ``server.url``; port 0 takes any free one."""
     server.http, server.loop = application(server), asyncio.get_running_loop()
-    listener = await server.loop.create_server(server.http, "127.0.0.1", port, backlog=1024)
-    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+    listener = await server.loop.create_server(server.http, host, port, backlog=1024)
+    server.url = f"http://{host}:{listener.sockets[0].getsockname()[1]}/v1"
     return listener
 
 

@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,11 @@ class Stack:
         head = f"name: Sums\ndescription: {count} additions\ntasks:\n"
         (self.state / "datasets" / f"{slug}.yaml").write_text(head + tasks)
 
-    def start_worker(self, *program: str) -> subprocess.Popen[bytes]:
+    def start_worker(self, *program: str, within: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """``within`` is a command that runs the worker's command, such as ``ip netns exec``."""
         options = ("--loglevel", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat")
-        return self._start("-m", *(program or ("celery", "-A", "codeforge")), "worker", *options)
+        program = program or ("celery", "-A", "codeforge")
+        return self._start("-m", *program, "worker", *options, within=within)
 
     def start_web(self, processes: int = 1) -> None:
         with socket.socket() as probe:
@@ -108,10 +110,11 @@ class Stack:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments: str, within: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         log = (self.state / "processes.log").open("ab")
+        command = [*within, sys.executable, *arguments]
         process = subprocess.Popen(
-            [sys.executable, *arguments], cwd=ROOT, env=self.environment, start_new_session=True, stdout=log, stderr=log
+            command, cwd=ROOT, env=self.environment, start_new_session=True, stdout=log, stderr=log
         )
         self.processes.append(process)
         return process

@@ -47,17 +47,19 @@ class SmallDisk:
 class Postgres:
     """A server with its data on ``disk``, run by the account ``postgres`` if this is root."""
 
-    def __init__(self, disk: Path) -> None:
+    def __init__(self, disk: Path, host: str = "127.0.0.1") -> None:
         self._bin = Path(shutil.which("pg_ctl") or max(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))).parent
         self._data, self._port = disk / "data", free_port()
         self._account: dict[str, Any] = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
         if self._account:
             shutil.chown(disk, "postgres", "postgres")
         self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8")
-        settings = f"port={self._port}\nlisten_addresses='127.0.0.1'\nunix_socket_directories='{SOCKETS}'\n"
+        settings = f"port={self._port}\nlisten_addresses='{host}'\nunix_socket_directories='{SOCKETS}'\n"
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(f"{settings}max_wal_size=128MB\nmin_wal_size=32MB\nshared_buffers=64MB\n")
-        self.url = f"postgresql://postgres@127.0.0.1:{self._port}/postgres"
+        with (self._data / "pg_hba.conf").open("a") as file:
+            file.write("host all all samenet trust\n")
+        self.url = f"postgresql://postgres@{host}:{self._port}/postgres"
         self.start()
 
     def start(self) -> bool:
@@ -79,17 +81,18 @@ class Postgres:
 class Redis:
     """A server that keeps nothing: whatever it was told is lost when it restarts."""
 
-    def __init__(self) -> None:
-        self._port = free_port()
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self._port, self._host = free_port(), host
         self._process: subprocess.Popen[bytes] | None = None
-        self.url = f"redis://127.0.0.1:{self._port}/0"
+        self.url = f"redis://{host}:{self._port}/0"
         self.start()
 
     def start(self) -> None:
         """Start unless it runs: two faults may overlap."""
         if self._process is not None and self._process.poll() is None:
             return
-        options = ("--port", str(self._port), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1")
+        options = ["--port", str(self._port), "--save", "", "--appendonly", "no", "--bind", self._host]
+        options += ["--protected-mode", "no"]
         self._process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
 
     def kill(self) -> None:
