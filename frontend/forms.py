@@ -147,12 +147,20 @@ class ParametersForm(RequestForm):
 
 
 class LaunchForm(ParametersForm):
-    """A run, with a field for each of ``RUN_PARAMETERS``."""
+    """A run, with its name and tags, and a field for each of ``RUN_PARAMETERS``."""
+
+    name = forms.CharField(label="Name", required=False)
+    tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
 
     def __init__(self, datasets: list[Dataset], data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
         defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
         super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **(initial or {})})
         self._datasets = {dataset.slug: dataset for dataset in datasets}
+
+    def request_data(self) -> dict[str, Any]:
+        data = super().request_data()
+        tags = [tag.strip() for tag in data.pop("tags", "").split(",") if tag.strip()]
+        return data | ({"tags": tags} if tags else {})
 
     def missing_for(self, metric: Metric) -> list[str]:
         """Titles of the fields that the metric needs and no task of the selected dataset has; empty if it applies."""

@@ -1,8 +1,9 @@
 """Results of promptfoo as ``promptfoo eval --output results.json`` writes them, versions 2 and 3 of the summary.
 
-Each column of promptfoo's table, a provider with a prompt, becomes a run. Whether a test passed decides the outcome;
-its score and each assertion are further metrics. A test without assertions passes in promptfoo, so it has no score
-here. A request that failed is an error, and so is a grader that failed; neither is a zero.
+Each column of promptfoo's table, a provider with a prompt, becomes a run. With several prompts, a task is what they are
+filled with, their variables, so that all columns have the same tasks; with one it is the filled prompt. Whether a test
+passed decides the outcome; its score and each assertion are further metrics. A test without assertions passes in
+promptfoo, so it has no score here. A request or a grader that failed is an error, not a zero.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
@@ -41,6 +43,9 @@ _EXPECTING = frozenset(
     | {"model-graded-factuality", "model-graded-closedqa", "contains-json", "is-json"}
 )
 """Assertions whose value is, or describes, the expected answer."""
+_FILLED = re.compile(r"\{[{%](.{0,1000}?)[}%]\}", re.DOTALL)
+"""What a template replaces or decides by."""
+_LONGEST_NAME = 60
 
 
 def _provider(value: Any) -> Any:
@@ -153,6 +158,7 @@ class Row(Part):
 
 class Summary(Part):
     results: tuple[Any, ...] = ()
+    prompts: Any = at("prompts|table.head.prompts")
     timestamp: Moment = None
 
 
@@ -168,29 +174,32 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
     inner = document.get("results")
     nested = isinstance(inner, dict)
     summary = read(Summary, inner if nested else document, "results" if nested else "")
-    columns: dict[tuple[str, str], _Column] = {}
-    for index, value in enumerate(summary.results):
-        where = f"{'results.' if nested else ''}results[{index}]"
-        row = read(Row, value, where)
-        if not row.question:
-            raise ImportProblem(f"{where}: neither prompt.raw nor vars contain the prompt")
-        if row.has_verdict and not isinstance(row.passed, bool):
-            raise ImportProblem(f"{where}.success: expected true or false, found {shown(row.passed)}")
-        number = "" if row.prompt_index is None else f"prompt {row.prompt_index}"
-        columns.setdefault((row.provider, row.prompt_label or row.prompt_id or number), _Column()).add(row)
-    if not columns:
+    rows = [
+        _row(value, f"{'results.' if nested else ''}results[{index}]") for index, value in enumerate(summary.results)
+    ]
+    if not rows:
         raise ImportProblem("results: none found")
-    prompts = list(dict.fromkeys(prompt for _, prompt in columns))
+    prompts = _Prompts(rows, summary.prompts)
+    columns: dict[tuple[str, str], _Column] = {}
+    tasks = _Tasks(prompts)
+    for row in rows:
+        name_of = prompts.name_of(row)
+        own = tasks if prompts.share_tasks else _Tasks(prompts)
+        columns.setdefault((row.provider, name_of), _Column(own)).add(row)
     title = head.description or name
     return [
         ImportedRun(
             format=FORMAT,
-            tasks=list(column.tasks.values()),
+            tasks=list(column.tasks.specs.values()),
             results=column.results,
             metrics=list(dict.fromkeys([PASS, *(name for result in column.results for name in result.scores)])),
             part=json.dumps([model, prompt]),
             model=model,
-            name=title if len(prompts) == 1 else f"{title}, prompt {prompts.index(prompt) + 1}",
+            variant=prompts.variant(prompt) if prompts.share_tasks else "",
+            name=title
+            if prompts.share_tasks or len(prompts.names) == 1
+            else f"{title}, prompt {prompts.number(prompt)}",
+            parameters=prompts.parameters(prompt) if prompts.share_tasks else {},
             facts={"promptfoo evaluation": head.evaluation, "prompt": prompt},
             completed_at=summary.timestamp,
         )
@@ -198,30 +207,102 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
     ]
 
 
-class _Column:
-    """The tasks and results of one provider with one prompt. Rows that ask and assert the same repeat one task."""
+def _row(value: Any, where: str) -> Row:
+    row = read(Row, value, where)
+    if not row.question:
+        raise ImportProblem(f"{where}: neither prompt.raw nor vars contain the prompt")
+    if row.has_verdict and not isinstance(row.passed, bool):
+        raise ImportProblem(f"{where}.success: expected true or false, found {shown(row.passed)}")
+    return row
 
-    def __init__(self) -> None:
-        self.tasks: dict[str, TaskSpec] = {}
-        self.results: list[ImportedResult] = []
-        self._repeats: Counter[str] = Counter()
+
+class _Prompts:
+    """The prompts of a file: their names, their templates where the file has them, and what they are filled with."""
+
+    def __init__(self, rows: Sequence[Row], heads: Any) -> None:
+        # The id is of the prompt's text; the index is that of the column, another one for each provider.
+        labels = {(row.prompt_label, row.prompt_id) for row in rows if row.prompt_label}
+        counts = Counter(label for label, _ in labels)
+        self._repeated = {label for label, count in counts.items() if count > 1}
+        self.names = list(dict.fromkeys(self.name_of(row) for row in rows))
+        found = [head for head in (heads if isinstance(heads, list) else ()) if isinstance(head, dict)]
+        self._templates = {as_text(head.get("label")): as_text(head["raw"]) for head in found if head.get("raw")}
+        self._templates |= {name: name for name in self.names if "{{" in name and name not in self._templates}
+        filled = " ".join(block for text in self._templates.values() for block in _FILLED.findall(text))
+        words = set(re.findall(r"[\w.-]+", filled))
+        variables = {name for row in rows for name in row.variables}
+        self.used = {name for name in variables if name in words or any(w.startswith(f"{name}.") for w in words)}
+        self.share_tasks = len(self.names) > 1 and all(row.variables for row in rows)
+
+    def name_of(self, row: Row) -> str:
+        """The label of a prompt, with its id if several have it; without a label what else identifies it."""
+        if row.prompt_label in self._repeated:
+            return f"{row.prompt_label} ({row.prompt_id[:8]})"
+        return row.prompt_label or row.prompt_id or ("" if row.prompt_index is None else f"prompt {row.prompt_index}")
+
+    def number(self, name: str) -> int:
+        return self.names.index(name) + 1
+
+    def variant(self, name: str) -> str:
+        """A short label as it is; by default promptfoo labels a prompt with all of its text."""
+        is_short = len(name) <= _LONGEST_NAME and "{{" not in name and "\n" not in name
+        return name if is_short and name else f"prompt {self.number(name)}"
+
+    def parameters(self, name: str) -> dict[str, str]:
+        """The prompt template: with one variable one of ours, otherwise promptfoo's text, or its label alone."""
+        template = self._templates.get(name, name)
+        if len(self.used) == 1 and "{%" not in template and not template.lstrip().startswith(("[", "{\n", '{"')):
+            (variable,) = self.used
+            parts = re.split(r"\{\{\s*" + re.escape(variable) + r"\s*\}\}", template)
+            if len(parts) > 1:
+                template = "{input}".join(part.replace("{", "{{").replace("}", "}}") for part in parts)
+        return {"prompt_template": template} if template else {}
+
+
+class _Tasks:
+    """The tasks of one column, or of all. Rows that ask and assert the same repeat one task."""
+
+    def __init__(self, prompts: _Prompts) -> None:
+        self.specs: dict[str, TaskSpec] = {}
+        self._prompts = prompts
         self._ids: Counter[str] = Counter()
 
+    def of(self, row: Row) -> tuple[str, TaskSpec]:
+        """The key and the task of a row."""
+        question = self._question(row)
+        key = json.dumps([question, row.assertions], sort_keys=True)
+        if key not in self.specs:
+            task_id = f"test-{len(self.specs) + 1 if row.test_index is None else row.test_index + 1}"
+            self._ids[task_id] += 1
+            if self._ids[task_id] > 1:
+                task_id = f"{task_id}-{self._ids[task_id]}"
+            self.specs[key] = TaskSpec(id=task_id, name=task_id, input=question, expected_output=_expected_output(row))
+        return key, self.specs[key]
+
+    def _question(self, row: Row) -> str:
+        """The variables that the prompts are filled with, all if that is unknown; or the filled prompt."""
+        if not self._prompts.share_tasks:
+            return row.question
+        known = {name: as_text(value) for name, value in row.variables.items() if name in self._prompts.used}
+        known = known or {name: as_text(value) for name, value in row.variables.items()}
+        text = "\n".join(f"{as_text(name)}: {value}" for name, value in known.items())
+        return (next(iter(known.values())) if len(known) == 1 else text).strip() or row.question
+
+
+class _Column:
+    """The results of one provider with one prompt."""
+
+    def __init__(self, tasks: _Tasks) -> None:
+        self.tasks = tasks
+        self.results: list[ImportedResult] = []
+        self._repeats: Counter[str] = Counter()
+
     def add(self, row: Row) -> None:
-        key = json.dumps([row.question, row.assertions], sort_keys=True)
-        if key not in self.tasks:
-            self.tasks[key] = self._task(row)
+        key, task = self.tasks.of(row)
         self._repeats[key] += 1
         if self._repeats[key] > MAX_REPEATS:
             raise ImportProblem(f"one test occurs more than {MAX_REPEATS:,} times")
-        self.results.append(_result(row, self.tasks[key].id, self._repeats[key]))
-
-    def _task(self, row: Row) -> TaskSpec:
-        task_id = f"test-{len(self.tasks) + 1 if row.test_index is None else row.test_index + 1}"
-        self._ids[task_id] += 1
-        if self._ids[task_id] > 1:
-            task_id = f"{task_id}-{self._ids[task_id]}"
-        return TaskSpec(id=task_id, name=task_id, input=row.question, expected_output=_expected_output(row))
+        self.results.append(_result(row, task.id, self._repeats[key]))
 
 
 def _expected_output(row: Row) -> str:

@@ -47,6 +47,8 @@ class ImportedRun:
     format: str
     part: str = ""
     model: str
+    variant: str = ""
+    """The prompt's name, if the file asks the same tasks with several prompts."""
     name: str
     """Of the set of tasks."""
     tasks: Sequence[TaskSpec]

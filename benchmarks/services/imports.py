@@ -31,7 +31,18 @@ from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
-from benchmarks.models import Dataset, DatasetVersion, Outcome, Result, ResultState, Run, RunStatus, Task, Transcript
+from benchmarks.models import (
+    Dataset,
+    DatasetVersion,
+    Experiment,
+    Outcome,
+    Result,
+    ResultState,
+    Run,
+    RunStatus,
+    Task,
+    Transcript,
+)
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import NotPossible
@@ -84,8 +95,9 @@ def import_runs(
     """Import all runs in a file of another tool, or none. A file that was imported before returns the same runs.
 
     The tasks become a dataset of their own at ``slug``, by default named after the tool and its task. With ``dataset``
-    they are matched by input with the tasks of that dataset, so that the run appears on its leaderboard. ``name`` is
-    the file's original name, ``metrics`` are scored in addition (see ``own_metrics``), and at most ``max_bytes`` are
+    they are matched by input with the tasks of that dataset, so that the run appears on its leaderboard. Runs of
+    several prompts become an experiment, with the prompts as its variants. ``name`` is the file's original name,
+    ``metrics`` are scored in addition (see ``own_metrics``), and at most ``max_bytes`` are
     read, counted after decompression. Raises ``NotPossible`` with the place of the error.
     """
     usable = own_metrics()
@@ -106,7 +118,9 @@ def import_runs(
         raise NotPossible("The file has several sets of tasks, one for each prompt. Leave the slug out.")
     request = _Import(printable(name or path.name), digest, ours, slug, dataset, user)
     with transaction.atomic():
-        return [_import_run(source, request) for source in sources]
+        imported = [_import_run(source, request) for source in sources]
+        _join_experiment(sources, imported, user)
+        return imported
 
 
 def own_metrics() -> dict[str, DeterministicMetric]:
@@ -138,6 +152,29 @@ def _import_run(source: ImportedRun, request: _Import) -> Imported:
     details = {"dataset": run.dataset.slug, "model": run.model, "file": request.file, "sha256": request.sha256}
     record(request.user, "run.import", f"run {run.pk}", **details)
     return Imported(run, is_new=True)
+
+
+def _join_experiment(sources: Sequence[ImportedRun], imported: Sequence[Imported], user: Caller) -> None:
+    """Make an experiment of the runs of a file with several prompts, whose tasks are the same."""
+    runs = [each.run for each in imported]
+    if not any(source.variant for source in sources) or not any(each.is_new for each in imported):
+        return
+    metrics = [name for name in runs[0].metrics if name in REGISTERED_METRICS]
+    variants = {run.variant: {"name": run.variant, **run.parameters} for run in runs}
+    request = {
+        "name": sources[0].name,
+        "datasets": [runs[0].dataset.slug],
+        "models": list(dict.fromkeys(run.model for run in runs)),
+        "variants": list(variants.values()),
+        "metrics": metrics,
+    }
+    experiment = Experiment.objects.create(
+        name=sources[0].name[:200], request=request, created_by=account_of(user), tags=[TOOLS[sources[0].format]]
+    )
+    for run in runs:
+        run.experiment = experiment
+        run.save(update_fields=["experiment"])
+    record(user, "experiment.import", f"experiment {experiment.pk}", name=experiment.name, runs=len(runs))
 
 
 def _imported_tasks(source: ImportedRun, request: _Import) -> tuple[DatasetVersion, dict[str, Task]]:
@@ -197,6 +234,7 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: _Import) 
         dataset=version.dataset,
         dataset_version=version,
         model=source.model,
+        variant=source.variant,
         metrics=list(dict.fromkeys([*source.metrics, *(metric.name for metric in request.ours)])),
         parameters=dict(source.parameters),
         repeats=max(result.repeat for result in source.results),

@@ -32,6 +32,17 @@ def test_a_run_is_labeled_on_its_page(client: Client) -> None:
     assert (run.name, run.tags, run.notes, run.pinned, run.baseline) == ("", [], "", False, False)
 
 
+def test_a_run_is_named_and_tagged_on_the_launch_form(client: Client) -> None:
+    make_dataset(2, slug="sums")
+    sent = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"], "name": "Monday"}
+    refused = client.post("/runs/new/", {**sent, "tags": "x" * 50})
+    assert "tags" in refused.context["form"].errors
+    assert 'value="Monday"' in refused.content.decode()
+    client.post("/runs/new/", {**sent, "tags": "nightly, gpu"})
+    run = Run.objects.get()
+    assert (run.name, run.tags) == ("Monday", ["nightly", "gpu"])
+
+
 def test_a_label_that_is_refused_changes_nothing_and_says_why(client: Client) -> None:
     run = make_scored_run(name="Before")
     client.post(f"/runs/{run.pk}/labels/", {"name": "After", "tags": "x" * 50})

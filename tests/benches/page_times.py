@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from benchmarks.models import Result, Run
 
@@ -35,6 +36,7 @@ def pages() -> dict[str, str]:
         "task analysis": "/datasets/many-sums/analysis/",
         "task analysis, searched": "/datasets/many-sums/analysis/?text=number+77&flag=suspect",
         "runs": "/runs/",
+        "runs, sorted by score": "/runs/?sort=-score",
         "run": run,
         "run, far page": f"{run}?after={middle.position}~{middle.pk}",
         "run, one outcome": f"{run}?outcome=provider_error",
@@ -54,7 +56,9 @@ def pages() -> dict[str, str]:
         "experiment, task by task": f"{experiment}tasks/",
         "experiment, far page": f"{experiment}tasks/?show=disagree&sort=difficulty&page=100",
         "experiment, task opened": f"{experiment}tasks/?open={middle.task_id}&diff=1",
+        "model": reverse("frontend:model", args=(huge.model,)),
         "leaderboard": "/leaderboard/",
+        "leaderboard over several datasets": "/leaderboard/overall/",
         "canvas sets": "/canvases/",
         "gallery": "/canvases/many-canvases/",
         "gallery, wrong answers of a run": f"/canvases/many-canvases/?task=count&run={on_canvases.pk}&outcome=wrong",

@@ -45,21 +45,79 @@ def test_the_summary_alone_and_the_layout_of_version_2_read_the_same(tmp_path: P
     assert (bare.tasks, bare.results, bare.name) == (whole[0].tasks, whole[0].results, "c")
 
 
-def test_every_provider_and_prompt_is_a_run_of_its_own(tmp_path: Path) -> None:
-    rows = [
-        promptfoo_row(0, provider={"id": provider}, prompt={"raw": f"{prompt} What is 0 + 0?", "label": prompt})
+def matrix_of(*prompts: dict[str, Any], tests: int = 2) -> list[dict[str, Any]]:
+    """Rows of two providers with these prompts, which are filled with the question of each test."""
+    return [
+        promptfoo_row(
+            number,
+            provider={"id": provider},
+            prompt={
+                "raw": prompt["raw"].replace("{{question}}", f"What is {number} + {number}?"),
+                "label": prompt["label"],
+            },
+            promptIdx=place,
+        )
         for provider in ("openai:gpt-4o", "anthropic:messages:claude")
-        for prompt in ("Say.", "Think.")
+        for place, prompt in enumerate(prompts)
+        for number in range(tests)
+    ]
+
+
+SAY = {"raw": "Say {x}: {{question}}", "label": "say"}
+THINK = {"raw": "Think. {{question}}", "label": "Think. {{question}}"}
+
+
+def test_several_prompts_are_variants_on_the_same_tasks(tmp_path: Path) -> None:
+    runs = read(tmp_path, *matrix_of(SAY, THINK), prompts=[SAY, THINK])
+    assert [(run.model, run.variant, run.name) for run in runs] == [
+        ("openai:gpt-4o", "say", "Sums"),
+        ("openai:gpt-4o", "prompt 2", "Sums"),
+        ("anthropic:messages:claude", "say", "Sums"),
+        ("anthropic:messages:claude", "prompt 2", "Sums"),
+    ]
+    assert len({run.part for run in runs}) == 4
+    assert runs[0].tasks == runs[1].tasks == runs[2].tasks == runs[3].tasks
+    assert [(task.id, task.input, task.expected_output) for task in runs[0].tasks] == [
+        ("test-1", "What is 0 + 0?", "0"),
+        ("test-2", "What is 1 + 1?", "2"),
+    ]
+    assert [run.parameters["prompt_template"] for run in runs[:2]] == ["Say {{x}}: {input}", "Think. {input}"]
+    assert runs[0].results[1].messages[0]["content"] == "Say {x}: What is 1 + 1?"
+
+
+def test_variables_that_no_prompt_uses_are_no_part_of_the_task(tmp_path: Path) -> None:
+    both = {"raw": "{{question}} Hint: {{hint | upper}}", "label": "hint"}
+    rows = matrix_of(SAY, both)
+    for row in rows:
+        row["vars"] |= {"hint": "half of 2", "unused": "x"}
+    first = read(tmp_path, *rows, prompts=[SAY, both])[0]
+    assert first.tasks[0].input == "question: What is 0 + 0?\nhint: half of 2"
+    assert first.parameters["prompt_template"] == SAY["raw"], "with two variables it is promptfoo's own"
+
+
+def test_without_templates_a_task_is_all_of_its_variables(tmp_path: Path) -> None:
+    plain = [{**SAY, "label": "say"}, {**THINK, "label": "think"}]
+    runs = read(tmp_path, *matrix_of(*plain))
+    assert {run.tasks[1].input for run in runs} == {"question: What is 1 + 1?\nanswer: 2"}
+    assert [run.variant for run in runs[:2]] == ["say", "think"]
+
+
+def test_prompts_of_one_label_are_told_apart(tmp_path: Path) -> None:
+    rows = matrix_of({**SAY, "label": "same"}, {**THINK, "label": "same"})
+    for row in rows:
+        row["promptId"] = "a" * 64 if row["prompt"]["raw"].startswith("Say") else "b" * 64
+    runs = read(tmp_path, *rows)
+    assert [run.variant for run in runs[:2]] == ["same (aaaaaaaa)", "same (bbbbbbbb)"]
+    assert {len(run.results) for run in runs} == {2}
+
+
+def test_prompts_without_variables_have_tasks_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        promptfoo_row(0, prompt={"raw": text, "label": text}, vars={}) for text in ("Name a color.", "Name a tree.")
     ]
     runs = read(tmp_path, *rows)
-    assert [(run.model, run.name) for run in runs] == [
-        ("openai:gpt-4o", "Sums, prompt 1"),
-        ("openai:gpt-4o", "Sums, prompt 2"),
-        ("anthropic:messages:claude", "Sums, prompt 1"),
-        ("anthropic:messages:claude", "Sums, prompt 2"),
-    ]
-    assert runs[0].tasks == runs[2].tasks
-    assert len({run.part for run in runs}) == 4
+    assert [(run.name, run.variant) for run in runs] == [("Sums, prompt 1", ""), ("Sums, prompt 2", "")]
+    assert [run.tasks[0].input for run in runs] == ["Name a color.", "Name a tree."]
 
 
 def test_a_failed_request_is_an_error_and_not_a_zero(tmp_path: Path) -> None:

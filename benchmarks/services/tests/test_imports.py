@@ -23,9 +23,12 @@ from benchmarks.imports.tests.logs import (
     write_archive,
     write_json,
 )
-from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Outcome, Result, Run, RunStatus, Score
+from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Experiment, Outcome, Result, Run, RunStatus, Score
+from benchmarks.queries.experiments import experiment_runs
+from benchmarks.queries.matrix import matrix
 from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.experiments.start import add_model
 from benchmarks.services.imports import import_runs
 from benchmarks.services.runs import control
 from benchmarks.services.runs.control import verify_run
@@ -251,3 +254,47 @@ def test_a_file_with_anything_in_any_place_is_imported_completely_or_not_at_all(
         assert run.results.count() == run.total > 0
         assert run.summarized_at is not None
         control.delete_run(run)
+
+
+def test_a_file_of_two_prompts_and_three_providers_compares_prompt_with_prompt_on_all_tasks(client: Client) -> None:
+    """Written by promptfoo 0.118 with its echo provider and two scripted ones."""
+    path = Path(__file__).parents[2] / "imports" / "tests" / "promptfoo_prompts.json"
+    imported = import_runs(path)
+    experiment = Experiment.objects.get()
+    runs = [each.run for each in imported]
+    assert {(run.model, run.variant) for run in runs} == {
+        (model, variant) for model in ("echo", "knows", "guesses") for variant in ("plain", "step by step")
+    }
+    assert len({run.dataset_version_id for run in runs}) == 1
+    assert list(runs[0].dataset_version.tasks.values_list("input", "expected_output").order_by("position")) == [
+        ("France", "Paris"),
+        ("Australia", "Canberra"),
+        ("Peru", "Lima"),
+        ("Japan", "Tokyo"),
+    ]
+    for model in ("echo", "knows", "guesses"):
+        plain, steps = sorted((run for run in runs if run.model == model), key=lambda run: run.variant)
+        compared = compared_runs([plain, steps], metrics=["promptfoo:pass"])
+        assert [(each.comparison.n_shared, each.comparison.n_only_a) for each in compared] == [(4, 0)], model
+    means = {(row.model, row.variant): row.cells[0] for row in matrix(experiment_runs(experiment)).rows}
+    known = {names: cell and cell.mean for names, cell in means.items()}
+    assert known["knows", "plain"] == known["knows", "step by step"] == 1.0
+    assert (known["guesses", "plain"], known["guesses", "step by step"]) == (0.25, 0.25)
+    assert all(mean is not None for mean in known.values())
+    for address in ("", "tasks/"):
+        assert client.get(f"/experiments/{experiment.pk}/{address}").status_code == 200
+    assert not any(each.is_new for each in import_runs(path))
+    assert Experiment.objects.count() == 1
+
+
+def test_a_model_of_ours_joins_an_imported_experiment_with_the_same_prompts() -> None:
+    import_runs(Path(__file__).parents[2] / "imports" / "tests" / "promptfoo_prompts.json")
+    added = add_model(Experiment.objects.get(), "baseline/reference")
+    assert {run.variant: run.parameters["prompt_template"] for run in added} == {
+        "plain": "What is the capital of {input}? One word.",
+        "step by step": "Think step by step, then name the capital of {input} in {{braces}}.",
+    }
+    for run in added:
+        work_on_run_once(run.pk)
+        run.refresh_from_db()
+        assert run.summary["metrics"]["exact_match"]["mean"] == 1.0
