@@ -31,7 +31,7 @@ WELCOME = """\
 local/{name} is served at {url}  (stop with Ctrl-C)
 
 To start a run with it, with or without `make run` in another terminal:
-  APP_ENV=development .venv/bin/python manage.py benchmark run reasoning --model local/{name} --metrics contains
+  .venv/bin/python manage.py benchmark run reasoning --model local/{name} --metrics contains
 In the dashboard, choose the model local/{name}."""
 SMALL = "It is a very small model, so most of its answers are wrong."
 OTHER_PORT = "The provider local expects port {port}. To use this one, change its base_url in codeforge.yaml."

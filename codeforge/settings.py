@@ -1,13 +1,15 @@
 """Django settings: one file, driven by the environment. Every variable is listed in ``.env.example``.
 
 ``APP_ENV=development`` is development mode. Anything else is production, which does not start without a secret key or
-with debugging on.
+with debugging on. Without ``APP_ENV``, the commands of an installation that ``manage.py dev`` has started are in
+development mode; a web server or worker that is started in any other way is not.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -47,13 +49,16 @@ def _list(name: str) -> list[str]:
     return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
 
 
+STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
+STATE_DIR.mkdir(parents=True, exist_ok=True)
+STARTED_BY_DEV = STATE_DIR / "development"
+if Path(sys.argv[0]).name == "manage.py" and STARTED_BY_DEV.exists():
+    os.environ.setdefault("APP_ENV", "development")
+
 DEV_MODE = os.environ.get("APP_ENV", "production") == "development"
 DEBUG = _flag("DEBUG")
 PUBLIC_READING = _flag("CODEFORGE_PUBLIC_READING")
 KEYS_ON_PAGE = _flag("CODEFORGE_KEYS_ON_PAGE")
-
-STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
-STATE_DIR.mkdir(parents=True, exist_ok=True)
 
 
 def _weakness(key: str) -> str:

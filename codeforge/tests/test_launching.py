@@ -29,21 +29,21 @@ def free_port() -> int:
         return port
 
 
+def terminal(state: Path) -> dict[str, str]:
+    """The environment of a new terminal, in which nothing is set but where the installation's state is."""
+    ours = ("CODEFORGE_", "OPENAI_", "DJANGO_", "APP_ENV", "SECRET_KEY")
+    cleared = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return cleared | {"CODEFORGE_STATE_DIR": str(state), "CODEFORGE_ENV_FILE": os.devnull}
+
+
 class Launched:
     def __init__(self, state: Path, port: int, **environment: str) -> None:
         self.port = port
         self.log = state / "output.log"
-        cleared = {k: v for k, v in os.environ.items() if not k.startswith(("CODEFORGE_", "OPENAI_", "DJANGO_"))}
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "dev", "--port", str(port)],
             cwd=ROOT,
-            env={
-                **cleared,
-                "APP_ENV": "development",
-                "CODEFORGE_STATE_DIR": str(state),
-                "CODEFORGE_ENV_FILE": os.devnull,
-                **environment,
-            },
+            env=terminal(state) | {"APP_ENV": "development"} | environment,
             stdout=self.log.open("wb"),
             stderr=subprocess.STDOUT,
         )
@@ -126,6 +126,36 @@ def test_the_second_start_makes_no_second_administrator_and_no_second_first_run(
         stop(launched)
     assert runs["count"] == 2
     assert "password" not in launched.log.read_text()
+
+
+def test_commands_work_in_a_new_terminal_as_printed(state: Path) -> None:
+    launched = Launched(state, free_port())
+    launched.until(lambda: launched.get("/healthz"))
+    printed = re.search(r"to change it: (.+)\)", launched.log.read_text())
+    assert printed is not None
+    for command, stdin in ((printed[1], "a new passphrase\n" * 2), (".venv/bin/python manage.py benchmark list", "")):
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=ROOT,
+            env=terminal(state),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            start_new_session=True,  # without a terminal of its own, the password is read from the input
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+    stop(launched)
+
+
+def test_a_web_server_of_another_kind_is_not_in_development_mode_where_dev_was_started(state: Path) -> None:
+    (state / "development").touch()
+    code = "import codeforge.wsgi"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=terminal(state), capture_output=True, text=True, check=False
+    )
+    assert "SECRET_KEY is not set" in done.stderr
 
 
 def test_a_taken_port_is_a_clear_error(state: Path) -> None:

@@ -41,6 +41,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "dev requires development mode. Set APP_ENV=development. For production, see docs/deployment.md."
             )
+        settings.STARTED_BY_DEV.touch()
         _check_port(port)
         call_command("migrate", verbosity=0)
         self._find_datasets()
@@ -62,7 +63,7 @@ class Command(BaseCommand):
         users.objects.create_superuser("admin", password=password)
         self.stdout.write(
             f"Administrator for /admin/: user admin, password {password}\n"
-            "  (shown only once; to change it: APP_ENV=development .venv/bin/python manage.py changepassword admin)"
+            "  (shown only once; to change it: .venv/bin/python manage.py changepassword admin)"
         )
 
     def _find_datasets(self) -> None:
