@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.prompt_template import MAX_LENGTH
 from benchmarks.providers import extra_parameters
+from benchmarks.statistics.subset import FEWEST
 from tasks_app.loader import REPRESENTATIONS
 
 
@@ -177,6 +178,17 @@ _ROWS = (
         unset="None",
     ),
     RunParameter(
+        "subset",
+        "Estimate from a subset",
+        INTEGER,
+        LIMITS,
+        hint="Run only N tasks, drawn by the results of earlier runs, and estimate the score on all tasks",
+        least=FEWEST,
+        most=1_000_000,
+        setting="Tasks of the estimate",
+        unset="All tasks",
+    ),
+    RunParameter(
         "budget_usd",
         "Budget (USD)",
         NUMBER,
@@ -308,7 +320,7 @@ _ROWS = (
         "include_doubtful",
         "Include doubtful references",
         SWITCH,
-        CANVAS,
+        LIMITS,
         hint="Count tasks whose reference is doubtful: wrong or undetermined by the audit, or marked by a person",
     ),
     RunParameter(

@@ -72,6 +72,12 @@ class Run(models.Model):
         default=False, help_text="Whether scores count whose reference the audit finds wrong or undetermined"
     )
     limit = models.PositiveIntegerField(null=True, blank=True, help_text="Run only the first N tasks")
+    subset = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Run only N drawn tasks, and estimate the score on all tasks"
+    )
+    subset_design = models.JSONField(
+        default=dict, blank=True, help_text="Tasks, predictions and strata of the draw, fixed before anything is sent"
+    )
     target_half_width = models.FloatField(
         null=True, blank=True, help_text="An adaptive run adds canvases until every interval is this narrow"
     )

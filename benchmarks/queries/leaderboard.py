@@ -151,7 +151,9 @@ def standings(completed: Sequence[Run], models: int = 3) -> list[Standing]:
 
 def setting_of(run: Run) -> Setting:
     """How a run of ``completed_runs`` asked its tasks."""
-    extent = (0, 0) if run.target_half_width is not None else (run.total // run.repeats, run.added_canvases)
+    # An estimate stands, without a rank, beside the runs on all the tasks that it is about.
+    tasks = run.summary.get("subset", {}).get("n_all") or run.total // run.repeats
+    extent = (0, 0) if run.target_half_width is not None else (tasks, run.added_canvases)
     system_prompt, template = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by completed_runs
     return Setting(run.representation, run.few_shot, system_prompt, template, run.include_doubtful, *extent)
 
@@ -201,6 +203,8 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
 
 def unranked_reason(run: Run, metric: str) -> str:
     """Why a completed run has no rank: too few of its results have a score. Empty if it has one."""
+    if run.subset:
+        return "Its score is an estimate from a part of the tasks."
     numbers = run.summary.get("metrics", {}).get(metric, {})
     n, expected = numbers.get("n", 0), numbers.get("n_expected") or 0
     if n and n >= MIN_COVERAGE * expected:

@@ -308,7 +308,7 @@ def _unranked(row: Row, metric: str, columns: Sequence[Run]) -> Iterator[str]:
 
 
 def _tasks_of(run: Run) -> tuple[object, ...]:
-    return run.dataset_version_id, run.added_canvases, run.limit, run.task_classes, run.include_doubtful
+    return run.dataset_version_id, run.added_canvases, run.limit, run.subset, run.task_classes, run.include_doubtful
 
 
 def _placed(row: Row, reason: str, place: Place | None) -> Row:

@@ -16,8 +16,8 @@ TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 
 _LIST_FIELDS = (
     *("name", "tags", "pinned", "baseline"),
-    *("model", "import_format", "metrics", "judge_model", "representation", "few_shot", "limit", "task_classes"),
-    *("repeats", "target_half_width", "experiment_id", "variant", "tokens_out"),
+    *("model", "import_format", "metrics", "judge_model", "representation", "few_shot", "limit", "subset"),
+    *("task_classes", "repeats", "target_half_width", "experiment_id", "variant", "tokens_out"),
     *("status", "error_message", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summary", "summarized_at"),
     *(
         "include_doubtful",
@@ -151,7 +151,9 @@ def run_status(pk: int) -> Run:
 
 def other_variants(run: Run, limit: int = 12) -> list[Run]:
     """The latest completed run of the same model on the same version for each other prompt variant."""
-    same = runs().filter(dataset_version=run.dataset_version_id, model=run.model, status__in=COMPLETED, limit=None)
+    same = runs().filter(
+        dataset_version=run.dataset_version_id, model=run.model, status__in=COMPLETED, limit=None, subset=None
+    )
     latest: dict[tuple[str, bool], Run] = {}
     for other in same.defer("summary")[:200]:
         latest.setdefault((other.representation, other.few_shot), other)

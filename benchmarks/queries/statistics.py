@@ -34,7 +34,7 @@ _FORMAT = 3
 
 _ASKED_WITH = frozenset(
     {
-        *("judge_model", "repeats", "limit", "tasks", "representation", "few_shot", "target_half_width"),
+        *("judge_model", "repeats", "limit", "subset", "tasks", "representation", "few_shot", "target_half_width"),
         *("system_prompt", "prompt_template", "temperature", "top_p", "max_tokens", "extra", "max_tool_steps"),
     }
 )

@@ -15,7 +15,7 @@ from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.db_retry import retry_db
 from benchmarks.engine.execution.finishing import reset_cancelled
 from benchmarks.engine.execution.judge_trial import judge_is_usable
-from benchmarks.engine.execution.sql import insert_results, note_prepared
+from benchmarks.engine.execution.sql import among, insert_results, note_prepared
 from benchmarks.models import Run, Task
 
 BATCH = 20_000
@@ -74,4 +74,10 @@ def chosen_tasks(run: Run) -> QuerySet[Task]:
         tasks = tasks.filter(group__in=run.task_classes)
     if run.target_half_width is not None:
         tasks = tasks.filter(on_canvases(first_canvases(run)))
+    if run.subset_design:
+        design = run.subset_design
+        drawn = [design["tasks"][place] for stratum in design["strata"] for place in stratum["drawn"]]
+        return tasks.filter(pk__in=among(drawn))
+    if run.subset:  # a plan; the draw has the same size
+        return tasks[: run.subset]
     return tasks[: run.limit] if run.limit else tasks

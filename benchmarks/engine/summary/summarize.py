@@ -38,6 +38,7 @@ from benchmarks.engine.summary.means import (
     stored,
     summed_cells,
 )
+from benchmarks.engine.summary.subset import use_estimates
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
@@ -85,6 +86,10 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
     if run.target_half_width is not None:
         summary["adaptive"] = adaptive_numbers(run)
         use_sequential_intervals(run, summary["adaptive"], summary, breakdown)
+    if run.subset_design and not live:
+        # What is computed from the drawn tasks alone would be biased toward uncertain ones.
+        summary |= {"chance": {}, "thresholds": []}
+        use_estimates(run, summary, breakdown)
     return _rounded(summary), _rounded(breakdown)
 
 

@@ -45,7 +45,7 @@ def check_contamination(run: Run, user: Caller = None) -> Run:
     count = _canvases_per_stratum(run) * strata
     fresh = generate_canvas_set({**kind, "count": min(count, max(GENERATED_AT_ONCE, strata))}, user)
     CanvasSet.objects.filter(pk=fresh.pk).update(initial_count=count)  # the others belong to its first version
-    request = {name: value for name, value in request_of(run).items() if name not in (*ADAPTIVE, "limit")}
+    request = {name: value for name, value in request_of(run).items() if name not in (*ADAPTIVE, "limit", "subset")}
     try:
         fresh_run = start_run({**request, "dataset": fresh.slug}, user, parent=run, fresh_of=run)
     except InvalidRequest:

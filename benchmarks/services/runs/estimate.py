@@ -17,6 +17,7 @@ from benchmarks.engine.execution.model_clients import limits_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import COMPLETED, Run, RunStatus, Task
+from benchmarks.queries.subsets import outlook
 from benchmarks.services.runs.start import run_of, validated
 from benchmarks.statistics.planning import Limits, Range, together, workload
 
@@ -77,6 +78,15 @@ def plan_run(data: Any) -> RunPlan:
     Raises ``InvalidRequest`` as ``start_run`` does.
     """
     return plan_of(validated(data))
+
+
+def subset_outlook(data: Any) -> str:
+    """What the estimate of a run from a subset saves and can show; empty without a subset.
+
+    Raises ``InvalidRequest`` as ``start_run`` does.
+    """
+    run = run_of(validated(data))
+    return outlook(run) if run.subset else ""
 
 
 def plan_of(request: Mapping[str, Any]) -> RunPlan:

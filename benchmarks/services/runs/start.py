@@ -30,6 +30,7 @@ from benchmarks.prompt_template import template_problem
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
 from benchmarks.providers.registered_providers import split_model
+from benchmarks.queries.subsets import MOST_TASKS, design_of, tasks_to_draw_from
 from benchmarks.run_parameters import ADAPTIVE, NOT_GIVEN, RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -150,6 +151,7 @@ class RunRequest(StrictRequest):
         metrics = [usable[name] for name in values["metrics"]]
         _check_metrics(metrics, dataset, version, errors)
         _check_adaptive(values, dataset, metrics, errors)
+        _check_subset(values, version, metrics, errors)
         _check_judge(values, metrics, errors)
         _check_budget(values, errors)
         if values["max_tokens"] and (limits := [name for name in TOKEN_LIMITS if name in values["extra"]]):
@@ -257,6 +259,23 @@ def _check_adaptive(values: Mapping[str, Any], dataset: Dataset, metrics: Sequen
         )
 
 
+def _check_subset(
+    values: Mapping[str, Any], version: DatasetVersion, metrics: Sequence[Metric], errors: Errors
+) -> None:
+    """A subset is a part of all tasks, and only a score from 0 to 1 can be estimated."""
+    if values["subset"] is None:
+        return
+    if values["limit"] or values["target_half_width"] is not None:
+        errors["subset"].append("Remove ⟨limit⟩ and ⟨target_half_width⟩: an estimate draws from all tasks.")
+    n_tasks = tasks_to_draw_from(version, values["tasks"], include_doubtful=values["include_doubtful"]).count()
+    if values["subset"] >= n_tasks:
+        errors["subset"].append(f"The estimate is about {n_tasks} tasks. Set ⟨subset⟩ to fewer, or clear it.")
+    elif n_tasks > MOST_TASKS:
+        errors["subset"].append(f"The run has {n_tasks} tasks; a subset is drawn of at most {MOST_TASKS}.")
+    if metrics and metrics[0].range != (0.0, 1.0):
+        errors["subset"].append(f"{metrics[0].name} is not a score from 0 to 1. Put such a metric first.")
+
+
 def _check_judge(values: dict[str, Any], metrics: Sequence[Metric], errors: Errors) -> None:
     """Check the judge, and fill in the configured one; a run without judged metrics has none."""
     judged = [metric.name for metric in metrics if metric.judged]
@@ -342,6 +361,7 @@ def queue_run(run: Run, user: Caller) -> None:
     run.created_by = account_of(user)
     run.code_version = run.code_version or code_version()
     run.environment = {"python": platform.python_version(), "django": django.get_version()}
+    run.subset_design = design_of(run) if run.subset else {}
     run.save()
     record(user, "run.start", f"run {run.pk}", dataset=run.dataset.slug, model=run.model)
     enqueue_run(run)

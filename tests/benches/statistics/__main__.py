@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.benches.statistics import coverage, false_alarms, rankings, stopping, task_flags
+from tests.benches.statistics import coverage, false_alarms, rankings, stopping, subsets, task_flags
 
 SEED = 20_260_101
 Bench = Callable[[np.random.Generator], Iterator[str]]
@@ -31,6 +31,8 @@ BENCHES: dict[str, Bench] = {
     "Rankings": rankings.rankings,
     "Planted wrong references": task_flags.task_flags,
     "Effective tasks": task_flags.effective_numbers,
+    "Fewer tasks": subsets.subsets,
+    "Fewer tasks of readers of canvases": subsets.forgetful_readers,
     "Planned sizes (exact)": lambda _: false_alarms.planned_sizes(),
 }
 

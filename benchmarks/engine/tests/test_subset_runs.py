@@ -1,0 +1,85 @@
+"""Runs that ask a drawn part of the tasks and estimate the score on all of them."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from benchmarks.models import Run
+from benchmarks.queries.leaderboard import MEAN, places, unranked_reason, whole_runs
+from benchmarks.queries.matrix import matrix
+from benchmarks.services.datasets.doubtful import mark_doubtful
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.runs.start import start_run
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
+from tests.support.running import worked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TASKS = 60
+
+
+def finished(**request: object) -> Run:
+    return worked(start_run({"dataset": "sums", "metrics": ["exact_match"], **request}))
+
+
+@pytest.fixture
+def run() -> Run:
+    dataset = make_dataset(TASKS)
+    for place in range(3):
+        make_scored_run(dataset, [float(at % 3 > 0 or at % 4 < place) for at in range(TASKS)], model=f"a/m{place}")
+    return finished(model="baseline/reference", subset=24)
+
+
+def test_it_asks_the_drawn_tasks_and_estimates_the_score_on_all(run: Run) -> None:
+    assert (run.status, run.total) == ("completed", 24)
+    design = run.subset_design
+    drawn = [design["tasks"][at] for stratum in design["strata"] for at in stratum["drawn"]]
+    assert sorted(run.results.values_list("task", flat=True)) == sorted(drawn)
+    assert (len(design["strata"]), len(design["tasks"])) == (3, TASKS)
+    assert run.summary["subset"] == {"n": 24, "n_tasks": TASKS, "n_all": TASKS}
+    numbers = run.summary["metrics"]["exact_match"]
+    assert (numbers["n"], numbers["n_expected"], numbers["method"]) == (24, 24, "subset-regression")
+    assert numbers["note"] == "estimated from 24 of 60 tasks"
+    assert numbers["low"] < numbers["mean"] == 1.0 == numbers["high"]
+    assert (run.summary["chance"], run.summary["thresholds"]) == ({}, [])
+
+
+def test_tasks_with_a_doubtful_reference_are_not_drawn(run: Run) -> None:
+    mark_doubtful(run.dataset_version, [f"task-{number}" for number in range(1, 11)])
+    design = finished(model="baseline/reference", subset=24).subset_design
+    assert (len(design["tasks"]), design["n_all"]) == (50, TASKS)
+    assert len(finished(model="baseline/reference", subset=24, include_doubtful=True).subset_design["tasks"]) == TASKS
+
+
+def test_it_stands_beside_full_runs_without_a_rank(run: Run, client: Client) -> None:
+    runs, _ = whole_runs(run.dataset_version)
+    of_model = {place.run.model: place for place in places(runs, "exact_match", rank=MEAN)}
+    assert of_model["a/m0"].rank is not None
+    assert of_model["baseline/reference"].rank is None
+    assert unranked_reason(run, "exact_match") == "Its score is an estimate from a part of the tasks."
+    assert not next(row for row in matrix(runs).rows if row.model == "baseline/reference").place
+    for address in (f"/runs/{run.pk}/", "/runs/", "/leaderboard/?dataset=sums"):
+        assert "Estimated from 24 of 60 tasks" in " ".join(client.get(address).content.decode().split()), address
+
+
+def test_the_launch_page_says_what_an_estimate_saves(run: Run, client: Client) -> None:
+    form = {"dataset": "sums", "model": "baseline/reference", "metrics": "exact_match", "subset": "24"}
+    page = client.post("/runs/new/plan/", form).content.decode()
+    assert "Estimates the score on all tasks from 24 of 60, drawn by the results of 3 models: saves 60.0%" in page
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"subset": 60}, "The estimate is about 60 tasks."),
+        ({"subset": 30, "limit": 40}, "Remove limit"),
+        ({"subset": 5}, "greater than or equal to 20"),
+        ({"subset": 30, "metrics": ["latency", "exact_match"]}, "latency is not a score"),
+    ],
+)
+def test_it_draws_a_part_of_all_tasks_for_a_score(request_: dict[str, object], message: str) -> None:
+    make_dataset(TASKS)
+    with pytest.raises(InvalidRequest) as refused:
+        start_run({"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"], **request_})
+    assert message in str(refused.value.errors["subset"])
