@@ -193,20 +193,6 @@ def task_analysis(version: DatasetVersion, metric: str = "") -> TaskAnalysis:
     return analysis
 
 
-def scores_of_models(
-    version: DatasetVersion, metric: str, tasks: Sequence[int]
-) -> tuple[NDArray[np.float64], list[Model]]:
-    """The scores of each model with comparable runs on the tasks of these ids, best models first."""
-    import numpy as np
-
-    comparable = [
-        run for run in _comparable_runs(version) if metric in run.metrics and not unranked_reason(run, metric)
-    ]
-    ids = np.array(version.tasks.order_by("position").values_list("pk", flat=True), dtype=np.int64)
-    values, models = _scores(comparable, metric, ids)
-    return values[:, np.isin(ids, tasks)], models
-
-
 def analysis_page(
     version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters, page: int = 1, *, size: int = PAGE_SIZE
 ) -> AnalysisPage:

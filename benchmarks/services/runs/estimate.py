@@ -15,9 +15,9 @@ from django.db.models.functions import Length
 from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.engine.execution.model_clients import limits_of
 from benchmarks.engine.execution.preparing import chosen_tasks
+from benchmarks.engine.execution.subsets import outlook
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import COMPLETED, Run, RunStatus, Task
-from benchmarks.queries.subsets import outlook
 from benchmarks.services.runs.start import run_of, validated
 from benchmarks.statistics.planning import Limits, Range, together, workload
 

@@ -22,6 +22,7 @@ from benchmarks import jobs
 from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.dispatch import leases_wanted
 from benchmarks.engine.execution.scoring import usable_metrics
+from benchmarks.engine.execution.subsets import MOST_TASKS, design_of, tasks_to_draw_from
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetVersion, IdempotencyKey, Run
@@ -30,7 +31,6 @@ from benchmarks.prompt_template import template_problem
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
 from benchmarks.providers.registered_providers import split_model
-from benchmarks.queries.subsets import MOST_TASKS, design_of, tasks_to_draw_from
 from benchmarks.run_parameters import ADAPTIVE, NOT_GIVEN, RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible

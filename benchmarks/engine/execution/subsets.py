@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Avg, QuerySet
 
-from benchmarks.models import DatasetVersion, Run, Task
+from benchmarks.models import COMPLETED, DatasetVersion, Run, Score, Task
 from benchmarks.presentation.numbers import n_of, percent, plural, points
-from benchmarks.queries.task_analysis import scores_of_models
 from benchmarks.statistics import subset as statistics
 from tasks_app.models import Question
 
+MOST_RUNS = 60
+"""The latest runs that a draw looks at."""
 MOST_TASKS = 20_000
 """The design of a draw is stored with the run."""
 
@@ -59,6 +60,31 @@ def _drawn(run: Run) -> tuple[list[int], statistics.Subset, int]:
 
     tasks = tasks_to_draw_from(run.dataset_version, run.task_classes, include_doubtful=run.include_doubtful)
     ids = list(tasks.values_list("pk", flat=True))
-    values, models = scores_of_models(run.dataset_version, run.metrics[0], ids)
+    place_of = {task: place for place, task in enumerate(ids)}
+    earlier = _latest_runs(run)
+    values = np.full((len(earlier), len(ids)), np.nan)
+    for row, other in zip(values, earlier, strict=True):
+        scores = Score.objects.filter(run=other, metric=run.metrics[0], value__isnull=False).order_by()
+        for task, mean in scores.values_list("result__task").annotate(mean=Avg("value")):
+            if task in place_of:
+                row[place_of[task]] = mean
     # Unseeded: whoever knows the draw before could tune a model to it.
-    return ids, statistics.draw(values, run.subset or 0, np.random.default_rng()), len(models)
+    return ids, statistics.draw(values, run.subset or 0, np.random.default_rng()), len(earlier)
+
+
+def _latest_runs(run: Run) -> list[int]:
+    """The latest run of each model, baselines excluded, that asked all tasks of the version in the same way."""
+    same = Run.objects.filter(
+        dataset_version=run.dataset_version,
+        status__in=COMPLETED,
+        representation=run.representation,
+        few_shot=run.few_shot,
+        limit=None,
+        subset=None,
+        calibration__isnull=True,
+    ).order_by("-pk")
+    latest: dict[str, int] = {}
+    for pk, model, metrics in same.values_list("pk", "model", "metrics")[:MOST_RUNS]:
+        if run.metrics[0] in metrics and not model.startswith("baseline/"):
+            latest.setdefault(model, pk)
+    return list(latest.values())
