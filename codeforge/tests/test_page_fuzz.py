@@ -57,6 +57,9 @@ def clients(settings: Any) -> dict[str, Client]:
     run.experiment = Experiment.objects.create(name="Prompts", request={**request, "variants": [{"name": "plain"}]})
     run.variant = "plain"
     run.save()
+    # With a second run there are comparisons and charts.
+    shared = {"metrics": run.metrics, "experiment": run.experiment, "variant": "plain"}
+    make_scored_run(run.dataset, model="loop/other", **shared)
     canvases = make_canvas_set(slug="drawn")
     make_scored_run(canvases.dataset, [1.0, 0.0, 0.5, None])
     make_calibration(canvases)
