@@ -97,6 +97,16 @@ class TimesSerializer(serializers.Serializer[Any]):
     max = serializers.FloatField(required=False)
 
 
+class FailureSerializer(serializers.Serializer[Any]):
+    outcome = serializers.CharField()
+    reason = serializers.CharField(help_text="In a few words, or the kind of error; empty if unknown")
+    n = serializers.IntegerField(help_text="Number of results")
+    where = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Task class, or difficulty, → number of results"
+    )
+    examples = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of up to three results")
+
+
 class RunSerializer(serializers.ModelSerializer[Run]):
     dataset = serializers.CharField(source="dataset.slug")
     dataset_version = serializers.IntegerField(source="dataset_version.number")
@@ -106,6 +116,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     summary = serializers.SerializerMethodField()
     outcomes = serializers.SerializerMethodField()
     error_kinds = serializers.SerializerMethodField(help_text="Number of results that ended in an error, by kind")
+    failures = FailureSerializer(many=True, source="summary.failures", default=list, read_only=True)
     latency_ms = TimesSerializer(source="summary.latency_ms", default=dict, read_only=True)
     first_token_ms = TimesSerializer(source="summary.first_token_ms", default=dict, read_only=True)
     tokens_per_second = TimesSerializer(source="summary.tokens_per_second", default=dict, read_only=True)
@@ -132,7 +143,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             *("name", "tags", "notes", "pinned", "baseline"),
             *STORED,
             *("self_judged", "parameters", "model_params", "judge_settings", "judge_trial", "adjustments", "fresh_of"),
-            *("progress", "waits_until", "summary", "outcomes", "error_kinds"),
+            *("progress", "waits_until", "summary", "outcomes", "error_kinds", "failures"),
             *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
             *("judge_tokens_in", "judge_tokens_out", "latency_ms", "first_token_ms", "tokens_per_second"),
             *("code_version", "created_at", "started_at", "completed_at", "duration_seconds", "texts_pruned_at"),
