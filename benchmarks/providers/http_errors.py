@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.providers.base import ErrorKind, ProviderError
 from benchmarks.providers.clean_text import shortened, storable, without_secrets
-from benchmarks.providers.rate_limit_headers import duration, retry_after
+from benchmarks.providers.rate_limit_headers import duration, retry_after, seconds_until_allowed
 from benchmarks.providers.reading import parse_json
 from benchmarks.providers.refusals import refused_parameters
 
@@ -162,14 +162,15 @@ def failed_generation(error: Mapping[str, Any]) -> str | None:
 
 
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
-    """Seconds to wait by the error itself: Gemini has no header for it, but ``google.rpc.RetryInfo`` (``34.4s``)."""
-    details = error.get("details")
-    delays = (
-        [detail.get("retryDelay") for detail in details if isinstance(detail, dict)]
-        if isinstance(details, list)
-        else []
-    )
-    return next((seconds for delay in delays if (seconds := duration(str(delay))) is not None), None)
+    """Seconds to wait by the error itself: ``google.rpc.RetryInfo`` (``34.4s``) of Gemini, which has no header for it,
+    or the headers that OpenRouter quotes."""
+    details, metadata = error.get("details"), error.get("metadata")
+    given = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    waits = [duration(str(each.get("retryDelay"))) for each in given]
+    quoted = metadata.get("headers") if isinstance(metadata, dict) else None
+    if isinstance(quoted, dict):
+        waits.append(seconds_until_allowed({str(name).lower(): str(value) for name, value in quoted.items()}))
+    return next((wait for wait in waits if wait is not None), None)
 
 
 def _verdict(status: int, code: str) -> Verdict:

@@ -57,17 +57,12 @@ def _openai(body: Body) -> tuple[int, Any] | None:
 
 def _older_openai(body: Body) -> tuple[int, Any] | None:
     """Models before structured outputs, as Azure still deploys them."""
-    name, holder = (
-        ("text.format", body.get("text", {}).get("format"))
-        if "input" in body
-        else (
-            "response_format",
-            body.get("response_format"),
-        )
-    )
-    if not holder:
+    responses = "input" in body
+    form = body.get("text", {}).get("format") if responses else body.get("response_format")
+    if not form:
         return None
-    message = f"Invalid parameter: '{name}' of type '{holder['type']}' is not supported with this model."
+    name, by = ("text.format", f"model version `{body['model']}`") if responses else ("response_format", "this model")
+    message = f"Invalid parameter: '{name}' of type '{form['type']}' is not supported with {by}."
     return 400, _openai_error(message, name, None)
 
 

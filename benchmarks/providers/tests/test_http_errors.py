@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -126,6 +127,15 @@ def test_geminis_delay_in_the_body_is_waited_for() -> None:
     assert error_for_reply(429, {}, body).retry_after == 34.4
     assert error_for_reply(429, {"Retry-After": "2"}, body).retry_after == 2.0
     assert error_for_reply(429, {}, b'{"error": {"details": [{"retryDelay": "soon"}]}}').retry_after is None
+
+
+def test_the_reset_that_openrouter_quotes_is_waited_for() -> None:
+    in_a_minute = str(round((time.time() + 60) * 1000))
+    headers = {"X-RateLimit-Limit": "50", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": in_a_minute}
+    for quoted, waits in ((headers, True), ({**headers, "X-RateLimit-Remaining": "1"}, False), ({7: []}, False)):
+        error = {"message": "Rate limit exceeded", "code": 429, "metadata": {"headers": quoted}}
+        delay = error_for_reply(429, {}, json.dumps({"error": error}).encode()).retry_after
+        assert (delay is not None and 50 < delay <= 60) == waits
 
 
 def test_a_prompt_that_llama_cpp_finds_too_long_is_too_large() -> None:

@@ -52,6 +52,12 @@ REFUSALS: list[tuple[int, Any, tuple[str, ...]]] = [
         ),
         ("response_format",),
     ),
+    (
+        400,
+        openai("Invalid parameter: 'text.format' of type 'json_schema' is not supported with model version `gpt-4`."),
+        ("response_format",),
+    ),
+    (400, openai("This model does not support response format `json_schema`."), ("response_format",)),
     # Claude
     (400, anthropic("`temperature` is deprecated for this model."), ("temperature",)),
     (
