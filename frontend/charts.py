@@ -180,6 +180,17 @@ def score_over_time(name: str, title: str, points: Sequence[Spec], measure: Meas
     y = score_of("mean", measure)
     new = {"transform": [{"filter": "datum.is_new"}]}
     shown = [{"field": "at", "type": "temporal", "format": "%Y-%m-%d %H:%M"}, *tooltip("run", "version")]
+    new_versions = [
+        new | layer("rule", {"x": x}, color="var(--line-strong)", strokeDash=[4, 3], aria=False),
+        new
+        | layer(
+            "text",
+            {"x": x, "y": {"value": 6}, "text": {"field": "version"}},
+            align="left",
+            dx=4,
+            color="var(--ink-soft)",
+        ),
+    ]
     has_new = any(point["is_new"] for point in points)
     return Chart(
         name,
@@ -189,15 +200,7 @@ def score_over_time(name: str, title: str, points: Sequence[Spec], measure: Meas
             points,
             height=160,
             layer=[
-                new | layer("rule", {"x": x}, color="var(--line-strong)", strokeDash=[4, 3], aria=False),
-                new
-                | layer(
-                    "text",
-                    {"x": x, "y": {"value": 6}, "text": {"field": "version"}},
-                    align="left",
-                    dx=4,
-                    color="var(--ink-soft)",
-                ),
+                *(new_versions if has_new else ()),  # Vega warns of a layer without data
                 layer("line", {"x": x, "y": y}, color="var(--line-strong)"),
                 layer(
                     "rule",

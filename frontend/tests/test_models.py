@@ -7,6 +7,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from frontend.chart_parts import Measure
+from frontend.charts import score_over_time
 from frontend.tests.test_pages import page
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -63,3 +65,14 @@ def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) ->
     assert "openai/gpt-large: Exact match" in html
     assert "vendor/small: Exact match" not in html
     assert client.get("/datasets/sums/charts/history-1.png").status_code == 200
+
+
+def test_versions_are_marked_only_where_there_is_more_than_one() -> None:
+    point = {"at": "2026-01-01T00:00:00", "run": "Run 1", "version": "v1", "is_new": False}
+    point |= {"mean": 0.5, "low": 0.4, "high": 0.6, "n": "5 of 5"}
+    measure = Measure("exact_match", "Exact match")
+    one = score_over_time("history-1", "a", [point, point], measure)
+    two = score_over_time("history-1", "a", [point, {**point, "is_new": True}], measure)
+    assert len(two.spec["layer"]) == len(one.spec["layer"]) + 2
+    assert "another version" in two.note
+    assert "another version" not in one.note
