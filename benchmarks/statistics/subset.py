@@ -33,7 +33,7 @@ FEWEST = 20
 STRATA = 4
 FEWEST_OF_STRATUM = 4
 _PER_STRATUM = 8
-"""A small part has fewer strata, so that each has about so many drawn tasks."""
+"""A small part has fewer strata, so that each has about this number of drawn tasks."""
 _MOST_SLOPE = 1.5
 
 
