@@ -109,8 +109,8 @@ class Slot:
     still be answered. Once ``closed``, nothing is sent any more: no first attempt that waited at the gate, no retry,
     no further step of a conversation. Whoever tries is cancelled, as if its slot had been.
 
-    A slot with ``most_requests`` sends no more than that. If the one before the last is refused, the last is plain: without
-    anything that the model may refuse, because there is none left to find out one by one.
+    A slot with ``most_requests`` sends no more than that. If the one before the last is refused, the last is plain:
+    without anything that the model may refuse, because there is none left to find out one by one.
 
     ``may_send`` is awaited before each request, retries included.
     """

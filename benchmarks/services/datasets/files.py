@@ -7,6 +7,9 @@ are those of the file as last seen. A file for which all three still hold is not
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -25,7 +29,7 @@ from benchmarks.dataset_format.files import (
     name_problem,
     read_content,
 )
-from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.parsing import Parsed, parse_dataset
 from benchmarks.dataset_format.problems import Problem, printable
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
@@ -39,6 +43,15 @@ _SETTLED_NS = 2_000_000_000
 _broken: dict[Path, tuple[int, int]] = {}
 """Files that this process found to have errors, with their size and modification time: they are not parsed again before
 they change. The next process tries again, because its validation may be another one."""
+
+_LARGE_BYTES = 200_000
+"""Files of this size or more are parsed by a process of their own: the parser holds the interpreter for some 40 ms a
+megabyte, and the requests of a worker would wait."""
+_PARSE = """
+import pickle, sys
+from benchmarks.dataset_format.parsing import parse_dataset
+pickle.dump(parse_dataset(sys.stdin.buffer.read(), sys.argv[1]), sys.stdout.buffer)
+"""
 
 _SHOWN_BYTES = 800
 """Of a source line: enough for 200 characters in any script."""
@@ -192,7 +205,7 @@ def _sync_file(path: Path, directory: Path, rival: Path | None) -> FileReport:
     content = name_problem(path, directory, rival) or read_content(path, directory)
     if isinstance(content, Problem):
         return _store_problems(name, slug, (content,), b"")
-    parsed = parse_dataset(content.data, name)
+    parsed = _parsed(content.data, name)
     if parsed.spec is None:
         if content.mtime_ns < time.time_ns() - _SETTLED_NS:
             _broken[path] = (content.size, content.mtime_ns)
@@ -201,6 +214,15 @@ def _sync_file(path: Path, directory: Path, rival: Path | None) -> FileReport:
         return _store_content(name, slug, content, parsed.spec)
     except NotPossible as refusal:
         return _store_problems(name, slug, (Problem(name, 1, "", refusal.message),), b"")
+
+
+def _parsed(data: bytes, name: str) -> Parsed:
+    if len(data) < _LARGE_BYTES:
+        return parse_dataset(data, name)
+    command = [sys.executable, "-c", _PARSE, name]
+    done = subprocess.run(command, input=data, stdout=subprocess.PIPE, cwd=settings.BASE_DIR, check=True)
+    parsed: Parsed = pickle.loads(done.stdout)
+    return parsed
 
 
 def _store_problems(name: str, slug: str, problems: tuple[Problem, ...], data: bytes) -> FileReport:

@@ -41,6 +41,17 @@ def test_a_stored_version_gives_back_the_content_of_its_file(folder: Path, write
     assert spec_of(Dataset.objects.get(slug="demo").current_version) == spec(FULL)
 
 
+def test_a_large_file_is_parsed_by_another_process(folder: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "parse_dataset", lambda *_: pytest.fail("it was parsed in this process"))
+    padding = "# padding\n" * (service._LARGE_BYTES // 10)
+    write("demo.yaml", FULL + padding)
+    write("other.yaml", BROKEN + padding)
+    assert changes(folder) == {"demo.yaml": "new", "other.yaml": "broken"}
+    assert spec_of(Dataset.objects.get(slug="demo").current_version) == spec(FULL)
+    (problem,) = stored_file("other.yaml").problems
+    assert (problem["line"], problem["text"].strip()) == (4, "- id: 001")
+
+
 def test_an_unchanged_file_does_nothing(folder: Path, write: Any) -> None:
     write("demo.yaml", FIRST)
     sync_datasets(folder)
