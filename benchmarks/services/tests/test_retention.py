@@ -199,7 +199,7 @@ def test_every_page_says_that_texts_were_pruned(old_run: Run, client: Client) ->
         f"/runs/{old_run.pk}/",
         f"/runs/{old_run.pk}/results/{result.pk}/",
         f"/runs/{other.pk}/results/{other_result.pk}/",
-        f"/compare/?run={old_run.pk}&run={other.pk}&metric=contains&show=differ",
+        f"/compare/tasks/?runs={old_run.pk},{other.pk}&metric=contains&open={result.task_id}",
     ):
         assert pruned in client.get(path).content.decode(), path
     for part in ("actual", "reasoning", "messages"):
