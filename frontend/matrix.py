@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from benchmarks.models import Run
-from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent
+from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
 from benchmarks.queries.matrix import Cell, Row, metric_of
@@ -53,16 +53,13 @@ class BoardRow:
 
 def board_row(row: Row) -> BoardRow:
     place = row.place
-    rank = ""
-    if place is not None:
-        rank = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
     wholes = list({cell.run.pk: cell for cell in row.cells if cell is not None}.values())
     costs, done = [cell.cost_usd for cell in wholes], sum(cell.run.done for cell in wholes)
     latencies = [cell.latency_ms for cell in wholes if cell.latency_ms is not None]
     tokens = known_sum(*(cell.run.tokens_out for cell in wholes))
     return BoardRow(
         row=row,
-        rank=rank,
+        rank=rank_range(place.rank_low, place.rank_high) if place else "",
         best=chance(place.best) if place else "",
         cells=[None if cell is None else _board_cell(cell) for cell in row.cells],
         cost=None if None in costs or not done else 1000 * sum(filter(None, costs)) / done,

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import COMPLETED, UNSCORED, Outcome, Result, Run, RunStatus
+from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import OUTCOME, sentence_case
 from benchmarks.providers.extra_parameters import shown
@@ -18,7 +18,6 @@ from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
 PLACES = 3
-ERRORS = {Outcome.PROVIDER_ERROR, *UNSCORED}
 
 
 @dataclass(frozen=True, slots=True)

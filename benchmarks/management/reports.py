@@ -23,12 +23,11 @@ from benchmarks.management.printing import (
     progress_words,
     title_words,
 )
-from benchmarks.models import UNSCORED, Outcome, Result, Run
+from benchmarks.models import ERRORS, Outcome, Result, Run
 from benchmarks.page_urls import page_address
 from benchmarks.queries.statistics import Compared
 
 FAILURES = (Outcome.WRONG, Outcome.PARTIAL, Outcome.UNPARSABLE, Outcome.TRUNCATED, Outcome.REFUSED)
-ERRORS = (Outcome.PROVIDER_ERROR, *UNSCORED)
 SHOWN = 2_000
 """Characters of an answer and of an expected answer that a JUnit report shows."""
 BATCH = 1_000

@@ -5,7 +5,7 @@ from benchmarks.models.datasets import Dataset, DatasetFile, DatasetVersion, Tas
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.operations import Lease, Worker
 from benchmarks.models.providers import ModelTest, ProviderCheck, ProviderKey
-from benchmarks.models.results import UNSCORED, CachedResponse, Outcome, Result, ResultState, Score, Transcript
+from benchmarks.models.results import ERRORS, UNSCORED, CachedResponse, Outcome, Result, ResultState, Score, Transcript
 from benchmarks.models.runs import ACTIVE, COMPLETED, LIVE, TERMINAL, Run, RunStatus
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import WebhookDelivery
@@ -13,6 +13,7 @@ from benchmarks.models.webhooks import WebhookDelivery
 __all__ = [
     "ACTIVE",
     "COMPLETED",
+    "ERRORS",
     "LIVE",
     "TERMINAL",
     "UNSCORED",

@@ -36,6 +36,8 @@ class Outcome(models.TextChoices):
 
 UNSCORED = (Outcome.JUDGE_ERROR, Outcome.METRIC_ERROR)
 """Outcomes of stored answers that a judge or another metric failed to score. A retry does not ask the model again."""
+ERRORS = (Outcome.PROVIDER_ERROR, *UNSCORED)
+"""Outcomes that are no fault of the answer and that a retry repeats; they are part of no mean."""
 
 
 class Result(models.Model):

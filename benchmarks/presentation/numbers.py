@@ -42,6 +42,11 @@ def percent(share: float) -> str:
     return f"{points(share)}%"
 
 
+def rank_range(low: int, high: int) -> str:
+    """The ranks that tests allow: ``1–3``, or ``2``."""
+    return f"{low}–{high}" if low < high else str(low)
+
+
 def chance(share: float | None) -> str:
     """A probability that was estimated from samples: ``37%``, ``< 1%``, ``> 99%``."""
     if share is None:

@@ -15,6 +15,7 @@ from benchmarks.exports.matrix_files import (
 )
 from benchmarks.models import Run
 from benchmarks.presentation.labels import words
+from benchmarks.presentation.numbers import rank_range
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs
 from benchmarks.queries.matrix import Column, Matrix, Row, matrix, matrix_rows
@@ -64,13 +65,10 @@ def _column(column: Column) -> str:
 
 def _row(row: Row) -> TableRow:
     place = row.place
-    rank = ""
-    if place is not None:
-        rank = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
     return TableRow(
         model=row.model,
         variant=row.variant,
-        rank=rank,
+        rank=rank_range(place.rank_low, place.rank_high) if place else "",
         group=place.group if place else "",
         best=place.best if place else None,
         overall=Figures(*(row.overall or (None, None, None))),

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.presentation.numbers import points
+from benchmarks.presentation.numbers import points, rank_range
 from benchmarks.presentation.sentences import n_of_expected, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.models import ModelStanding, model_standings, model_totals
@@ -66,7 +66,7 @@ def _row(standing: ModelStanding) -> StandingRow:
     place, cell = standing.row.place, standing.cell
     rank, verdict = "", standing.row.reason
     if place is not None:
-        span = f"{place.rank_low}–{place.rank_high}" if place.rank_low < place.rank_high else str(place.rank_low)
+        span = rank_range(place.rank_low, place.rank_high)
         rank = f"{span} of {standing.n_models}"
         rest = standing.n_models - 1 - standing.n_above - standing.n_below
         parts = ((standing.n_above, "above {}"), (standing.n_below, "below {}"), (rest, "not separated from {}"))

@@ -6,16 +6,15 @@ comparisons and in rankings, unless the run includes doubtful references.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 
-from benchmarks.engine.execution.scoring import leading_value, outcome_of
+from benchmarks.engine.execution.scoring import leading_value, outcome_of, scores_by_result
 from benchmarks.engine.execution.sql import among, update_rows
-from benchmarks.metrics.base import Metric, Score
+from benchmarks.metrics.base import Metric
 from benchmarks.metrics.base import ScoreStatus as Status
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Result, ResultState, Run, Task
@@ -65,11 +64,7 @@ def _turned(row: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _update_outcomes(metrics: Sequence[Metric], result_ids: Sequence[int]) -> None:
-    scores: dict[int, dict[str, Score]] = defaultdict(dict)
-    for stored in StoredScore.objects.filter(result__in=among(result_ids)):
-        scores[stored.result_id][stored.metric] = Score(
-            Status(stored.status), stored.value, stored.reason, detail=stored.detail
-        )
+    scores = scores_by_result(StoredScore.objects.filter(result__in=among(result_ids)))
     results = Result.objects.filter(pk__in=among(result_ids), state__in=(ResultState.DONE, ResultState.ERROR))
     rows = [
         (*outcome_of(metrics, scores[pk], finish_reason), leading_value(metrics, scores[pk]), pk)

@@ -16,9 +16,9 @@ from benchmarks.engine.summary.summarize import summarize
 from benchmarks.engine.summary.verification import write_prompt_hash
 from benchmarks.models import (
     COMPLETED,
+    ERRORS,
     LIVE,
     TERMINAL,
-    UNSCORED,
     Dataset,
     Lease,
     Outcome,
@@ -96,7 +96,7 @@ def _mark_unsent(run: Run) -> None:
 
     A result that waited for a retry keeps the error it had, and counts as an error as before.
     """
-    to_retry = run.results.filter(state__in=TO_DO, outcome__in=(Outcome.PROVIDER_ERROR, *UNSCORED))
+    to_retry = run.results.filter(state__in=TO_DO, outcome__in=ERRORS)
     kept = to_retry.update(state=ResultState.ERROR, claimed_by=None)
     Run.objects.filter(pk=run.pk).update(summarized_at=None, done=F("done") + kept, errors=F("errors") + kept)
     why = "The run was canceled." if run.status == RunStatus.CANCELLED else "The run ended early."

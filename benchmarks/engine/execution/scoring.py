@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -143,6 +143,14 @@ def ending_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_rea
     }
 
 
+def scores_by_result(rows: Iterable[StoredScore]) -> dict[int, dict[str, Score]]:
+    """Stored scores as their metrics gave them: result → metric → score; empty for a result without any."""
+    scores: dict[int, dict[str, Score]] = defaultdict(dict)
+    for row in rows:
+        scores[row.result_id][row.metric] = Score(ScoreStatus(row.status), row.value, row.reason, detail=row.detail)
+    return scores
+
+
 class Scorer:
     """Scores the answers of one run."""
 
@@ -195,11 +203,7 @@ class Scorer:
 
         Deterministic metrics without a score are computed on the way.
         """
-        stored: dict[int, dict[str, Score]] = defaultdict(dict)
-        for score in StoredScore.objects.filter(result_id__in=ids).exclude(status__in=FAILED):
-            stored[score.result_id][score.metric] = Score(
-                ScoreStatus(score.status), score.value, score.reason, detail=score.detail
-            )
+        stored = scores_by_result(StoredScore.objects.filter(result_id__in=ids).exclude(status__in=FAILED))
         return [self._stored_to_judge(result, stored[result.pk]) for result in self.prompts.results(ids, "transcript")]
 
     def _stored_to_judge(self, result: Result, known: Mapping[str, Score]) -> ToJudge:
