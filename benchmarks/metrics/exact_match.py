@@ -37,4 +37,4 @@ class ExactMatch(DeterministicMetric):
             return scored(False, "The answer is empty.", extraction)
         only_case = " Only the case differs." if unspaced(answer).casefold() == expected.casefold() else ""
         reason = f"Expected “{shortened(same_spacing(item.expected_output))}”, found “{shortened(answer)}”.{only_case}"
-        return scored(False, reason, extraction, failure="Only the case differs" if only_case else "Another text")
+        return scored(False, reason, extraction, failure="Only the case differs" if only_case else "Different text")

@@ -50,9 +50,7 @@ class JsonMatch(DeterministicMetric):
             names = ", ".join(different[:MAX_NAMED])
             more = f" and {len(different) - MAX_NAMED} more" if len(different) > MAX_NAMED else ""
             reason += f" Different: {names}{more}."
-        return scored(
-            equal / len(fields), reason, extraction, failure="Fields differ" if equal else "No field is equal"
-        )
+        return scored(equal / len(fields), reason, extraction, failure="Fields differ" if equal else "No field matches")
 
 
 def leaves(value: Any) -> dict[Path, Leaf]:

@@ -59,7 +59,7 @@ class MultipleChoice(DeterministicMetric):
             reason = f"The answer picks {' and '.join(picked) or 'no option'}."
             return unparsable(reason, extraction, failure=failure)
         reason = f"Expected {expected}, found {picked[0]}."
-        return scored(picked[0] == expected, reason, extraction, failure="Picked another option")
+        return scored(picked[0] == expected, reason, extraction, failure="Picked a different option")
 
 
 def _without_listing(output: str) -> str:

@@ -110,7 +110,7 @@ class Numeric(DeterministicMetric):
             _is_same(number, wanted, tolerance) for number, wanted in zip(answer, expected, strict=True)
         )
         reason = f"Expected {_shown(expected)}{within}, found {shown}."
-        return scored(same, reason, extraction, failure="Another number")
+        return scored(same, reason, extraction, failure="Different number")
 
 
 def _expected_numbers(item: Item) -> Sequence[Number]:

@@ -124,12 +124,12 @@ def _failure(expected: Sequence[Mapping[str, Any]], actual: Sequence[ToolCall], 
     if any(call.malformed for call in actual):
         return "Arguments are not a JSON object"
     if not expected:
-        return "A tool called where none was needed"
+        return "Tool called where none was needed"
     missing, extra = len(pairs) < len(expected), len(pairs) < len(actual)
     if missing and extra:
-        return "Another tool, or another order"
+        return "Different tool or order"
     if missing or extra:
-        return "A call is missing" if missing else "A call too many"
+        return "A call is missing" if missing else "One call too many"
     return "The right tool with a wrong argument"
 
 

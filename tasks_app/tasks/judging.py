@@ -166,7 +166,7 @@ def _judge_single(expected: str, actual: str, find: Find, what: str, failure_of:
 
 
 def _swapped_answer(expected: str, answer: str) -> str:
-    return f"Said {answer}, the answer is {expected}"
+    return f"Said {answer} instead of {expected}"
 
 
 def _miscount(expected: str, answer: str) -> str:
@@ -179,7 +179,7 @@ def _other_shape(expected: str, answer: str) -> str:
     if set(given) < set(wanted):
         return "Named the shape incompletely"
     wrong = [what for what, a, b in zip(("size", "color", "shape"), wanted, given, strict=False) if a != b]
-    return f"Wrong {wrong[0]}" if len(wrong) == 1 and len(wanted) == len(given) == 3 else "Named another shape"
+    return f"Wrong {wrong[0]}" if len(wrong) == 1 and len(wanted) == len(given) == 3 else "Named a different shape"
 
 
 def _other_direction(wanted: Set[str], given: Set[str]) -> str:
@@ -190,7 +190,7 @@ def _other_direction(wanted: Set[str], given: Set[str]) -> str:
         return "Left and right swapped" if swapped & {"left", "right"} else "Above and below swapped"
     if given < wanted:
         return "A direction is missing"
-    return "A direction too many" if given > wanted else "Another direction"
+    return "One direction too many" if given > wanted else "Different direction"
 
 
 def _unreadable(reading: Reading, what: str) -> Verdict | None:

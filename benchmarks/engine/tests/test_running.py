@@ -65,13 +65,13 @@ def test_what_failed_is_grouped_by_reason_with_places_and_examples(endpoint: End
     run = worked(make_run(make_dataset([*tasks, server_faults]), metrics=["numeric"]))
     groups = {(group["outcome"], group["reason"]): group for group in run.summary["failures"]}
     assert {key: (group["n"], group["where"]) for key, group in groups.items()} == {
-        ("wrong", "Another number"): (2, {"easy": 1, "hard": 1}),
+        ("wrong", "Different number"): (2, {"easy": 1, "hard": 1}),
         ("unparsable", "Several numbers"): (1, {"easy": 1}),
         ("refused", "Stopped by a content filter"): (1, {"easy": 1}),
         ("provider_error", "bad_request"): (1, {"hard": 1}),
     }
     wrong = list(run.results.filter(outcome=Outcome.WRONG).values_list("pk", flat=True))
-    assert groups["wrong", "Another number"]["examples"] == wrong
+    assert groups["wrong", "Different number"]["examples"] == wrong
     assert run.results.get(outcome=Outcome.CORRECT).failure == ""
 
 

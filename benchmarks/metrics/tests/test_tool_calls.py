@@ -105,10 +105,10 @@ def test_what_is_wrong_with_the_calls_is_said_in_a_few_words():
     for expected, actual, failure in (
         ([A], [CALL_A], ""),
         ([A], [], "No tool called"),
-        ([A], [CALL_B], "Another tool, or another order"),
+        ([A], [CALL_B], "Different tool or order"),
         ([A, B], [CALL_A], "A call is missing"),
-        ([A], [CALL_A, CALL_B], "A call too many"),
-        ([], [CALL_A], "A tool called where none was needed"),
+        ([A], [CALL_A, CALL_B], "One call too many"),
+        ([], [CALL_A], "Tool called where none was needed"),
         ([A], [tool_call("a", {"x": 2})], "The right tool with a wrong argument"),
         ([A], [tool_call("a", raw="{broken")], "Arguments are not a JSON object"),
     ):

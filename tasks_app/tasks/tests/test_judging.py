@@ -250,7 +250,7 @@ def test_any_reply_is_worth_something_in_range_or_says_why_it_cannot_be_read(rep
 
 def test_a_wrong_reply_says_in_a_few_words_what_is_wrong() -> None:
     for judge, expected, reply, failure in (
-        (judge_yes_no, "No", "Yes", "Said yes, the answer is no"),
+        (judge_yes_no, "No", "Yes", "Said yes instead of no"),
         (judge_yes_no, "No", "No", ""),
         (judge_yes_no, "No", "I do not know", "Said there is not enough information"),
         (judge_yes_no, "No", "Yes or no", "Several answers"),
@@ -261,13 +261,13 @@ def test_a_wrong_reply_says_in_a_few_words_what_is_wrong() -> None:
         (judge_shape, "small red circle", "large red circle", "Wrong size"),
         (judge_shape, "small red circle", "small blue circle", "Wrong color"),
         (judge_shape, "small red circle", "small red square", "Wrong shape"),
-        (judge_shape, "small red circle", "large blue square", "Named another shape"),
+        (judge_shape, "small red circle", "large blue square", "Named a different shape"),
         (judge_shape, "small red circle", "the red circle", "Named the shape incompletely"),
         (judge_directions, "above left", "above right", "Left and right swapped"),
         (judge_directions, "above", "below", "Above and below swapped"),
         (judge_directions, "above left", "below right", "Both directions swapped"),
         (judge_directions, "above left", "left", "A direction is missing"),
-        (judge_directions, "left", "above left", "A direction too many"),
-        (judge_directions, "left", "above", "Another direction"),
+        (judge_directions, "left", "above left", "One direction too many"),
+        (judge_directions, "left", "above", "Different direction"),
     ):
         assert judge(expected, reply).failure == failure, (expected, reply)
