@@ -18,6 +18,7 @@ from frontend.views import (
     providers,
     results,
     runs,
+    search,
     statistics,
     task_analysis,
 )
@@ -100,6 +101,8 @@ urlpatterns = [
     path("compare/tasks/", compare.tasks, name="compare-tasks"),
     path("compare/<str:name>.<str:form>", compare.chart, name="compare-chart"),
     path("score-drops/<key:pk>/dismiss/", overview.dismiss_drop, name="dismiss-score-drop"),
+    path("search/", search.search_page, name="search"),
+    path("help/", search.help_page, name="help"),
     path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/overall/", leaderboard.overall, name="overall-leaderboard"),

@@ -149,6 +149,8 @@ RULES: dict[str, Rule] = {
     "frontend:compare-tasks": pages(),
     "frontend:compare-chart": pages(name="none", form="svg"),
     "frontend:workers": pages(),
+    "frontend:search": pages(),
+    "frontend:help": pages(),
     "frontend:leaderboard": pages(),
     "frontend:overall-leaderboard": pages(),
     "frontend:matrix-export": pages(form="csv"),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
+from secrets import token_hex
 from typing import Any, Literal
 
 from django import template
@@ -17,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.models import Outcome
 from benchmarks.presentation import labels, numbers, texts
+from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.history import Point
 from benchmarks.queries.task_grid import SharedTasks
@@ -129,6 +131,23 @@ def support_badge(support: str, message: str) -> SafeString:
 @register.filter
 def status_label(status: str) -> str:
     return labels.run_status(status)
+
+
+@register.simple_tag
+def info(key: str) -> SafeString:
+    """A button after a word of the statistics that opens its meaning. ``key`` is one of the glossary."""
+    entry = GLOSSARY[key]
+    # Parts of a page are replaced by others that have the same words, so a counter would repeat itself.
+    name = f"{key}-{token_hex(4)}"
+    return format_html(
+        '<button type="button" class="info" popovertarget="{0}" aria-label="{1}: what it means">i</button>'
+        '<span popover id="{0}" class="meaning"><b>{1}</b>. {2} <a href="{3}#{4}">All words</a></span>',
+        name,
+        entry.title,
+        entry.meaning,
+        reverse("frontend:help"),
+        key,
+    )
 
 
 @register.simple_tag
@@ -284,6 +303,13 @@ def when(moment: datetime | None) -> SafeString:
         timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z"),
         numbers.ago(moment, timezone.now()),
     )
+
+
+@register.filter
+def exact(moment: datetime) -> SafeString:
+    """A moment to the minute: in the time zone of the server, in that of the reader where scripts run."""
+    text = timezone.localtime(moment).strftime("%Y-%m-%d %H:%M %Z")
+    return format_html('<time datetime="{}" data-exact>{}</time>', moment.isoformat(timespec="seconds"), text)
 
 
 @register.filter

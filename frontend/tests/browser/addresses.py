@@ -113,6 +113,12 @@ PAGES: dict[str, dict[str, Address]] = {
         "leaderboard of canvases": lambda site: f"/leaderboard/?dataset={site.canvas_set}",
         "leaderboard of the hostile": lambda site: "/leaderboard/?dataset=hostile",
     },
+    "search": {
+        "search": lambda site: "/search/",
+        "search for much": lambda site: "/search/?q=reas",
+        "search for the hostile": lambda site: "/search/?q=hostile",
+    },
+    "help": {"help": lambda site: "/help/"},
     "overall-leaderboard": {"leaderboard over several datasets": lambda site: "/leaderboard/overall/"},
 }
 NO_PAGES = {

@@ -11,11 +11,35 @@
     if (question && !window.confirm(question)) event.preventDefault();
   });
 
+  // The search opens over the page that one is on. Its address is a page of its own.
+  const openSearch = () => {
+    document.getElementById("palette")?.showModal();
+    document.getElementById("search-words").focus();
+  };
+  document.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || !event.target.closest("[data-search]")) return;
+    event.preventDefault();
+    openSearch();
+  });
+  document.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !event.target.closest("[role=search], #matches")) return;
+    event.preventDefault();
+    const places = [...document.querySelectorAll("#search-words, #matches a")];
+    places[Math.min(Math.max(places.indexOf(document.activeElement) + step, 0), places.length - 1)].focus();
+  });
+
   // Unless somebody is typing: j and k follow the next and the previous link, or go through the rows of a grid, and
   // another key presses the link that names it.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      openSearch();
+      return;
+    }
+    if (event.key === "?") document.querySelector("[data-help]").click();
     const step = { j: 1, k: -1 }[event.key];
     const rows = [...document.querySelectorAll("[data-row]")];
     if (step && rows.length) {
@@ -37,6 +61,17 @@
     announced = status.dataset.announcement;
     document.getElementById("announcer").textContent = announced;
   });
+
+  // Moments are written in the time zone of the server; a browser knows that of its reader.
+  const localize = (part) => {
+    for (const time of part.querySelectorAll("time[datetime]")) {
+      const local = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+      time.title = local;
+      if ("exact" in time.dataset) time.textContent = local;
+    }
+  };
+  localize(document);
+  document.addEventListener("htmx:afterSwap", () => localize(document));
 
   // The line below a canvas names the shape under the pointer.
   document.addEventListener("pointerover", (event) => {

@@ -1,0 +1,102 @@
+"""The words of the statistics on the pages, each explained in one sentence. Methods: docs/statistics.md."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    title: str
+    meaning: str
+
+
+GLOSSARY = {
+    "strict_mean": Entry(
+        "Strict mean",
+        "The mean of the scores where an answer that is unparsable, cut off or refused counts as 0; answers lost to "
+        "errors of the provider, the judge or a metric are left out and lower the coverage.",
+    ),
+    "coverage": Entry(
+        "Coverage",
+        "The share of the results that have a score; a mean with low coverage may have left out the hard tasks.",
+    ),
+    "interval": Entry(
+        "95% interval",
+        "The range of means that fit what was seen: over many such runs, 95 of 100 of these intervals contain the "
+        "mean that all possible tasks of this kind would give.",
+    ),
+    "half_width": Entry("Half-width", "Half the width of the 95% interval: the ± of a mean."),
+    "rank": Entry(
+        "Rank",
+        "Ranked by the strict mean; a range such as 2–3 means that the paired tests do not separate these places.",
+    ),
+    "group": Entry(
+        "Groups",
+        "Rows that share a letter or a brace are not significantly different, which does not prove them equal.",
+    ),
+    "best": Entry(
+        "Chance of being best",
+        "The share of bootstrap samples of the tasks in which the row has the highest mean.",
+    ),
+    "bootstrap": Entry(
+        "Bootstrap",
+        "Drawing the tasks again at random, with replacement, 2,000 times, to see how far a result depends "
+        "on which tasks were asked.",
+    ),
+    "paired_test": Entry(
+        "Paired test",
+        "Compares two runs task by task on the tasks that both answered, which shows smaller differences than "
+        "comparing their means.",
+    ),
+    "p_value": Entry(
+        "p value",
+        "How often a difference at least this large would appear if the two were equally good; under 0.05 is called "
+        "significant.",
+    ),
+    "holm": Entry(
+        "Holm adjustment",
+        "Raises p values when several pairs are tested at once, so that the chance of even one false difference "
+        "stays at most 5%.",
+    ),
+    "detectable": Entry(
+        "Detectable difference",
+        "The smallest difference that this many tasks show in 80 of 100 comparisons; a smaller one may exist unseen.",
+    ),
+    "guessing": Entry(
+        "Above guessing",
+        "(score − guessing) / (1 − guessing): 0 is what guessing scores, 1 is perfect, below 0 is worse than guessing.",
+    ),
+    "threshold": Entry(
+        "50% threshold",
+        "The number of shapes at which the score is halfway between guessing and perfect, read from a fitted curve.",
+    ),
+    "cluster": Entry(
+        "Cluster",
+        "Tasks that belong together, such as questions about one canvas; their answers are alike, so intervals and "
+        "tests count clusters rather than answers.",
+    ),
+    "kappa": Entry(
+        "Cohen's κ",
+        "Agreement beyond chance: 1 is perfect, 0 is what two raters reach by chance, below 0 is worse.",
+    ),
+    "discrimination": Entry(
+        "Discrimination",
+        "The correlation, over models, of the score on a task with the score on all other tasks; near 0 the task says "
+        "nothing about a model, below 0 its reference may be wrong.",
+    ),
+    "effective_tasks": Entry(
+        "Effective tasks",
+        "The number of coin flips that would separate two models as often as these tasks do: tasks that all models "
+        "solve, or none, add nothing.",
+    ),
+    "readable": Entry(
+        "Readable mean",
+        "The mean over the answers that could be read: without those that are unparsable, cut off or refused.",
+    ),
+    "estimate_from_part": Entry(
+        "Estimate from a part",
+        "A score for the whole dataset from a random part of its tasks, corrected by how other models did on all of "
+        "them; its interval is that of an estimate.",
+    ),
+}
+"""Key → entry, in the order in which a reader meets them."""

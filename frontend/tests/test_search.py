@@ -1,0 +1,76 @@
+"""The search, the help, and the meaning of words on the pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from benchmarks.models import Experiment, Run, Task
+from benchmarks.presentation.glossary import GLOSSARY
+from benchmarks.queries.search import MOST
+from frontend.tests.test_pages import page
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def matches(client: Client, words: str) -> str:
+    response = client.get("/search/", {"q": words}, HTTP_HX_REQUEST="true")
+    assert response.status_code == 200, words
+    return response.content.decode()
+
+
+@pytest.mark.django_db
+def test_the_search_finds_whatever_has_a_name(client: Client) -> None:
+    dataset = make_dataset(3)
+    run = make_scored_run(dataset, [1.0, 0.0, 1.0], model="vendor/large")
+    Run.objects.filter(pk=run.pk).update(name="Nightly check", tags=["regression"])
+    experiment = Experiment.objects.create(name="Autumn prompts", tags=["regression"], request={})
+    task = Task.objects.filter(version__dataset=dataset).first()
+    assert task
+    run_page, task_page = f'"/runs/{run.pk}/"', f'"/datasets/{dataset.slug}/tasks/{task.pk}/"'
+    found = (
+        ("nightly", run_page),
+        (str(run.pk), run_page),
+        (f"Run {run.pk}", run_page),
+        (f"#{run.pk}", run_page),
+        ("regression", run_page),
+        ("regression", f'"/experiments/{experiment.pk}/"'),
+        ("autumn", f'"/experiments/{experiment.pk}/"'),
+        ("LARGE", '"/models/vendor/large/"'),
+        (dataset.slug, f'"/datasets/{dataset.slug}/"'),
+        (task.task_id, task_page),
+        (task.input[:20], task_page),
+        ("leaderb", '"/leaderboard/"'),
+    )
+    for words, link in found:
+        assert link in matches(client, words), words
+    for words in ("nowhere", "%%", "__", "\\x", "'; --", "run 99999999999"):
+        assert "Nothing has" in matches(client, words), words
+    for words in ("", "a", "\0"):
+        assert "two or more characters" in matches(client, words), words
+
+
+@pytest.mark.django_db
+def test_the_search_ends_at_a_number_of_each_kind_and_is_a_page_of_its_own(client: Client) -> None:
+    make_dataset(MOST + 3)
+    html = page(client, "/search/?q=task")
+    assert html.count("/tasks/") == MOST
+    assert "<h1>Search</h1>" in html
+    assert html.count('id="search-words"') == 1
+
+
+@pytest.mark.django_db
+def test_the_help_explains_every_word_that_the_pages_mark(client: Client) -> None:
+    html = page(client, "/help/")
+    for key in GLOSSARY:
+        assert f'id="{key}"' in html, key
+    marked = {
+        key for path in TEMPLATES.rglob("*.html") for key in re.findall(r'{% info "(\w+)" %}', path.read_text("utf-8"))
+    }
+    assert marked <= set(GLOSSARY)
+    assert marked, "No page marks a word."

@@ -1,0 +1,42 @@
+"""The search over everything that has a name, and the help: the words of the statistics, the keys, the documents."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmarks.presentation.glossary import GLOSSARY
+from benchmarks.queries.search import MOST, search
+from frontend.context_processors import SECTIONS
+from frontend.params import text
+
+SHORTEST = 2
+"""Characters that a search needs; a number may be shorter."""
+
+
+@require_safe
+def search_page(request: HttpRequest) -> HttpResponse:
+    """What matches ``?q=``, with the pages of that name; for htmx the matches alone."""
+    words = text(request.GET, "q")
+    searched = len(words) >= SHORTEST or words.isdigit()
+    context = {
+        "words": words,
+        "searched": searched,
+        "shortest": SHORTEST,
+        "most": MOST,
+        "pages": [
+            (title, reverse(f"frontend:{name}"))
+            for title, name in SECTIONS
+            if searched and words.lower() in title.lower()
+        ],
+        "matches": search(words) if searched else None,
+    }
+    template = "matches" if request.headers.get("HX-Request") else "search"
+    return render(request, f"frontend/search/{template}.html", context)
+
+
+@require_safe
+def help_page(request: HttpRequest) -> HttpResponse:
+    return render(request, "frontend/help.html", {"glossary": GLOSSARY})
