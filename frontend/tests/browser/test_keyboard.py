@@ -94,6 +94,35 @@ def test_letters_typed_into_a_field_do_not_navigate(tab: Tab, site: Site) -> Non
     assert page.locator("#text").input_value() == "jk"
 
 
+def test_a_slash_opens_the_search_and_arrows_lead_to_what_it_finds(tab: Tab) -> None:
+    page = tab.open("/leaderboard/?dataset=reasoning")
+    page.keyboard.press("/")
+    page.keyboard.type("basic-cod")
+    page.locator("#matches a", has_text="Basic coding").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/datasets/basic-coding/")
+    page.keyboard.press("?")
+    page.wait_for_url("**/help/")
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    assert not page.locator("#palette").is_visible()
+
+
+def test_the_heads_of_a_whole_table_sort_it(tab: Tab) -> None:
+    page = tab.open("/leaderboard/?dataset=reasoning")
+    scores = page.locator("main table").first.locator("tbody").first.locator("td:nth-child(3)")
+    best_first = [float(text.split()[0]) for text in scores.all_inner_texts()]
+    assert len(set(best_first)) > 2
+    head = page.locator("th", has_text="Score").first
+    head.locator(".sort").focus()
+    page.keyboard.press("Enter")
+    assert [float(text.split()[0]) for text in scores.all_inner_texts()] == sorted(best_first)
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert [float(text.split()[0]) for text in scores.all_inner_texts()] == sorted(best_first, reverse=True)
+
+
 def _task_of(page: Page) -> str:
     page.wait_for_load_state()
     return page.locator(".lead a").first.inner_text()

@@ -73,6 +73,45 @@
   localize(document);
   document.addEventListener("htmx:afterSwap", () => localize(document));
 
+  // Tables that are whole on their page are sorted here; those with further pages by the server. Each part of a table
+  // keeps its rows, so what is not ranked stays below, and what is unknown comes last in either order.
+  const UNITS = { ms: 0.001, s: 1, min: 60, h: 3600 };
+  const sortValue = (row, column) => {
+    const cell = row.cells[column];
+    const moment = cell?.querySelector("time");
+    if (moment) return Date.parse(moment.dateTime);
+    const text = cell?.textContent.trim() ?? "";
+    const number = /^[$+]?([\u2212-]?[\d,]*\.?\d+)\s*(ms|s|min|h)?\b/.exec(text);
+    if (number) return parseFloat(number[1].replaceAll(",", "").replace("\u2212", "-")) * (UNITS[number[2]] ?? 1);
+    return /^[\u2013?]?$/.test(text) ? null : text.toLowerCase();
+  };
+  const sortBy = (head) => {
+    const descending = head.ariaSort === "ascending";
+    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+    head.ariaSort = descending ? "descending" : "ascending";
+    for (const body of head.closest("table").tBodies) {
+      const rows = [...body.rows].filter((row) => row.cells.length > 1);
+      const values = new Map(rows.map((row) => [row, sortValue(row, head.cellIndex)]));
+      const compare = (one, two) => {
+        const [a, b] = [values.get(one), values.get(two)];
+        if (a === null || b === null) return (a === null) - (b === null);
+        if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+        return (a < b ? -1 : a > b ? 1 : 0) * (descending ? -1 : 1);
+      };
+      body.append(...rows.sort(compare));
+    }
+  };
+  for (const head of document.querySelectorAll("table[data-sortable] thead th")) {
+    const title = head.firstChild;
+    if (title?.nodeType !== Node.TEXT_NODE || !title.data.trim()) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    title.replaceWith(button);
+    button.append(title);
+    button.addEventListener("click", () => sortBy(head));
+  }
+
   // The line below a canvas names the shape under the pointer.
   document.addEventListener("pointerover", (event) => {
     const shape = event.target.closest?.(".canvas-shape");
