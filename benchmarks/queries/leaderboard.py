@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
-from django.db.models.fields.json import KeyTextTransform
+from django.db.models import Case, IntegerField, Q, QuerySet, When
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast
 
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
@@ -24,6 +25,8 @@ LATEST, BEST = "latest", "best"
 MEAN, THRESHOLD = "mean", "threshold"
 MIN_COVERAGE = 0.95
 MOST_RUNS = 500
+MOST_READ = 2_000
+"""Of how many completed runs ``latest_runs`` finds the latest of each model."""
 _PROMPT_SHOWN = 40
 _PROMPTS = ("system_prompt", "prompt_template")
 _THRESHOLD_RANK = {"beyond": 3, "fitted": 2, "before": 1}
@@ -62,6 +65,17 @@ class Setting:
             added = f" with {plural(self.added_canvases, 'added canvas')}" if self.added_canvases else ""
             parts.append(f"{plural(self.tasks, 'task')}{added}" if self.tasks else "adaptive number of tasks")
         return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """The latest full run of each model on one version in one setting, newest first; ``words`` distinguish the setting
+    from the others on the version."""
+
+    version: DatasetVersion
+    setting: Setting
+    words: str
+    runs: Sequence[Run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +125,29 @@ def whole_runs(version: DatasetVersion) -> tuple[list[Run], int]:
     return whole, len(completed) - len(whole)
 
 
+def latest_runs(where: Q) -> list[Alike]:
+    """The full runs among the latest ``MOST_READ`` completed ones that are the latest of their model in their setting,
+    the group with the newest run first. Three queries."""
+    # Most of these runs are not the latest of their model, so only the summaries of those that are get read.
+    completed = list(completed_runs().filter(where, limit=None).defer("summary")[:MOST_READ])
+    by_id = DatasetVersion.objects.only("number", "dataset", "facets").in_bulk(
+        {run.dataset_version_id for run in completed}
+    )
+    groups: dict[int, dict[Setting, dict[str, int]]] = {}
+    for run in completed:
+        if is_whole(run, by_id[run.dataset_version_id]):
+            by_model = groups.setdefault(run.dataset_version_id, {}).setdefault(setting_of(run), {})
+            by_model.setdefault(run.model_label, run.pk)
+    read = completed_runs().in_bulk(
+        [pk for group in groups.values() for latest in group.values() for pk in latest.values()]
+    )
+    return [
+        Alike(by_id[version], setting, setting.words(settings), [read[pk] for pk in latest.values() if pk in read])
+        for version, settings in groups.items()
+        for setting, latest in settings.items()
+    ]
+
+
 def is_whole(run: Run, version: DatasetVersion) -> bool:
     """Whether the run asked all tasks of its version, or those that an adaptive run chose."""
     # A run that lists all task classes by name is as comparable as one that lists none.
@@ -150,12 +187,13 @@ def standings(completed: Sequence[Run], models: int = 3) -> list[Standing]:
 
 
 def setting_of(run: Run) -> Setting:
-    """How a run of ``completed_runs`` asked its tasks."""
+    """How a run of ``completed_runs``, which annotates prompts and ``n_all``, asked its tasks."""
+    n_all, system_prompt, template = (getattr(run, name) for name in ("n_all", *_PROMPTS))
     # An estimate stands, without a rank, beside the runs on all the tasks that it is about.
-    tasks = run.summary.get("subset", {}).get("n_all") or run.total // run.repeats
+    tasks = n_all or run.total // run.repeats
     extent = (0, 0) if run.target_half_width is not None else (tasks, run.added_canvases)
-    system_prompt, template = (getattr(run, name) or "" for name in _PROMPTS)  # annotated by completed_runs
-    return Setting(run.representation, run.few_shot, system_prompt, template, run.include_doubtful, *extent)
+    prompts = system_prompt or "", template or ""
+    return Setting(run.representation, run.few_shot, *prompts, run.include_doubtful, *extent)
 
 
 def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:
@@ -214,9 +252,11 @@ def unranked_reason(run: Run, metric: str) -> str:
 
 
 def completed_runs() -> QuerySet[Run]:
-    """Completed runs as lists show them, newest first, with their prompts for ``setting_of``; no checks of others."""
+    """Completed runs as lists show them, newest first, with what ``setting_of`` needs; no checks of others."""
     prompts = {name: KeyTextTransform(name, "parameters") for name in _PROMPTS}
-    return runs().filter(status__in=COMPLETED, fresh_of=None).annotate(**prompts)
+    stored = Cast(KeyTextTransform("n_all", KeyTransform("subset", "summary")), IntegerField())
+    n_all = Case(When(subset__isnull=False, then=stored))
+    return runs().filter(status__in=COMPLETED, fresh_of=None).annotate(**prompts, n_all=n_all)
 
 
 def _threshold(run: Run) -> dict[str, Any] | None:

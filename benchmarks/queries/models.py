@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Max, Min, Q, Sum
 
-from benchmarks.models import DatasetVersion, Run
-from benchmarks.queries.leaderboard import MOST_RUNS, Setting, completed_runs, is_whole, setting_of
+from benchmarks.models import Run
+from benchmarks.queries.leaderboard import Alike, completed_runs, latest_runs
 from benchmarks.queries.matrix import Cell, Row, matrix
 
 
@@ -66,32 +65,24 @@ def model_totals(model: str) -> ModelTotals | None:
     return ModelTotals(**totals, **known) if totals["runs"] else None
 
 
-def model_standings(own: Sequence[Run]) -> list[ModelStanding]:
-    """Where a model stands, by its completed runs, newest first: on each dataset by the newest full one."""
-    by_id = DatasetVersion.objects.in_bulk({run.dataset_version_id for run in own})
-    latest: dict[int, Run] = {}
-    for run in own:
-        if is_whole(run, by_id[run.dataset_version_id]):
-            latest.setdefault(run.dataset_id, run)
-    versions = {run.dataset_version_id for run in latest.values()}
-    groups: dict[tuple[int, Setting], dict[str, int]] = {}
-    # Most of these runs are not the latest of their model, so only the summaries of those that are get read.
-    for run in completed_runs().filter(dataset_version__in=versions).defer("summary")[:MOST_RUNS]:
-        if is_whole(run, by_id[run.dataset_version_id]):
-            groups.setdefault((run.dataset_version_id, setting_of(run)), {}).setdefault(run.model, run.pk)
-    alike = {run.pk: groups.get((run.dataset_version_id, setting_of(run)), {}) for run in latest.values()}
-    read = completed_runs().in_bulk({pk for group in alike.values() for pk in group.values()})
-    found = []
-    for run in latest.values():
-        metric, setting = run.metrics[0], setting_of(run)
-        settings = [other for version, other in groups if version == run.dataset_version_id]
-        others_here = [read[pk] for model, pk in alike[run.pk].items() if model != run.model]
-        rows = matrix([run, *(other for other in others_here if metric in other.metrics)], metric).rows
-        row = next(row for row in rows if row.runs[0].pk == run.pk)
-        ranked = [other.overall[0] for other in rows if other.place and other.overall and other is not row]
-        cell = row.cells[0]
-        assert cell is not None, "the run is in its row"
-        n_models = len(ranked) + (row.place is not None)
-        others = sum(ranked) / len(ranked) if ranked else None
-        found.append(ModelStanding(cell, row, setting.words(settings), n_models, others))
-    return found
+def model_standings(model: str) -> list[ModelStanding]:
+    """Where a model stands on each dataset by its newest full run, the newest first."""
+    datasets = completed_runs().order_by().filter(model=model).values("dataset")
+    newest: dict[int, tuple[Run, Alike]] = {}
+    for alike in latest_runs(Q(dataset__in=datasets)):
+        for run in alike.runs:
+            if run.model == model and (run.dataset_id not in newest or newest[run.dataset_id][0].pk < run.pk):
+                newest[run.dataset_id] = (run, alike)
+    return [_standing(run, alike) for run, alike in sorted(newest.values(), key=lambda found: -found[0].pk)]
+
+
+def _standing(run: Run, alike: Alike) -> ModelStanding:
+    metric = run.metrics[0]
+    others = [other for other in alike.runs if other.model != run.model and metric in other.metrics]
+    rows = matrix([run, *others], metric).rows
+    row = next(row for row in rows if row.runs[0].pk == run.pk)
+    ranked = [other.overall[0] for other in rows if other.place and other.overall and other is not row]
+    cell = row.cells[0]
+    assert cell is not None, "the run is in its row"
+    mean = sum(ranked) / len(ranked) if ranked else None
+    return ModelStanding(cell, row, alike.words, len(ranked) + (row.place is not None), mean)

@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import Dataset, DatasetVersion, Run
-from benchmarks.queries.leaderboard import Setting, completed_runs, is_whole, setting_of, unranked_reason
+from benchmarks.models import Dataset, Run
+from benchmarks.queries.leaderboard import Alike, latest_runs, unranked_reason
 from benchmarks.queries.matrix import Cell, cell_of, scores_of
 from benchmarks.queries.statistics import kept_for
 from benchmarks.statistics.ranking import MeanRank, mean_ranks
 
-MOST_RUNS = 2_000
 MOST_DATASETS = 12
 _FORMAT = 1
 """Goes up when what is kept of the ranking changes, so that no old one is read."""
@@ -61,17 +62,16 @@ class Overall:
 
 def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
     """The leaderboard over these datasets, at most ``MOST_DATASETS``; without any, over all that are offered."""
-    groups = _latest_runs()
-    offered = sorted((runs[0].dataset for _, _, runs in groups), key=lambda dataset: dataset.slug)
-    chosen = [group for group in groups if group[2][0].dataset.slug in slugs] or groups
-    chosen = sorted(chosen, key=lambda group: group[2][0].dataset.slug)[:MOST_DATASETS]
+    groups = sorted(_groups(), key=lambda alike: alike.runs[0].dataset.slug)
+    offered = [alike.runs[0].dataset for alike in groups]
+    chosen = ([alike for alike in groups if alike.runs[0].dataset.slug in slugs] or groups)[:MOST_DATASETS]
     columns: list[Column] = []
     by_model: dict[str, list[Cell | None]] = {}
-    for place, (setting, settings, runs) in enumerate(chosen):
-        metric = _metric(runs)
-        label = setting.version(runs[0].dataset_version.number)
-        columns.append(Column(runs[0].dataset, label, setting.words(settings), metric))
-        for run in (run for run in runs if metric in run.metrics):
+    for place, alike in enumerate(chosen):
+        metric = _metric(alike.runs)
+        label = alike.setting.version(alike.version.number)
+        columns.append(Column(alike.runs[0].dataset, label, alike.words, metric))
+        for run in (run for run in alike.runs if metric in run.metrics):
             cells = by_model.setdefault(run.model_label, [None] * len(chosen))
             cells[place] = cell_of(run, metric)
     reasons = {model: _reason(cells, columns) for model, cells in by_model.items()}
@@ -92,26 +92,12 @@ def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
     return Overall(offered, columns, rows)
 
 
-def _latest_runs() -> list[tuple[Setting, list[Setting], list[Run]]]:
-    """For each dataset that at least two models have run: the setting that counts, all settings, and its runs."""
-    # Most of these runs are not the latest of their model, so only the summaries of those that are get read.
-    completed = list(completed_runs().defer("summary")[:MOST_RUNS])
-    versions = DatasetVersion.objects.only("number", "dataset", "facets")
-    by_id = versions.in_bulk({run.dataset_version_id for run in completed})
-    found: dict[int, dict[int, dict[Setting, dict[str, int]]]] = {}
-    for run in completed:
-        version = by_id[run.dataset_version_id]
-        if is_whole(run, version):
-            by_setting = found.setdefault(run.dataset_id, {}).setdefault(version.number, {})
-            by_setting.setdefault(setting_of(run), {}).setdefault(run.model_label, run.pk)
-    newest = [by_version[max(by_version)] for by_version in found.values()]
-    chosen = [(max(group, key=lambda setting: len(group[setting])), group) for group in newest]
-    read = completed_runs().in_bulk({pk for setting, group in chosen for pk in group[setting].values()})
-    return [
-        (setting, list(group), runs)
-        for setting, group in chosen
-        if len(runs := [read[pk] for pk in group[setting].values() if pk in read]) > 1 and _metric(runs)
-    ]
+def _groups() -> list[Alike]:
+    """For each dataset that at least two models have run, their runs on its newest version, in the setting of most."""
+    newest: dict[int, Alike] = {}
+    for alike in sorted(latest_runs(Q()), key=lambda alike: (-alike.version.number, -len(alike.runs))):
+        newest.setdefault(alike.version.dataset_id, alike)
+    return [alike for alike in newest.values() if len(alike.runs) > 1 and _metric(alike.runs)]
 
 
 def _metric(runs: Sequence[Run]) -> str:

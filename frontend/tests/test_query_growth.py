@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from benchmarks.models import RunStatus
 from tests.support.factories import make_dataset
@@ -17,8 +18,9 @@ from tests.support.page_factories import make_canvas_set, make_scored_run, rando
 pytestmark = pytest.mark.django_db
 
 
-def queries(client: Client, url: str) -> int:
-    cache.clear()
+def queries(client: Client, url: str, *, clear: bool = True) -> int:
+    if clear:
+        cache.clear()
     with CaptureQueriesContext(connection) as captured:
         assert client.get(url).status_code == 200, url
     return len(captured)
@@ -37,6 +39,24 @@ def test_lists_of_runs_and_datasets_cost_the_same_for_more_rows(client: Client) 
     few = {url: queries(client, url) for url in pages}
     grow(20)
     assert {url: queries(client, url) for url in pages} == few
+
+
+def test_pages_that_rank_models_cost_the_same_for_more_datasets_once_the_ranks_are_kept(client: Client) -> None:
+    def grow(count: int) -> None:
+        for place in range(count):
+            dataset = make_dataset(2, slug=f"sums-{place}-{count}")
+            for model, values in (("a/one", (1.0, 0.0)), ("a/two", (1.0, 1.0)), ("a/one", (1.0, 1.0))):
+                make_scored_run(dataset, values, model=model, summarized_at=timezone.now())
+
+    def warm_queries(url: str) -> int:
+        client.get(url)
+        return queries(client, url, clear=False)
+
+    pages = ("/leaderboard/overall/", "/models/a/one/")
+    grow(2)
+    few = {url: warm_queries(url) for url in pages}
+    grow(4)
+    assert {url: warm_queries(url) for url in pages} == few
 
 
 def a_run(count: int) -> str:

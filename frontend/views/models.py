@@ -40,13 +40,12 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     totals = model_totals(name)
     if totals is None:
         raise Http404(f"No run has asked the model {name}.")
-    completed = history_reads.model_runs(name)
-    histories = history_reads.histories(completed)
+    histories = history_reads.histories(history_reads.model_runs(name))
     context = {
         "name": name,
         "totals": totals,
         "is_baseline": name.startswith("baseline/"),
-        "standings": [_row(standing) for standing in model_standings(completed)],
+        "standings": [_row(standing) for standing in model_standings(name)],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "runs": run_rows(run_list(RunFilters(model=name))[:RUNS_SHOWN]),
         "runs_shown": RUNS_SHOWN,
