@@ -226,9 +226,9 @@ def test_the_buttons_act_on_all_runs(client: Client, endpoint: Endpoint) -> None
     assert "The price of loop/new is unknown" in act("model", model="loop/new")
     assert act("cancel") == "2 runs canceled."
     assert act("resume") == "2 runs resumed."
-    assert "Cancel it" in act("delete")
+    assert "Cancel it" in act("delete", confirmed="yes")
     act("cancel")
-    assert "Its runs are kept" in act("delete")
+    assert "Its runs are kept" in act("delete", confirmed="yes")
     assert client.post(f"/experiments/{experiment.pk}/do/paint/").status_code == 404
 
 

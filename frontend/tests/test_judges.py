@@ -329,10 +329,10 @@ def test_a_run_queries_the_calibrations_of_its_judge_once(client: Client) -> Non
     assert queries(client, f"/runs/{judged.pk}/") <= queries(client, f"/runs/{without.pk}/") + 1
 
 
-def do(client: Client, calibration: Run, action: str) -> str:
+def do(client: Client, calibration: Run, action: str, **sent: str) -> str:
     """Press a button on the calibration's page; returns what the next page says."""
     assert f'action="{url(calibration)}do/{action}/"' in page(client, url(calibration))
-    return text(client.post(f"{url(calibration)}do/{action}/", follow=True).content.decode())
+    return text(client.post(f"{url(calibration)}do/{action}/", sent, follow=True).content.decode())
 
 
 def test_a_live_calibration_is_canceled_then_resumed_on_its_page(client: Client) -> None:
@@ -348,7 +348,7 @@ def test_an_ended_calibration_is_deleted_on_its_page(client: Client) -> None:
     html = page(client, url(calibration))
     assert "do/cancel/" not in html
     assert "do/resume/" not in html
-    assert f"Calibration {calibration.pk} deleted." in do(client, calibration, "delete")
+    assert f"Calibration {calibration.pk} deleted." in do(client, calibration, "delete", confirmed="yes")
     assert not Run.objects.exists()
 
 

@@ -149,7 +149,7 @@ def test_every_action_on_a_run_is_a_plain_form(client: Client) -> None:
     run = make_scored_run(status="completed")
     assert "can be canceled" in client.post(f"/runs/{run.pk}/do/cancel/", follow=True).content.decode()
     assert client.get(f"/runs/{run.pk}/do/delete/").status_code == 405
-    assert client.post(f"/runs/{run.pk}/do/delete/").headers["Location"] == "/runs/"
+    assert client.post(f"/runs/{run.pk}/do/delete/", {"confirmed": "yes"}).headers["Location"] == "/runs/"
     assert not Run.objects.filter(pk=run.pk).exists()
 
 

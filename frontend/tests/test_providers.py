@@ -78,8 +78,10 @@ def test_a_check_and_a_test_are_plain_forms(client: Client, live: LoopbackServer
 
 
 def test_all_configured_models_whose_key_is_set_are_tested_at_once(client: Client, live: LoopbackServer) -> None:
-    assert "Send up to 7 short requests to each of 2 configured models?" in page(client)
-    html = page(client, "/providers/test/", {"do": "all"})
+    assert "Send up to 7 short requests to each of 2 configured models?" in page(
+        client, "/providers/test/", {"do": "all"}
+    )
+    html = page(client, "/providers/test/", {"do": "all", "confirmed": "yes"})
     assert "2 models tested, 1 answered." in html
     assert "Test of live/gone failed." in html
     assert "keyless/m" not in {test.model for test in ModelTest.objects.all()}

@@ -26,7 +26,7 @@ from frontend import params
 from frontend.experiments import ExperimentForm, offered
 from frontend.matrix import matrix_charts, matrix_context
 from frontend.task_grid import grid_context
-from frontend.views.shared import chart_response, or_404, placed, require_launch
+from frontend.views.shared import chart_response, or_404, placed, require_launch, unconfirmed
 
 PAGE_SIZE = 50
 
@@ -132,8 +132,14 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     require_launch(request)
     if action not in _ACTIONS:
         raise Http404(f"{action} is not an action for experiments.")
+    found, page = _experiment(pk), reverse("frontend:experiment", args=(pk,))
+    question = f"Delete experiment {found.name}?"
+    if action == "delete" and (
+        asked := unconfirmed(request, question, "Delete experiment", page, "Its runs are kept.")
+    ):
+        return asked
     try:
-        done = _ACTIONS[action](_experiment(pk), request)
+        done = _ACTIONS[action](found, request)
     except NotPossible as error:
         messages.error(request, error.message)
     except InvalidRequest as error:
@@ -142,7 +148,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
         messages.success(request, done)
         if action == "delete":
             return HttpResponseRedirect(reverse("frontend:experiments"))
-    return HttpResponseRedirect(reverse("frontend:experiment", args=(pk,)))
+    return HttpResponseRedirect(page)
 
 
 def _experiment(pk: int) -> Experiment:

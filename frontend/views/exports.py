@@ -15,7 +15,7 @@ from benchmarks.services.runs import exports as services
 from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 from frontend import drawing, params
 from frontend.run_charts import run_charts
-from frontend.views.shared import require_launch, run_or_404
+from frontend.views.shared import require_launch, run_or_404, unconfirmed
 
 # The report styles itself and does nothing else; no other page learns its address, which is a key.
 _HEADERS = {
@@ -74,9 +74,13 @@ def share(request: HttpRequest, pk: int) -> HttpResponse:
 def revoke_links(request: HttpRequest, pk: int) -> HttpResponse:
     """Make all links to the run's report invalid."""
     require_launch(request)
-    services.revoke_links(run_or_404(pk), request.user)
+    run, page = run_or_404(pk), reverse("frontend:run", args=(pk,))
+    question, note = f"Revoke all share links of run {pk}?", "Nobody can open the report with them any more."
+    if asked := unconfirmed(request, question, "Revoke share links", page, note):
+        return asked
+    services.revoke_links(run, request.user)
     messages.success(request, "Share links revoked. Nobody can open the report with them any more.")
-    return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
+    return HttpResponseRedirect(page)
 
 
 @require_safe

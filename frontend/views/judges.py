@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.models import Run
+from benchmarks.presentation.numbers import plural
 from benchmarks.queries import judges as reads
 from benchmarks.services.access import Caller, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -24,7 +25,7 @@ from benchmarks.services.runs.control import cancel_run, delete_run
 from frontend import params
 from frontend.forms import CalibrationForm
 from frontend.judges import CalibrationRow, calibration_charts, calibration_row, calibration_rows
-from frontend.views.shared import chart_response, or_404, placed, require_launch
+from frontend.views.shared import chart_response, or_404, placed, require_launch, unconfirmed
 
 PAGE_SIZE = 50
 ACTIONS: dict[str, tuple[Callable[[Run, Caller], object], str]] = {
@@ -81,9 +82,12 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     if action not in ACTIONS:
         raise Http404(f"{action} is not an action for calibrations.")
     perform, done = ACTIONS[action]
-    page = reverse("frontend:calibration", args=(pk,))
+    page, run = reverse("frontend:calibration", args=(pk,)), _row(pk).run
+    question = f"Delete calibration {pk} and its {plural(run.done, 'verdict')}?"
+    if action == "delete" and (asked := unconfirmed(request, question, "Delete calibration", page)):
+        return asked
     try:
-        perform(_row(pk).run, request.user)
+        perform(run, request.user)
     except NotPossible as refusal:
         messages.error(request, refusal.message)
         return HttpResponseRedirect(page)

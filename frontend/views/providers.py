@@ -23,7 +23,7 @@ from benchmarks.services.access import KEYS_REFUSAL, may_launch, may_set_keys
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.local_model import PROVIDER, local_model, start_local_model, stop_local_model
 from frontend.params import text
-from frontend.views.shared import require_launch
+from frontend.views.shared import require_launch, unconfirmed
 
 
 @never_cache
@@ -37,7 +37,6 @@ def provider_list(request: HttpRequest) -> HttpResponse:
     context = {
         "rows": rows,
         "testable": testable,
-        "test_all": f"each of {plural(len(testable), 'configured model')}" if testable[1:] else "the configured model",
         "summary": summary(by_status),
         "all_ready": set(by_status) <= {"ready"},
         "capabilities": CAPABILITY,
@@ -72,8 +71,12 @@ def test(request: HttpRequest) -> HttpResponse:
     """Test one model, or all that are configured and whose provider has its key."""
     require_launch(request)
     model, everything = text(request.POST, "model"), request.POST.get("do") == "all"
+    models = _testable(provider_rows()) if everything else [model]
+    question = f"Send up to {plural(REQUESTS, 'short request')} to each of {plural(len(models), 'configured model')}?"
+    if everything and (asked := unconfirmed(request, question, "Test all", reverse("frontend:providers"))):
+        return asked
     try:
-        done = services.run_tests(_testable(provider_rows()) if everything else [model], request.user)
+        done = services.run_tests(models, request.user)
     except NotPossible as refusal:
         messages.error(request, refusal.message)
         return _back_to("")
@@ -94,9 +97,12 @@ def key(request: HttpRequest) -> HttpResponse:
     """Store the key of a provider and check it, or remove it."""
     if not may_set_keys(request.user):
         raise PermissionDenied(KEYS_REFUSAL)
-    name = text(request.POST, "provider")
+    name, removing = text(request.POST, "provider"), request.POST.get("do") == "remove"
+    question, page = f"Remove the stored key of {name}?", reverse("frontend:providers")
+    if removing and (asked := unconfirmed(request, question, "Remove key", page)):
+        return asked
     try:
-        if request.POST.get("do") == "remove":
+        if removing:
             services.remove_key(name, request.user)
             messages.success(request, f"Key of {name} removed.")
         else:

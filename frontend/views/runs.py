@@ -33,7 +33,7 @@ from frontend import params
 from frontend.judges import judge_reliability
 from frontend.run_charts import run_charts, surface_charts, variant_of
 from frontend.view_models import failures_of, metric_rows, outcome_counts, run_row, run_rows, settings_of
-from frontend.views.shared import chart_response, paged, placed, require_launch, run_or_404
+from frontend.views.shared import chart_response, paged, placed, require_launch, run_or_404, unconfirmed
 from frontend.views.statistics import report_of
 
 PAGE_SIZE = 50
@@ -102,7 +102,6 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "comparable_runs": reads.comparable_runs(run) if run.status in COMPLETED else [],
         "actions": actions,
         "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name != "budget"],
-        "delete_question": delete_question(pk, run.total),
         "judge_reliability": judge_reliability(run),
         "may_launch": may_launch(request.user),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
@@ -128,6 +127,9 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     if action not in _ACTIONS:
         raise Http404(f"{action} is not an action for runs.")
     run = run_or_404(pk)
+    page = reverse("frontend:run", args=(pk,))
+    if action == "delete" and (asked := unconfirmed(request, delete_question(pk, run.total), "Delete run", page)):
+        return asked
     try:
         _ACTIONS[action](run, request)
     except NotPossible as error:
@@ -138,7 +140,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
         messages.success(request, done_sentence(action, pk, run.unasked))
         if action == "delete":
             return HttpResponseRedirect(reverse("frontend:runs"))
-    return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
+    return HttpResponseRedirect(page)
 
 
 @require_POST

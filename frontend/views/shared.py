@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 
 from benchmarks.models import Run
@@ -52,6 +53,18 @@ def paged(request: HttpRequest, read: Callable[[str | None, str | None], Row]) -
 def require_launch(request: HttpRequest) -> None:
     if not may_launch(request.user):
         raise PermissionDenied(LAUNCH_REFUSAL)
+
+
+def unconfirmed(request: HttpRequest, question: str, button: str, back: str, note: str = "") -> HttpResponse | None:
+    """The page that asks ``question`` before a POST takes effect, or ``None`` if the POST comes from that page.
+
+    Its form sends the same fields again; ``button`` is a verb with its object, ``back`` the address to return to.
+    """
+    if request.POST.get("confirmed") == "yes":
+        return None
+    sent = [(name, value) for name, values in request.POST.lists() for value in values if name != "csrfmiddlewaretoken"]
+    context = {"question": question, "button": button, "back": back, "note": note, "sent": sent}
+    return render(request, "frontend/components/confirm.html", context)
 
 
 def placed(charts: Iterable[Chart | None], route: str, *key: object, query: str = "") -> list[PlacedChart]:

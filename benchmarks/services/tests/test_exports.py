@@ -130,7 +130,7 @@ def test_share_links_can_be_revoked_and_made_again(client: Client, run: Run) -> 
     first, second = shared_link(client, run), shared_link(client, run)
     assert [Client().get(link).status_code for link in (first, second)] == [200, 200]
     assert "Revoke share links" in client.get(f"/runs/{run.pk}/").content.decode()
-    client.post(f"/runs/{run.pk}/revoke-links/")
+    client.post(f"/runs/{run.pk}/revoke-links/", {"confirmed": "yes"})
     assert [Client().get(link).status_code for link in (first, second)] == [404, 404]
     assert "Revoke share links" not in client.get(f"/runs/{run.pk}/").content.decode()
     third = shared_link(client, run)

@@ -119,7 +119,7 @@ def test_who_entered_and_removed_a_key_is_in_the_audit_log(client: Client, serve
     ada = User.objects.create_superuser("ada", password="x")
     client.force_login(ada, backend="django.contrib.auth.backends.ModelBackend")
     page(client, {"provider": "loop", "key": KEY})
-    assert "Key of loop removed." in page(client, {"provider": "loop", "do": "remove"})
+    assert "Key of loop removed." in page(client, {"provider": "loop", "do": "remove", "confirmed": "yes"})
     assert key_of("loop").source == "missing"
     remove_key("loop", ada)
     entries = AuditEntry.objects.filter(subject="provider loop").order_by("pk")

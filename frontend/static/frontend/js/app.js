@@ -6,11 +6,6 @@
     if (event.target.matches("[data-submit-on-change]")) event.target.form.requestSubmit();
   });
 
-  document.addEventListener("submit", (event) => {
-    const question = event.submitter?.dataset.confirm;
-    if (question && !window.confirm(question)) event.preventDefault();
-  });
-
   // The search opens over the page that one is on. Its address is a page of its own.
   const openSearch = () => {
     document.getElementById("palette")?.showModal();
