@@ -14,7 +14,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from benchmarks.admin.base import UPLOAD, ServiceDeletion, change_url, column, folded, form_data, key_number, link
-from benchmarks.admin.forms import (
+from benchmarks.admin.tasks import add_url, current_version, is_written, report_version
+from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.forms.datasets import (
     DatasetForm,
     DuplicateForm,
     NewDatasetForm,
@@ -22,9 +24,7 @@ from benchmarks.admin.forms import (
     ProblemForm,
     UploadForm,
 )
-from benchmarks.admin.imports import TableForm
-from benchmarks.admin.tasks import add_url, current_version, is_written, report_version
-from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.forms.imports import TableForm
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible

@@ -17,10 +17,10 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from benchmarks.admin.base import ModelAdmin, change_url, folded
-from benchmarks.admin.fields import pretty
 from benchmarks.admin.tasks import current_version
 from benchmarks.dataset_format.files import read_dataset_file
 from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
+from benchmarks.forms.fields import pretty
 from benchmarks.models import Dataset, DatasetFile
 from benchmarks.services.datasets.files import accept_file, keep_dataset, sync_datasets
 from benchmarks.services.datasets.versions import spec_of

@@ -23,7 +23,7 @@ from benchmarks.admin.base import (
     link,
     run_link,
 )
-from benchmarks.admin.imports import RunImportForm
+from benchmarks.forms.imports import RunImportForm
 from benchmarks.models import Run
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.numbers import n_of, plural

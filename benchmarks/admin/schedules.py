@@ -22,8 +22,8 @@ from benchmarks.admin.base import (
     link,
     run_link,
 )
-from benchmarks.admin.fields import TextField
-from benchmarks.admin.forms import ProblemForm
+from benchmarks.forms.datasets import ProblemForm
+from benchmarks.forms.fields import TextField
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.labels import run_status

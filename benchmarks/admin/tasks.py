@@ -28,9 +28,9 @@ from benchmarks.admin.base import (
     key_number,
     link,
 )
-from benchmarks.admin.forms import TaskForm
 from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.forms.datasets import TaskForm
 from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.admin.imports import MOST_BYTES
+from benchmarks.forms.imports import MOST_BYTES
 from benchmarks.models import RunStatus
 from tests.support.factories import config_for, make_run
 

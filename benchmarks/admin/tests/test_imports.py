@@ -11,9 +11,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from benchmarks.admin import imports
 from benchmarks.admin.tests.support import ADMIN, errors_of, staff, text_of
 from benchmarks.dataset_format.limits import MAX_BYTES
+from benchmarks.forms import imports
 from benchmarks.imports.tests.logs import inspect_log, inspect_sample, promptfoo_results, write_archive
 from benchmarks.models import AuditEntry, Dataset, Run
 from benchmarks.services.datasets.versions import spec_of

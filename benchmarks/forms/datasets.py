@@ -1,4 +1,4 @@
-"""The forms of the admin. They validate as YAML files do, and show each error at the field it belongs to."""
+"""Forms of datasets and their tasks. They validate as YAML files do, and show each error at the field it belongs to."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.admin.fields import CallListField, JsonField, NumberText, TextField, TextListField, UploadField
 from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.parsing import parse_dataset, too_large
 from benchmarks.dataset_format.problems import Problem, printable
 from benchmarks.dataset_format.spec import DIFFICULTIES, DatasetSpec, TaskSpec
 from benchmarks.dataset_format.validation import FieldProblems, validate_task_fields
+from benchmarks.forms.fields import CallListField, JsonField, NumberText, TextField, TextListField, UploadField
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.datasets import editing

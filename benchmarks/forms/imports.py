@@ -13,10 +13,10 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
 
-from benchmarks.admin.fields import TextField, UploadField
-from benchmarks.admin.forms import DatasetFileForm, ProblemForm
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.problems import printable
+from benchmarks.forms.datasets import DatasetFileForm, ProblemForm
+from benchmarks.forms.fields import TextField, UploadField
 from benchmarks.imports.formats import FORMATS
 from benchmarks.imports.table_tasks import USES, TableRequest
 from benchmarks.metrics.imported import TOOLS

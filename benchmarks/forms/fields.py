@@ -136,10 +136,10 @@ class Rows(forms.Widget):
     ``parts`` are suffix and label of each input of a row.
     """
 
-    template_name = "admin/benchmarks/widgets/rows.html"
+    template_name = "benchmarks/widgets/rows.html"
 
     class Media:
-        js = ("benchmarks/admin.js",)
+        js = ("benchmarks/rows.js",)
 
     def __init__(self, item: str, parts: Sequence[tuple[str, str]]) -> None:
         super().__init__()
