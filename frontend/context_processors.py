@@ -24,8 +24,10 @@ SECTIONS = (
 
 def site(request: HttpRequest) -> dict[str, object]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
+    user = getattr(request, "user", None)
+    has_settings = settings.DEV_MODE or (user is not None and user.is_authenticated)
     navigation = []
-    for title, name in SECTIONS:
+    for title, name in (*SECTIONS, ("Settings", "settings")) if has_settings else SECTIONS:
         url = reverse(f"frontend:{name}")
         current = request.path == url if name == "overview" else request.path.startswith(url)
         navigation.append({"title": title, "url": url, "current": current})

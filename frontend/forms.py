@@ -170,6 +170,24 @@ class LaunchForm(ParametersForm):
         return [TASK_FIELD.get(name, "task class" if name == "group" else name).lower() for name in missing]
 
 
+class ScheduleForm(ParametersForm):
+    """A schedule with every parameter of its runs."""
+
+    name = _text("Name", "Shown in score drops and messages")
+    when = _text("When", "A time of day such as 03:00, or a cron expression such as 0 3 * * 1-5")
+    enabled = forms.BooleanField(label="Start runs", help_text="Turned off, the schedule is paused", required=False)
+
+    def __init__(self, datasets: list[Dataset], data: Any, initial: Mapping[str, Any]) -> None:
+        defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
+        super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **initial})
+
+    def schedule_data(self) -> dict[str, Any]:
+        """The arguments of ``save_schedule``."""
+        request = self.request_data()
+        own = {name: request.pop(name, "") for name in ("name", "when")}
+        return {**own, "enabled": request.pop("enabled", False), "request": request}
+
+
 def parameter_field(parameter: RunParameter) -> forms.Field:
     """The field of a form for a parameter of a run."""
     if parameter.kind is Kind.SWITCH:

@@ -22,6 +22,7 @@ from frontend.views import (
     statistics,
     task_analysis,
 )
+from frontend.views.settings import hub, schedules
 
 app_name = "frontend"
 
@@ -103,6 +104,12 @@ urlpatterns = [
     path("score-drops/<key:pk>/dismiss/", overview.dismiss_drop, name="dismiss-score-drop"),
     path("search/", search.search_page, name="search"),
     path("help/", search.help_page, name="help"),
+    path("settings/", hub.hub, name="settings"),
+    path("settings/schedules/", schedules.schedule_list, name="schedules"),
+    path("settings/schedules/new/", schedules.new_schedule, name="new-schedule"),
+    path("settings/schedules/<key:pk>/", schedules.schedule, name="schedule"),
+    path("settings/schedules/<key:pk>/edit/", schedules.edit_schedule, name="edit-schedule"),
+    path("settings/schedules/<key:pk>/do/<slug:action>/", schedules.act, name="schedule-action"),
     path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/overall/", leaderboard.overall, name="overall-leaderboard"),

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
@@ -25,12 +25,12 @@ from benchmarks.admin.base import (
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.fields import TextField
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, Schedule, ScheduledRun, ScoreDrop
+from benchmarks.models import Dataset, Schedule, ScoreDrop
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import percent
 from benchmarks.presentation.texts import visible
 from benchmarks.providers.extra_parameters import pair_of, parsed_pairs, typed
-from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
+from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops, with_latest_run
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services import schedules as services
 
@@ -126,9 +126,7 @@ class ScheduleAdmin(ServiceDeletion):
     latest_run = column("latest run", lambda schedule: run_link(schedule.latest_run_id))
 
     def list_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        runs = ScheduledRun.objects.filter(schedule=OuterRef("pk")).order_by("-pk").values("run_id")
-        annotated: QuerySet[Any] = super().list_rows(rows).annotate(latest_run_id=Subquery(runs[:1]))
-        return annotated
+        return with_latest_run(super().list_rows(rows))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and _may_launch(request)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from benchmarks.models import COMPLETED, Run, ScheduledRun, ScoreDrop
 from benchmarks.queries.statistics import Compared, compared_runs
@@ -20,6 +21,12 @@ _SAME = (
     *("task_classes", "representation", "few_shot"),
 )
 """What two runs must have in common, so that a lower score says something about the model."""
+
+
+def with_latest_run(schedules: QuerySet[Any]) -> QuerySet[Any]:
+    """The schedules, each with ``latest_run_id``, the id of the last run it started."""
+    runs = ScheduledRun.objects.filter(schedule=OuterRef("pk")).order_by("-pk").values("run_id")
+    return schedules.annotate(latest_run_id=Subquery(runs[:1]))
 
 
 def runs_to_compare() -> list[ScheduledRun]:

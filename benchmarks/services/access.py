@@ -85,17 +85,17 @@ def may_read(user: Caller) -> bool:
 
 def may_launch(user: Caller) -> bool:
     """Whether the user may start, cancel, resume and delete runs."""
-    return _has(user, "benchmarks.launch_run")
+    return may(user, "benchmarks.launch_run")
 
 
 def may_edit(user: Caller) -> bool:
     """Whether the user may create, change and delete datasets and canvas sets."""
-    return _has(user, "benchmarks.change_dataset")
+    return may(user, "benchmarks.change_dataset")
 
 
 def may_set_keys(user: Caller) -> bool:
     """Whether the user may enter and remove API keys of providers, and start and stop the local model."""
-    return _has(user, "benchmarks.change_providerkey")
+    return may(user, "benchmarks.change_providerkey")
 
 
 def account_of(user: Caller) -> User | None:
@@ -111,9 +111,10 @@ def account_named(name: str) -> User:
     return account
 
 
-def _has(user: Caller, permission: str) -> bool:
+def may(user: Caller, *permissions: str) -> bool:
+    """Whether the user has all these permissions, such as ``benchmarks.change_schedule``."""
     # In development mode only the local user can reach the server.
-    return settings.DEV_MODE or (isinstance(user, User) and user.is_active and user.has_perm(permission))
+    return settings.DEV_MODE or (isinstance(user, User) and user.is_active and user.has_perms(permissions))
 
 
 def create_token(

@@ -1,4 +1,4 @@
-"""Schedules: save and delete them, start the runs that are due, and store score drops.
+"""Schedules: save, pause and delete them, start the runs that are due, and store score drops.
 
 Every worker calls ``start_due`` again and again; no scheduler process is needed.
 """
@@ -116,6 +116,32 @@ def save_schedule(
     return saved
 
 
+def set_enabled(schedule: Schedule, enabled: bool, user: Caller = None) -> None:
+    """Pause or resume a schedule. Its runs keep the name and permissions that they have."""
+    next_run_at = next_time(read_timetable(schedule.when), timezone.now()) if enabled else None
+    with transaction.atomic():
+        if (
+            Schedule.objects.filter(pk=schedule.pk)
+            .exclude(enabled=enabled)
+            .update(enabled=enabled, next_run_at=next_run_at)
+        ):
+            record(user, "schedule.change", f"schedule {schedule.name}", enabled=enabled)
+
+
+def run_now(schedule: Schedule, user: Caller = None) -> Run:
+    """Start a run of the schedule in the name of ``user``, compared like the others. Its next time stays the same.
+
+    Raises ``NotPossible`` while a run of the schedule is in progress, and ``InvalidRequest`` if its request no longer
+    is valid.
+    """
+    with transaction.atomic():
+        locked = Schedule.objects.select_for_update().get(pk=schedule.pk)
+        _require_no_live_run(locked)
+        run = start_run(locked.request, user)
+        ScheduledRun.objects.create(schedule=locked, run=run, due_at=timezone.now())
+    return run
+
+
 def delete_schedule(schedule: Schedule, user: Caller = None) -> None:
     """Delete a schedule with its score drops. Its runs stay."""
     with transaction.atomic():
@@ -230,6 +256,10 @@ def _start(schedule: Schedule) -> Run:
             f"{who} no longer has permission to start runs. "
             "Ask someone with this permission to save the schedule again."
         )
+    _require_no_live_run(schedule)
+    return start_run(schedule.request, schedule.account)
+
+
+def _require_no_live_run(schedule: Schedule) -> None:
     if live := schedule.scheduled_runs.filter(run__status__in=LIVE).order_by("-pk").first():
         raise NotPossible(f"Skipped, because run {live.run_id} of this schedule is still in progress.")
-    return start_run(schedule.request, schedule.account)

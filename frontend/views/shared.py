@@ -14,7 +14,7 @@ from django.urls import reverse
 from benchmarks.models import Run
 from benchmarks.queries.keyset import BadCursor
 from benchmarks.queries.runs import run_detail
-from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
+from benchmarks.services.access import LAUNCH_REFUSAL, may, may_launch
 from frontend import drawing
 from frontend.chart_parts import Chart
 
@@ -53,6 +53,13 @@ def paged(request: HttpRequest, read: Callable[[str | None, str | None], Row]) -
 def require_launch(request: HttpRequest) -> None:
     if not may_launch(request.user):
         raise PermissionDenied(LAUNCH_REFUSAL)
+
+
+def require(request: HttpRequest, *permissions: str) -> None:
+    """Raise ``PermissionDenied`` unless the user has all these permissions, such as ``benchmarks.add_schedule``."""
+    if not may(request.user, *permissions):
+        names = " and ".join(f"“{name.partition('.')[2].replace('_', ' ')}”" for name in permissions)
+        raise PermissionDenied(f"You do not have access to this page. Ask an administrator for the permission {names}.")
 
 
 def unconfirmed(request: HttpRequest, question: str, button: str, back: str, note: str = "") -> HttpResponse | None:

@@ -107,6 +107,14 @@ PAGES: dict[str, dict[str, Address]] = {
     "judges": {"judges": lambda site: "/judges/"},
     "calibration": {"calibration": lambda site: f"/judges/{site.runs['calibration']}/"},
     "providers": {"providers": lambda site: "/providers/"},
+    "settings": {"settings": lambda site: "/settings/"},
+    "schedules": {"schedules": lambda site: "/settings/schedules/"},
+    "schedule": {"schedule": lambda site: "/settings/schedules/1/"},
+    "new-schedule": {
+        "new schedule": lambda site: "/settings/schedules/new/",
+        "new schedule of a run": lambda site: f"/settings/schedules/new/?run={site.runs['hostile']}",
+    },
+    "edit-schedule": {"edit schedule": lambda site: "/settings/schedules/1/edit/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",
@@ -156,6 +164,7 @@ NO_PAGES = {
     "test-model": "accepts a form and goes to the providers",
     "local-model": "a part of other pages",
     "provider-key": "accepts a form and goes to the providers",
+    "schedule-action": "accepts a form and goes to the schedule",
     "new-canvas-set": "accepts the form of the canvas sets page",
     "picture": "an image",
 }

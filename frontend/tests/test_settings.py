@@ -1,0 +1,141 @@
+"""The settings: each page with its forms, and who finds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from benchmarks.models import AuditEntry, Run, RunStatus, Schedule
+from benchmarks.services.access import assign_group
+from benchmarks.services.schedules import save_schedule
+from tests.support.factories import make_dataset
+
+pytestmark = pytest.mark.django_db
+
+MODEL = "baseline/reference"
+NIGHTLY = {
+    "name": "Nightly",
+    "when": "03:00",
+    "enabled": "on",
+    "dataset": "sums",
+    "model": MODEL,
+    "metrics": ["contains"],
+}
+
+
+def page(client: Client, address: str, sent: dict[str, Any] | None = None, status: int = 200) -> str:
+    """The page, after following redirects, with its white space collapsed."""
+    response = client.get(address) if sent is None else client.post(address, sent, follow=True)
+    assert response.status_code == status, address
+    return " ".join(response.content.decode().split())
+
+
+def member(role: str, name: str = "") -> tuple[User, Client]:
+    account = User.objects.create_user(name or role, password="a long walk")
+    assign_group(account, role)
+    client = Client()
+    client.force_login(account, backend="django.contrib.auth.backends.ModelBackend")
+    return account, client
+
+
+@pytest.fixture
+def production(settings: Any) -> None:
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+
+
+def make_schedule(user: User | None = None, **fields: Any) -> Schedule:
+    make_dataset(2)
+    request = {"dataset": "sums", "model": MODEL, "metrics": ["contains"]}
+    return save_schedule(**{"name": "Nightly", "when": "0 3 * * 1-5", "request": request, "user": user, **fields})
+
+
+def test_a_schedule_is_created_changed_paused_resumed_and_deleted(client: Client) -> None:
+    make_dataset(2)
+    assert "No schedules yet." in page(client, "/settings/schedules/")
+    html = page(client, "/settings/schedules/new/", NIGHTLY)
+    assert "Nightly saved." in html
+    assert "Every day at 03:00" in html
+    found = Schedule.objects.get()
+    assert found.request["metrics"] == ["contains"]
+    address = f"/settings/schedules/{found.pk}/"
+    assert 'value="03:00"' in page(client, f"{address}edit/")
+    assert "Monday to Friday at 03:00" in page(client, f"{address}edit/", {**NIGHTLY, "when": "0 3 * * 1-5"})
+    assert "It starts no runs." in page(client, f"{address}do/pause/", {})
+    assert Schedule.objects.get().next_run_at is None
+    assert "Paused" in page(client, "/settings/schedules/")
+    assert "Nightly resumed." in page(client, f"{address}do/resume/", {})
+    assert Schedule.objects.get().next_run_at is not None
+    assert "<h1>Delete schedule Nightly?</h1>" in page(client, f"{address}do/delete/", {})
+    assert "Nightly deleted." in page(client, f"{address}do/delete/", {"confirmed": "yes"})
+    assert not Schedule.objects.exists()
+    assert client.post(f"{address}do/paint/").status_code == 404
+
+
+def test_errors_of_a_schedule_stand_at_their_fields_and_keep_what_was_typed(client: Client) -> None:
+    make_schedule()
+    html = page(client, "/settings/schedules/new/", {**NIGHTLY, "when": "at night", "model": "nonsense"}, status=400)
+    assert "Schedule not saved." in html
+    for field, error in (("name", "already exists"), ("when", "Enter a time of day"), ("model", "provider/model")):
+        assert error in html.partition(f'id="id_{field}_error"')[2][:200], field
+    assert 'value="at night"' in html
+
+
+def test_a_run_started_by_hand_belongs_to_its_schedule_and_to_who_started_it(production: None) -> None:
+    ada, _ = member("editor", "ada")
+    ben, client = member("editor", "ben")
+    schedule = make_schedule(ada)
+    address = f"/settings/schedules/{schedule.pk}/"
+    assert "Run 1 queued." in page(client, f"{address}do/run/", {}).replace(f"Run {Run.objects.get().pk}", "Run 1")
+    run = Run.objects.get()
+    assert (run.created_by, run.scheduled.schedule) == (ben, schedule)
+    assert "is still in progress" in page(client, f"{address}do/run/", {})
+    assert Run.objects.count() == 1
+    schedule.refresh_from_db()
+    assert (schedule.account, schedule.last_problem) == (ada, "")
+    Run.objects.update(status=RunStatus.FAILED)
+    Schedule.objects.update(request={**schedule.request, "dataset": "gone"})
+    assert "No run started." in page(client, f"{address}do/run/", {})
+
+
+def test_pausing_keeps_whose_permissions_the_runs_use(production: None) -> None:
+    ada, _ = member("admin", "ada")
+    _, client = member("editor", "ben")
+    schedule = make_schedule(ada)
+    for action in ("pause", "pause", "resume"):
+        page(client, f"/settings/schedules/{schedule.pk}/do/{action}/", {})
+    schedule.refresh_from_db()
+    assert schedule.account == ada
+    changes = AuditEntry.objects.filter(action="schedule.change").order_by("pk")
+    assert [(entry.account_name, entry.detail) for entry in changes] == [
+        ("ben", {"enabled": False}),
+        ("ben", {"enabled": True}),
+    ]
+
+
+def test_a_schedule_can_be_made_from_a_run(client: Client) -> None:
+    schedule = make_schedule()
+    page(client, f"/settings/schedules/{schedule.pk}/do/run/", {})
+    html = page(client, f"/settings/schedules/new/?run={Run.objects.get().pk}")
+    assert f'value="{MODEL}"' in html
+    assert client.get("/settings/schedules/new/?run=999").status_code == 404
+
+
+def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(production: None) -> None:
+    schedule = make_schedule()
+    found = {}
+    for role in ("viewer", "runner", "editor", "admin"):
+        _, client = member(role)
+        html = page(client, "/settings/")
+        listed = [title for title in ("Schedules",) if f">{title}</a>" in html]
+        html = page(client, "/settings/schedules/") + page(client, f"/settings/schedules/{schedule.pk}/")
+        found[role] = (listed, "New schedule" in html, "Pause schedule" in html, "Delete schedule" in html)
+        assert 'href="/settings/"' in page(client, "/"), role
+    assert found == {
+        "viewer": (["Schedules"], False, False, False),
+        "runner": (["Schedules"], False, False, False),
+        "editor": (["Schedules"], True, True, True),
+        "admin": (["Schedules"], True, True, True),
+    }

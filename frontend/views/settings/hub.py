@@ -1,0 +1,35 @@
+"""The list of settings, as far as the user may open them."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from benchmarks.services.access import may
+
+SECTIONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("Schedules", "schedules", "Runs that start repeatedly and report score drops.", ("benchmarks.view_schedule",)),
+)
+"""Title, route, description, and the permissions to open it."""
+
+
+@never_cache
+@require_safe
+def hub(request: HttpRequest) -> HttpResponse:
+    sections = [
+        (title, reverse(f"frontend:{route}"), description)
+        for title, route, description, permissions in SECTIONS
+        if may(request.user, *permissions)
+    ]
+    if not sections:
+        raise PermissionDenied("You do not have access to any settings. Log in, or ask an administrator.")
+    return render(request, "frontend/settings/hub.html", {"sections": sections})
+
+
+def crumbs(*steps: tuple[str, str | None]) -> list[tuple[str, str | None]]:
+    """The path of a page of the settings."""
+    return [("Settings", reverse("frontend:settings")), *steps]

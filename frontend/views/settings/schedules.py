@@ -1,0 +1,153 @@
+"""Schedules: the list, the page of one with its runs, the form, and what is done with it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from benchmarks.models import Schedule
+from benchmarks.presentation.numbers import percent
+from benchmarks.presentation.timetables import in_words
+from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.runs import runs
+from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops, with_latest_run
+from benchmarks.run_parameters import RUN_PARAMETERS
+from benchmarks.services import schedules as services
+from benchmarks.services.access import may, may_launch
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.runs.start import request_of
+from frontend import params
+from frontend.forms import ScheduleForm
+from frontend.view_models import run_row, run_rows
+from frontend.views.settings.hub import crumbs
+from frontend.views.shared import require, run_or_404, unconfirmed
+
+PAGE_SIZE = 50
+VIEW = ("benchmarks.view_schedule",)
+ADD = ("benchmarks.add_schedule", "benchmarks.launch_run")
+CHANGE = ("benchmarks.change_schedule", "benchmarks.launch_run")
+DELETE = ("benchmarks.delete_schedule",)
+
+
+@never_cache
+@require_safe
+def schedule_list(request: HttpRequest) -> HttpResponse:
+    require(request, *VIEW)
+    schedules = with_latest_run(Schedule.objects.order_by("name"))
+    page = Paginator(schedules, PAGE_SIZE).get_page(request.GET.get("page"))
+    latest = runs().in_bulk([schedule.latest_run_id for schedule in page if schedule.latest_run_id])
+    rows = [
+        (schedule, in_words(schedule.when), run_row(run) if (run := latest.get(schedule.latest_run_id)) else None)
+        for schedule in page
+    ]
+    context = {
+        "page": page,
+        "rows": rows,
+        "time_zone": timezone.get_default_timezone_name(),
+        "may_add": may(request.user, *ADD),
+        "crumbs": crumbs(("Schedules", None)),
+    }
+    return render(request, "frontend/settings/schedules.html", context)
+
+
+@never_cache
+@require_safe
+def schedule(request: HttpRequest, pk: int) -> HttpResponse:
+    require(request, *VIEW)
+    found = get_object_or_404(Schedule.objects.select_related("account"), pk=pk)
+    latest = found.scheduled_runs.values_list("run_id", flat=True)[:MOST_SHOWN]
+    context = {
+        "schedule": found,
+        "when": in_words(found.when),
+        "time_zone": timezone.get_default_timezone_name(),
+        "request_shown": [
+            (RUN_PARAMETERS[name].label, ", ".join(value) if isinstance(value, list) else value)
+            for name, value in found.request.items()
+        ],
+        "rows": run_rows(runs().filter(pk__in=list(latest)).order_by("-pk")),
+        "score_drops": open_score_drops().filter(scheduled_run__schedule=found)[:MOST_SHOWN],
+        "score_drop_level": percent(LEVEL),
+        "may_change": may(request.user, *CHANGE),
+        "may_delete": may(request.user, *DELETE),
+        "may_launch": may_launch(request.user),
+        "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (found.name, None)),
+    }
+    return render(request, "frontend/settings/schedule.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_schedule(request: HttpRequest) -> HttpResponse:
+    """The form (``?run=12`` fills it in from run 12); a POST saves it."""
+    require(request, *ADD)
+    parent = params.whole_number(request.GET, "run")
+    initial = request_of(run_or_404(parent)) if parent is not None else {}
+    return _form(request, None, {**initial, "enabled": True})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit_schedule(request: HttpRequest, pk: int) -> HttpResponse:
+    require(request, *CHANGE)
+    found = get_object_or_404(Schedule, pk=pk)
+    own = {"name": found.name, "when": found.when, "enabled": found.enabled}
+    return _form(request, found, {**found.request, **own})
+
+
+@require_POST
+def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
+    """Pause, resume, delete or run a schedule, and report the outcome."""
+    require(request, *(DELETE if action == "delete" else CHANGE))
+    found = get_object_or_404(Schedule, pk=pk)
+    page = reverse("frontend:schedule", args=(pk,))
+    match action:
+        case "pause":
+            services.set_enabled(found, False, request.user)
+            messages.success(request, f"{found.name} paused. It starts no runs.")
+        case "resume":
+            services.set_enabled(found, True, request.user)
+            messages.success(request, f"{found.name} resumed.")
+        case "run":
+            try:
+                run = services.run_now(found, request.user)
+            except (InvalidRequest, NotPossible) as refusal:
+                messages.error(request, f"No run started. {refusal}")
+            else:
+                messages.success(request, f"Run {run.pk} queued.")
+        case "delete":
+            note = "Its score drops are deleted as well. Its runs are kept."
+            if asked := unconfirmed(request, f"Delete schedule {found.name}?", "Delete schedule", page, note):
+                return asked
+            services.delete_schedule(found, request.user)
+            messages.success(request, f"{found.name} deleted. Its runs are kept.")
+            return HttpResponseRedirect(reverse("frontend:schedules"))
+        case _:
+            raise Http404(f"{action} is not an action for schedules.")
+    return HttpResponseRedirect(page)
+
+
+def _form(request: HttpRequest, found: Schedule | None, initial: dict[str, object]) -> HttpResponse:
+    form = ScheduleForm(runnable_datasets(), request.POST if request.method == "POST" else None, initial)
+    if request.method == "POST":
+        try:
+            saved = services.save_schedule(**form.schedule_data(), schedule=found, user=request.user)
+        except InvalidRequest as error:
+            form.reject(error)
+        else:
+            messages.success(request, f"{saved.name} saved.")
+            return HttpResponseRedirect(reverse("frontend:schedule", args=(saved.pk,)))
+    title = f"Edit {found.name}" if found else "New schedule"
+    context = {
+        "form": form,
+        "title": title,
+        "time_zone": timezone.get_default_timezone_name(),
+        "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (title, None)),
+        "back": reverse("frontend:schedule", args=(found.pk,)) if found else reverse("frontend:schedules"),
+    }
+    return render(request, "frontend/settings/schedule_form.html", context, status=400 if form.errors else 200)
