@@ -26,7 +26,8 @@ _SAME = (
 def with_latest_run(schedules: QuerySet[Any]) -> QuerySet[Any]:
     """The schedules, each with ``latest_run_id``, the id of the last run it started."""
     runs = ScheduledRun.objects.filter(schedule=OuterRef("pk")).order_by("-pk").values("run_id")
-    return schedules.annotate(latest_run_id=Subquery(runs[:1]))
+    annotated: QuerySet[Any] = schedules.annotate(latest_run_id=Subquery(runs[:1]))
+    return annotated
 
 
 def runs_to_compare() -> list[ScheduledRun]:
