@@ -12,6 +12,7 @@ from benchmarks.models import Run
 from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
+from benchmarks.queries.effects import effects
 from benchmarks.queries.matrix import Cell, Row, metric_of
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
@@ -74,7 +75,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     found = reads.matrix(runs, metric, dataset, facet)
     rows = [board_row(row) for row in found.rows]
     alone = found.columns[0].run if len({column.run.dataset_id for column in found.columns}) == 1 else None
-    changes = reads.effects(reads.matrix(runs, metric, dataset) if facet else found)
+    changes = effects(reads.matrix(runs, metric, dataset) if facet else found)
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
     return {
         "matrix": found,

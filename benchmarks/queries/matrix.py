@@ -1,4 +1,4 @@
-"""Runs read as one: the matrix of model × variant by dataset, what can be said of the order, and what variants change.
+"""Runs read as one: the matrix of model × variant by dataset, and what can be said of the order.
 
 The numbers of a cell are those of its run's summary. Rows are ranked from the scores of each task, once all their runs
 have ended; that is computed when it is first read and kept in the cache until one of the runs gets new numbers.
@@ -6,23 +6,19 @@ have ended; that is computed when it is first read and kept in the cache until o
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
-from benchmarks.presentation.numbers import MISSING, interval, number, percent, points
+from benchmarks.presentation.numbers import MISSING, interval, percent
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
-from benchmarks.queries.statistics import TaskScoresAndClusters, has_ended, kept_for, task_scores
-from benchmarks.statistics.paired import compare, holm
+from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
 from benchmarks.statistics.ranking import (
-    LEVEL,
     Place,
     Ranking,
     Scores,
-    difference_p_value,
     mean_of_intervals,
 )
 from benchmarks.statistics.sentences import ranking_sentences
@@ -30,7 +26,7 @@ from benchmarks.statistics.sentences import ranking_sentences
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the columns of one dataset can be split."""
 _FORMAT = 2
-"""Goes up when ``Standing`` or ``Effects`` changes, so that no old one is read."""
+"""Goes up when ``Standing`` changes, so that no old one is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,61 +109,6 @@ class Standing:
     sentences: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What a variant changes in the mean, with its 95% interval and Holm's p-value."""
-
-    difference: float
-    low: float
-    high: float
-    p_adjusted: float = 1.0
-
-    @property
-    def is_clear(self) -> bool:
-        return self.p_adjusted <= LEVEL
-
-
-@dataclass(frozen=True, slots=True)
-class EffectRow:
-    """A variant of a model compared with the model's first one: on each dataset, and on their average."""
-
-    model: str
-    variant: str
-    reference: str
-    cells: Sequence[Effect | None]
-    overall: Effect | None
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """``datasets`` are those of the cells. All effects are one family of ``size`` comparisons."""
-
-    datasets: Sequence[str] = ()
-    rows: Sequence[EffectRow] = ()
-    size: int = 0
-
-    @property
-    def sentence(self) -> str:
-        """The significant effect, or their number; empty without variants."""
-        clear = [
-            (row, where, effect)
-            for row in self.rows
-            for where, effect in [*zip(self.datasets, row.cells, strict=True), ("average", row.overall)]
-            if effect is not None and effect.is_clear
-        ]
-        if not self.size:
-            return ""
-        if len(clear) != 1:
-            return f"{number(len(clear)) if clear else 'No'} effects of variants are significant."
-        [(row, where, effect)] = clear
-        low, high = sorted((abs(effect.low), abs(effect.high)))
-        return (
-            f"{row.variant} {'improves' if effect.difference > 0 else 'worsens'} {row.model} on {where} by "
-            f"{points(abs(effect.difference))} points ({points(low)} to {points(high)}); no other effect of a variant "
-            "is significant."
-        )
-
-
 def metrics_of(members: Sequence[Run]) -> list[str]:
     """The metrics by which a matrix can be shown: scores that every dataset has, else what the runs begin with."""
     common = [name for name in (members[0].metrics if members else ()) if all(name in run.metrics for run in members)]
@@ -207,25 +148,6 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
     if facet in FACETS and len(heads) == 1:
         heads, finished = _by_level(heads[0].run, finished, metric, facet)
     return Matrix(metric, heads, finished, standing.sentences)
-
-
-def effects(found: Matrix) -> Effects:
-    """What each variant changes against the model's first one, on the runs of a matrix of datasets that have ended."""
-    by_model: dict[str, list[Row]] = {}
-    for row in sorted(found.rows, key=lambda row: min(run.pk for run in row.runs)):
-        if row.runs[0].variant:
-            by_model.setdefault(row.model, []).append(row)
-    pairs = [
-        (rows[0], other)
-        for rows in by_model.values()
-        for other in rows
-        if other.runs[0].variant != rows[0].runs[0].variant
-    ]
-    if not pairs:
-        return Effects()
-    datasets = [column.run.dataset.slug for column in found.columns]
-    members = [run for row in found.rows for run in row.runs if has_ended(run)]
-    return kept_for(f"effects:{_FORMAT}:{found.metric}", members, lambda: _effects(datasets, pairs, found.metric))
 
 
 def facets_of(run: Run) -> list[str]:
@@ -349,37 +271,6 @@ def _ranking(ranked: Sequence[Row], metric: str) -> Standing:
         mean, low, high = row.overall or (None, None, None)
         sentences = [f"{row.name} scores {MISSING if mean is None else f'{mean:.3f}'} ({interval(low, high)}).", ""]
     return Standing(ranking.places(), sentences)
-
-
-def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: str) -> Effects:
-    read = functools.cache(task_scores)  # the first variant of a model is compared with each of the others
-    compared: list[tuple[list[Effect | None], Effect | None]] = []
-    p_values: list[float] = []
-    for reference, row in pairs:
-        cells: list[Effect | None] = []
-        scores: list[Scores] = []
-        for before, after in zip(reference.cells, row.cells, strict=True):
-            both = [cell.run for cell in (before, after) if cell is not None and has_ended(cell.run)]
-            effect = None
-            if len(both) == 2 and is_score(metric_of(both[0], metric)):
-                (first, clusters), (second, _) = (read(run, metric_of(run, metric)) for run in both)
-                found = compare(first, second, clusters)
-                if found.difference is not None and found.low is not None and found.high is not None:
-                    effect = Effect(found.difference, found.low, found.high)
-                    p_values.append(found.p_value if found.p_value is not None else 1.0)
-                    scores.append(scores_of(both, metric, read))
-            cells.append(effect)
-        overall = None
-        if len(scores) == len(cells) > 1:
-            overall = Effect(*mean_of_intervals([(e.difference, e.low, e.high) for e in cells if e]))
-            p_values.append(difference_p_value(scores, 1, 0))
-        compared.append((cells, overall))
-    adjusted = iter(holm(p_values))
-    rows = []
-    for (reference, row), (cells, overall) in zip(pairs, compared, strict=True):
-        judged = [replace(effect, p_adjusted=next(adjusted)) if effect else None for effect in (*cells, overall)]
-        rows.append(EffectRow(row.model, row.variant, reference.variant, judged[:-1], judged[-1]))
-    return Effects(datasets, rows, len(p_values))
 
 
 def scores_of(

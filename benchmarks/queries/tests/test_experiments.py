@@ -10,8 +10,9 @@ import pytest
 from django.utils import timezone
 
 from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
+from benchmarks.queries.effects import effects
 from benchmarks.queries.experiments import experiment_runs, progress, status_of
-from benchmarks.queries.matrix import Matrix, effects, matrix
+from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare, holm
 from tests.support.factories import make_dataset
