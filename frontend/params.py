@@ -9,7 +9,7 @@ from django.http import QueryDict
 from benchmarks.queries.datasets import TaskFilters
 from benchmarks.queries.results import ORDERS, ResultFilters
 from benchmarks.queries.runs import SORTS, RunFilters
-from benchmarks.queries.task_analysis import AnalysisFilters
+from benchmarks.queries.task_analysis.pages import AnalysisFilters
 from benchmarks.queries.task_grid import SHOWN, TaskGridFilters
 from benchmarks.queries.task_grid import SORTS as TASK_SORTS
 

@@ -14,15 +14,9 @@ from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.views import REFUSED
 from benchmarks.models import DatasetVersion
 from benchmarks.queries.datasets import dataset_detail, version_of
-from benchmarks.queries.task_analysis import (
-    DOUBTFUL,
-    FLAGS,
-    PAGE_SIZE,
-    AnalysisFilters,
-    analysis_page,
-    as_mapping,
-    task_analysis,
-)
+from benchmarks.queries.task_analysis.analysis import task_analysis
+from benchmarks.queries.task_analysis.findings import FLAGS
+from benchmarks.queries.task_analysis.pages import DOUBTFUL, PAGE_SIZE, AnalysisFilters, analysis_page, as_mapping
 from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.requests import StrictRequest, validated_by

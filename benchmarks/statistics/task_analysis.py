@@ -22,7 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.statistics.spread import two_sided_t
 
@@ -53,16 +53,14 @@ class Effective:
     high: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(NamedTuple):
     """The place of an earlier text, and whether it is equal or only similar."""
 
     of: int
     is_equal: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(NamedTuple):
     """``agreeing`` of ``strong`` models give ``answer``, which is not the reference."""
 
     answer: str

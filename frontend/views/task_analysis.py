@@ -14,21 +14,16 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import MISSING, plural
 from benchmarks.queries.datasets import versions_of
 from benchmarks.queries.matrix import short_names
-from benchmarks.queries.task_analysis import (
-    DOUBTFUL,
-    FLAGS,
-    MOST_COLUMNS,
-    AnalyzedTask,
-    analysis_page,
-    doubtful_tasks,
-    task_analysis,
-)
+from benchmarks.queries.task_analysis.analysis import task_analysis, task_analysis_if_ready
+from benchmarks.queries.task_analysis.findings import FLAGS
+from benchmarks.queries.task_analysis.pages import DOUBTFUL, MOST_COLUMNS, AnalyzedTask, analysis_page, doubtful_tasks
 from benchmarks.services.access import EDIT_REFUSAL, may_edit
 from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.datasets.editing import remove_tasks
@@ -52,6 +47,7 @@ class TaskRow:
     duplicate_of: Any
 
 
+@never_cache
 @require_safe
 def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     dataset = dataset_or_404(slug)
@@ -59,14 +55,15 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     version = version_or_404(dataset, number) if number else dataset.current_version
     if version is None:
         raise Http404(f"{slug} has no valid version to analyze.")
-    found = task_analysis(version, params.text(request.GET, "metric"))
+    shared = {"dataset": dataset, "version": version, "crumbs": dataset_crumbs(dataset, "Task analysis")}
+    found = task_analysis_if_ready(version, params.text(request.GET, "metric"))
+    if found is None:
+        return render(request, "frontend/datasets/analysis_pending.html", shared)
     filters = params.analysis_filters(request.GET)
     page = analysis_page(version, found, filters, params.whole_number(request.GET, "page") or 1)
     n_doubtful = doubtful_tasks(version)
     chosen = len(found.flags.get(filters.flag, ()))
-    context = {
-        "dataset": dataset,
-        "version": version,
+    context = shared | {
         "versions": [each.number for each in versions_of(dataset)],
         "analysis": found,
         "columns": list(short_names([model.name for model in found.models[:MOST_COLUMNS]]).items()),
@@ -86,7 +83,6 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
         "whole_flag": chosen if chosen and not (filters.group or filters.text) else 0,
         "may_edit": may_edit(request.user),
         "may_remove": dataset.kind == Dataset.Kind.YAML and version.pk == dataset.current_version_id,
-        "crumbs": dataset_crumbs(dataset, "Task analysis"),
     }
     return render(request, "frontend/datasets/analysis.html", context)
 

@@ -21,7 +21,9 @@ from benchmarks.management.actions import JSON, OK, ActionCommand, action, argum
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries.datasets import dataset_list
-from benchmarks.queries.task_analysis import FLAGS, AnalysisFilters, analysis_page, as_mapping, task_analysis
+from benchmarks.queries.task_analysis.analysis import task_analysis
+from benchmarks.queries.task_analysis.findings import FLAGS
+from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page, as_mapping
 from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.datasets.editing import remove_tasks
 from benchmarks.services.datasets.files import sync_datasets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import wait
 
 import pytest
 from django.core.cache import cache
@@ -10,7 +11,9 @@ from django.test import Client
 
 from benchmarks.engine.execution.finishing import refresh_doubtful
 from benchmarks.models import Dataset, DatasetVersion, Run, Score, Task
-from benchmarks.queries.task_analysis import DOUBTFUL, AnalysisFilters, analysis_page, task_analysis
+from benchmarks.queries.task_analysis import analysis as analysis_reads
+from benchmarks.queries.task_analysis.analysis import task_analysis
+from benchmarks.queries.task_analysis.pages import DOUBTFUL, AnalysisFilters, analysis_page
 from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.datasets.editing import save_task
 from benchmarks.services.errors import NotPossible
@@ -158,3 +161,28 @@ def test_the_page_and_the_api_mark_references(analyzed: DatasetVersion, client: 
     assert found["tasks"][0]["right"]["a/weak"] == 1.0
     assert client.get("/api/v1/benchmarks/datasets/none/analysis").status_code == 404
     assert client.get(f"{api}/analysis?flag=nonsense").status_code == 400
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_analysis_is_computed_in_the_background_while_the_page_says_so(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis_reads, "QUICK", 0)
+    dataset = make_dataset(6)
+    for model, row in ROWS.items():
+        scored(dataset, model, row)
+    address = f"/datasets/{dataset.slug}/analysis/"
+
+    monkeypatch.setattr(analysis_reads, "analyzed", lambda *_: 1 / 0)
+    assert "are being analyzed" in client.get(address).content.decode()
+    wait(analysis_reads._started.values())
+    with pytest.raises(ZeroDivisionError):
+        client.get(address)
+    monkeypatch.undo()
+
+    monkeypatch.setattr(analysis_reads, "QUICK", 0)
+    assert "are being analyzed" in client.get(address).content.decode()
+    wait(analysis_reads._started.values())
+    page = client.get(address).content.decode()
+    assert "Suspect reference (1)" in page
+    assert "are being analyzed" not in page

@@ -1,0 +1,118 @@
+"""What the runs on a dataset version say of its tasks: flags, discrimination, and how much the version can show.
+
+Runs are comparable if they have all tasks, shown in the same way, and scores for most of them; baselines do not count.
+Each model counts once: the latest run of each of its variants, averaged. An analysis is kept in the cache until there
+are other runs or new numbers, so a page reads only the rows that it shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from django.core.cache import cache
+from django.db import connection
+
+from benchmarks.metrics.registered_metrics import is_score
+from benchmarks.models import DatasetVersion, Run
+from benchmarks.queries.leaderboard import MOST_READ, Setting, completed_runs, is_whole, setting_of
+from benchmarks.queries.statistics import CACHE_SECONDS
+from benchmarks.queries.task_analysis.computing import analyzed
+from benchmarks.queries.task_analysis.findings import TaskAnalysis
+
+MOST_RUNS = 60
+"""The latest runs that are analyzed."""
+QUICK = 5_000
+"""An analysis of so many scores takes some hundredths of a second, for which a page can wait."""
+_FORMAT = 2
+"""Goes up when ``TaskAnalysis`` changes, so that no old one is read."""
+
+_background = ThreadPoolExecutor(1, "task-analysis")
+_started: dict[str, Future[TaskAnalysis]] = {}
+_starting = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """An analysis of ``version`` by ``metric``, one of ``metrics``, from the runs with these ids; ``key`` is its
+    place in the cache."""
+
+    version: DatasetVersion
+    runs: Sequence[int]
+    metric: str
+    metrics: Sequence[str]
+    key: str
+
+
+def task_analysis(version: DatasetVersion, metric: str = "") -> TaskAnalysis:
+    """The analysis of a version by ``metric``, by default the first metric of most runs."""
+    request = _request(version, metric)
+    found: TaskAnalysis | None = cache.get(request.key)
+    return found or _computed(request)
+
+
+def task_analysis_if_ready(version: DatasetVersion, metric: str = "") -> TaskAnalysis | None:
+    """The same if it is in the cache or quick to compute. Otherwise ``None``, while a thread of this process computes
+    it for a later read."""
+    request = _request(version, metric)
+    found: TaskAnalysis | None = cache.get(request.key)
+    if found is not None:
+        return found
+    if len(request.runs) * version.task_count <= QUICK:
+        return _computed(request)
+    with _starting:
+        future = _started.get(request.key)
+        if future is None:
+            _started[request.key] = _background.submit(_in_background, request)
+        elif future.done():
+            del _started[request.key]
+            return future.result()
+    return None
+
+
+def _in_background(request: _Request) -> TaskAnalysis:
+    try:
+        return _computed(request)
+    finally:
+        connection.close()  # no request ends in this thread, which would
+
+
+def _computed(request: _Request) -> TaskAnalysis:
+    found = analyzed(request.version, request.runs, request.metric, request.metrics)
+    cache.set(request.key, found, CACHE_SECONDS)
+    return found
+
+
+def _request(version: DatasetVersion, metric: str) -> _Request:
+    runs = _comparable_runs(version)
+    metrics = list(dict.fromkeys(name for run in runs for name in run.metrics if is_score(name)))
+    firsts = Counter(run.metrics[0] for run in runs if run.metrics[0] in metrics)
+    if metric not in metrics:
+        metric = firsts.most_common(1)[0][0] if firsts else next(iter(metrics), "")
+    runs = [run for run in runs if metric in run.metrics]
+    # The time of the summary is part of the key: a run whose errors are retried gets a new one.
+    stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp() if run.summarized_at else 0}" for run in runs)
+    digest = hashlib.sha256(f"{version.task_count}:{metric}:{metrics}:{stamps}".encode()).hexdigest()
+    return _Request(
+        version, [run.pk for run in runs], metric, metrics, f"task-analysis:{_FORMAT}:{version.pk}:{digest}"
+    )
+
+
+def _comparable_runs(version: DatasetVersion) -> list[Run]:
+    """The latest run of each model and variant, among runs of the setting that most models have; newest first."""
+    groups: dict[Setting, list[Run]] = defaultdict(list)
+    candidates = completed_runs().filter(dataset_version=version, limit=None).defer("summary")
+    for run in candidates.exclude(model__startswith="baseline/", import_format="")[:MOST_READ]:
+        if is_whole(run, version):
+            # Prompts are variants of a model here, and doubtful references have no score in any run.
+            groups[replace(setting_of(run), system_prompt="", prompt_template="", include_doubtful=False)].append(run)
+    chosen = max(groups.values(), key=lambda runs: len({run.model_label for run in runs}), default=[])
+    latest: dict[tuple[str, ...], Run] = {}
+    for run in chosen[:MOST_RUNS]:
+        asked = setting_of(run)
+        latest.setdefault((run.model_label, run.variant, asked.system_prompt, asked.prompt_template), run)
+    return list(latest.values())

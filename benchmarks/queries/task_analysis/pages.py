@@ -1,0 +1,152 @@
+"""The tasks of an analyzed version, filtered and page by page, for the dashboard, the API and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Left
+
+from benchmarks.models import DatasetVersion, Task
+from benchmarks.presentation.numbers import n_of
+from benchmarks.queries.task_analysis.findings import FLAGS, TaskAnalysis
+
+DOUBTFUL = "doubtful"
+PAGE_SIZE = 50
+MOST_COLUMNS = 12
+_PREVIEW = 80
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisFilters:
+    """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first."""
+
+    flag: str = ""
+    group: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedTask:
+    """``shares`` are the mean scores by model, ``None`` where there is none. ``flags`` are kinds with a detail each."""
+
+    task: Task
+    shares: Sequence[float | None]
+    discrimination: float | None
+    flags: Sequence[tuple[str, str]]
+    duplicate_of: Task | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisPage:
+    rows: Sequence[AnalyzedTask]
+    number: int
+    pages: int
+    count: int
+
+
+def analysis_page(
+    version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters, page: int = 1, *, size: int = PAGE_SIZE
+) -> AnalysisPage:
+    """One page of the tasks, in three queries at most."""
+    places = _matching(version, analysis, filters)
+    pages = max(1, -(-len(places) // size))
+    page = min(max(page, 1), pages)
+    shown = places[(page - 1) * size : page * size]
+    return AnalysisPage(_rows(analysis, shown), page, pages, len(places))
+
+
+def doubtful_tasks(version: DatasetVersion) -> int:
+    """How many tasks of a version a person marked as doubtful."""
+    return version.tasks.filter(is_doubtful=True).count()
+
+
+def _matching(version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters) -> list[int]:
+    chosen = analysis.flags.get(filters.flag)
+    if chosen is None:
+        flagged = analysis.flagged
+        is_flagged = set(flagged)
+        chosen = [*flagged, *(place for place in range(len(analysis.tasks)) if place not in is_flagged)]
+    conditions = Q(is_doubtful=True) if filters.flag == DOUBTFUL else Q()
+    if filters.group:
+        conditions &= Q(group=filters.group) if version.facets.get("group") else Q(difficulty=filters.group)
+    if filters.text:
+        conditions &= Q(task_id__icontains=filters.text) | Q(name__icontains=filters.text)
+    if not conditions:
+        return list(chosen)
+    matching = set(version.tasks.filter(conditions).values_list("pk", flat=True))
+    ids = analysis.tasks.tolist()
+    return [place for place in chosen if ids[place] in matching]
+
+
+def _rows(analysis: TaskAnalysis, places: Sequence[int]) -> list[AnalyzedTask]:
+    import numpy as np
+
+    kinds: dict[int, list[str]] = {place: [] for place in places}
+    for kind, flagged in analysis.flags.items():
+        for place in kinds.keys() & set(flagged):
+            kinds[place].append(kind)
+    others = {place: analysis.duplicates[place].of for place in places if place in analysis.duplicates}
+    ids = analysis.tasks.tolist()
+    tasks = (
+        Task.objects.only("task_id", "name", "difficulty", "group", "is_doubtful", "version")
+        .annotate(expected_preview=Left("expected_output", _PREVIEW))
+        .in_bulk([ids[place] for place in {*places, *others.values()}])
+    )
+    return [
+        AnalyzedTask(
+            task=tasks[ids[place]],
+            shares=[None if np.isnan(value) else float(value) for value in analysis.values[:, place]],
+            discrimination=None if np.isnan(value := analysis.discrimination[place]) else float(value),
+            flags=[(kind, _detail(analysis, place, kind)) for kind in FLAGS if kind in kinds[place]],
+            duplicate_of=tasks[ids[others[place]]] if place in others else None,
+        )
+        for place in places
+        if ids[place] in tasks
+    ]
+
+
+def _detail(analysis: TaskAnalysis, place: int, kind: str) -> str:
+    if kind == "suspect":
+        found = analysis.suspects[place]
+        return f"{n_of(found.agreeing, found.strong)} strong models answer {found.answer}"
+    if kind == "duplicate":
+        return "same text as" if analysis.duplicates[place].is_equal else "similar text to"
+    return {
+        "negative": "better models get it wrong more often",
+        "never": "wrong in every run",
+        "saturated": "correct for every strong model",
+    }[kind]
+
+
+def as_mapping(page: AnalysisPage, analysis: TaskAnalysis) -> dict[str, Any]:
+    """The analysis with one page of its tasks, for other programs."""
+    effective = analysis.effective
+    return {
+        "metric": analysis.metric,
+        "runs": analysis.n_runs,
+        "models": [{"model": model.name, "mean": model.mean, "strong": model.strong} for model in analysis.models],
+        "effective_tasks": effective and {"tasks": effective.tasks, "low": effective.low, "high": effective.high},
+        "detectable_differences": [
+            {"better": each.better.name, "worse": each.worse.name, "difference": each.difference}
+            for each in analysis.separations
+        ],
+        "flagged": {kind: len(places) for kind, places in analysis.flags.items()},
+        "count": page.count,
+        "page": page.number,
+        "pages": page.pages,
+        "tasks": [
+            {
+                "task": row.task.task_id,
+                "name": row.task.name,
+                "doubtful": row.task.is_doubtful,
+                "right": dict(zip((model.name for model in analysis.models), row.shares, strict=True)),
+                "discrimination": row.discrimination,
+                "flags": [{"flag": kind, "detail": detail} for kind, detail in row.flags],
+                "duplicate_of": row.duplicate_of and row.duplicate_of.task_id,
+            }
+            for row in page.rows
+        ],
+    }
