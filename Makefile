@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export APP_ENV ?= development
 
 .DEFAULT_GOAL := help
-.PHONY: help run local-llm test lint format requirements audit screenshots clean bench
+.PHONY: help run local-llm test lint format requirements audit screenshots clean reset bench dist
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -105,5 +105,12 @@ bench-soak: $(VENV)/installed-dev  ## Both stacks for MINUTES under kills, freez
 screenshots: $(VENV)/installed-dev  ## Take the screenshots of the README
 	$(BIN)/python -m frontend.tests.browser.screenshots
 
-clean:  ## Remove the virtual environment and all local state, databases included
-	rm -rf $(VENV) var staticfiles
+clean:  ## Remove the virtual environment and built files; databases stay
+	rm -rf $(VENV) staticfiles dist
+
+reset:  ## Delete all local state: database, results, secret key
+	@read -r -p "Delete everything in var/, results included? Type yes: " answer && [ "$$answer" = yes ]
+	rm -rf var
+
+dist: $(VENV)/installed-dev  ## Build the package codeforge-benchmarks
+	$(BIN)/uv build --wheel

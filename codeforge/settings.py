@@ -1,8 +1,8 @@
 """Django settings: one file, driven by the environment. Every variable is listed in ``.env.example``.
 
 ``APP_ENV=development`` is development mode. Anything else is production, which does not start without a secret key or
-with debugging on. Without ``APP_ENV``, the commands of an installation that ``manage.py dev`` has started are in
-development mode; a web server or worker that is started in any other way is not.
+with debugging on. Without ``APP_ENV``, the commands of an installation that ``make run`` or ``codeforge up`` has
+started are in development mode; a web server or worker that is started in any other way is not.
 """
 
 from __future__ import annotations
@@ -16,13 +16,21 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from dotenv import dotenv_values
+from platformdirs import user_data_path
 
+from benchmarks import __version__
 from codeforge import file_broker
 from codeforge.config import Config, ConfigError, load_config
 from codeforge.databases import database
 from codeforge.logs import logging_config
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+SHIPPED_DIR = Path(__file__).resolve().parent.parent
+"""Where the datasets and ``codeforge.yaml`` of this release are."""
+BASE_DIR = SHIPPED_DIR
+"""Where those that are in force are, with ``.env`` and ``var``: the clone; of a package, the user's data folder."""
+if not (SHIPPED_DIR / "manage.py").exists():
+    SHIPPED_DIR = Path(__file__).resolve().parent / "shipped"
+    BASE_DIR = user_data_path("codeforge", appauthor=False)
 for _name, _value in dotenv_values(os.environ.get("CODEFORGE_ENV_FILE") or BASE_DIR / ".env").items():
     os.environ.setdefault(_name, _value or "")
 
@@ -52,7 +60,7 @@ def _list(name: str) -> list[str]:
 STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
 STATE_DIR.mkdir(parents=True, exist_ok=True)
 STARTED_BY_DEV = STATE_DIR / "development"
-if Path(sys.argv[0]).name == "manage.py" and STARTED_BY_DEV.exists():
+if Path(sys.argv[0]).name in ("manage.py", "codeforge") and STARTED_BY_DEV.exists():
     os.environ.setdefault("APP_ENV", "development")
 
 DEV_MODE = os.environ.get("APP_ENV", "production") == "development"
@@ -264,7 +272,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "CodeForge Benchmarks",
     "DESCRIPTION": "Start benchmark runs, follow them and read their results.",
-    "VERSION": "0.1.0",
+    "VERSION": __version__,
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["benchmarks.api.access.ReadOrPermitted"],
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -111,7 +111,7 @@ def test_the_image_gets_neither_secrets_nor_state() -> None:
     assert allowed == {
         "!manage.py",
         "!codeforge.yaml",
-        "!requirements.txt",
+        "!requirements*.txt",
         "!codeforge/",
         "!benchmarks/",
         "!frontend/",

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ import pytest
 from tests.loopback.hosting import spawn
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+DEV = ("manage.py", "dev")
 
 
 def free_port() -> int:
@@ -37,13 +40,13 @@ def terminal(state: Path) -> dict[str, str]:
 
 
 class Launched:
-    def __init__(self, state: Path, port: int, **environment: str) -> None:
+    def __init__(self, state: Path, port: int, command: Sequence[str] = DEV, cwd: Path = ROOT, **changed: str) -> None:
         self.port = port
         self.log = state / "output.log"
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "dev", "--port", str(port)],
-            cwd=ROOT,
-            env=terminal(state) | {"APP_ENV": "development"} | environment,
+            [sys.executable, *command, "--port", str(port)],
+            cwd=cwd,
+            env=terminal(state) | ({"APP_ENV": "development"} if command == DEV else {}) | changed,
             stdout=self.log.open("wb"),
             stderr=subprocess.STDOUT,
         )

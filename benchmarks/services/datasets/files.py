@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -47,6 +46,7 @@ they change. The next process tries again, because its validation may be another
 _LARGE_BYTES = 200_000
 """Files of this size or more are parsed by a process of their own: the parser holds the interpreter for some 40 ms a
 megabyte, and the requests of a worker would wait."""
+_CODE = Path(__file__).resolve().parents[3]
 _PARSE = """
 import pickle, sys
 from benchmarks.dataset_format.parsing import parse_dataset
@@ -220,7 +220,7 @@ def _parsed(data: bytes, name: str) -> Parsed:
     if len(data) < _LARGE_BYTES:
         return parse_dataset(data, name)
     command = [sys.executable, "-c", _PARSE, name]
-    done = subprocess.run(command, input=data, stdout=subprocess.PIPE, cwd=settings.BASE_DIR, check=True)
+    done = subprocess.run(command, input=data, stdout=subprocess.PIPE, cwd=_CODE, check=True)
     parsed: Parsed = pickle.loads(done.stdout)
     return parsed
 

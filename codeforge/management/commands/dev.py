@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import secrets
 import shlex
+import shutil
 import socket
+import sys
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -43,13 +46,14 @@ class Command(BaseCommand):
             )
         settings.STARTED_BY_DEV.touch()
         _check_port(port)
+        _copy_what_is_shipped()
         call_command("migrate", verbosity=0)
         self._find_datasets()
         self._make_administrator()
         if not Run.objects.exists():
             self._queue_first_runs()
         self.stdout.write(self.style.SUCCESS(f"CodeForge Benchmarks: http://localhost:{port}   (stop with Ctrl-C)"))
-        self.stdout.write("No API key? Start a small model on this machine on the first page, or with make local-llm")
+        self.stdout.write("No API key? Start a small model on this machine on the first page.")
         self.stdout.flush()
         model_port = local_port()
         optional = [] if model_port is None else [LocalModelProcess(folder(), model_port)]
@@ -63,7 +67,7 @@ class Command(BaseCommand):
         users.objects.create_superuser("admin", password=password)
         self.stdout.write(
             f"Administrator for /admin/: user admin, password {password}\n"
-            "  (shown only once; to change it: .venv/bin/python manage.py changepassword admin)"
+            f"  (shown only once; to change it: {_command()} changepassword admin)"
         )
 
     def _find_datasets(self) -> None:
@@ -82,6 +86,21 @@ class Command(BaseCommand):
             self.stdout.write(f"First run queued: {run.model} on {run.dataset.slug}")
 
 
+def _command() -> str:
+    """How a command is typed in this installation."""
+    return "codeforge" if Path(sys.argv[0]).name == "codeforge" else ".venv/bin/python manage.py"
+
+
+def _copy_what_is_shipped() -> None:
+    """Of an installed package, the configuration and datasets to where they are read and may be edited."""
+    if settings.BASE_DIR == settings.SHIPPED_DIR:
+        return
+    if not (settings.BASE_DIR / "codeforge.yaml").exists():
+        shutil.copy(settings.SHIPPED_DIR / "codeforge.yaml", settings.BASE_DIR)
+    if not settings.DATASETS_DIR.exists():
+        shutil.copytree(settings.SHIPPED_DIR / "datasets", settings.DATASETS_DIR)
+
+
 def _check_port(port: int) -> None:
     if not 1 <= port <= 65535:
         raise CommandError(f"{port} is not a valid port. Choose 1 to 65535.")
@@ -91,11 +110,12 @@ def _check_port(port: int) -> None:
             probe.bind((HOST, port))
         except OSError as error:
             raise CommandError(
-                f"Port {port} is not available ({error.strerror}). To use another port, run `PORT=9000 make run`."
+                f"Port {port} is not available ({error.strerror}). Choose another one: `PORT=9000 make run`, or in "
+                "a package `codeforge up --port 9000`."
             ) from None
 
 
 def _web(port: int) -> Process:
     address = f"{HOST}:{port}"
-    server = f"manage.py runserver {address}" if settings.DEBUG else f"{WEB} --listen {address}"
+    server = f"-m django runserver {address}" if settings.DEBUG else f"{WEB} --listen {address}"
     return Process("web", tuple(shlex.split(server)))

@@ -1,0 +1,45 @@
+"""``codeforge``, the command of an installed package: every command of ``manage.py``, and short names for the frequent
+ones.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+SHORT = {
+    "up": (("dev",), "start the dashboard and a worker on this machine"),
+    "run": (("benchmark", "run"), "run a benchmark and print its scores"),
+    "experiment": (("benchmark", "experiment"), "run models, prompts and datasets as one experiment"),
+    "compare": (("benchmark", "compare"), "compare two runs with the paired test"),
+    "import": (("benchmark", "import"), "import runs of other tools"),
+}
+LONG = {
+    "datasets": "check, import, analyze and export datasets",
+    "canvases": "generate, import and export canvas sets",
+    "providers": "list, check and test providers",
+    "judge": "calibrate judges",
+    "doctor": "say what is missing on this machine, and how to get it",
+}
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return
+    first, *rest = arguments
+    if first == "up":
+        # A package is tried on one machine first. A server sets APP_ENV and starts its processes by itself.
+        os.environ.setdefault("APP_ENV", "development")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
+    words = SHORT[first][0] if first in SHORT else (first,)
+    execute_from_command_line(["codeforge", *words, *rest])
+
+
+def _overview() -> str:
+    rows = [(name, what) for name, (_, what) in SHORT.items()] + list(LONG.items())
+    lines = "\n".join(f"  {name:<12}{what}" for name, what in rows)
+    return f"usage: codeforge COMMAND\n\n{lines}\n\nMore about one: codeforge COMMAND --help"

@@ -1,0 +1,99 @@
+"""The package: built, unpacked outside the clone, and started with its one command from an empty home."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from codeforge.command import LONG, SHORT
+from codeforge.tests.test_launching import ROOT, Launched, free_port, terminal
+
+SCRIPT = "from codeforge.command import main\nmain()\n"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the wheel installs, and its command."""
+    folder = tmp_path_factory.mktemp("package")
+    built = subprocess.run(
+        [sys.executable, "-m", "uv", "build", "--wheel", "--quiet", "--out-dir", str(folder / "dist")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if built.returncode:
+        pytest.fail(f"The package could not be built: {built.stderr}")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "installed")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "codeforge").write_text(SCRIPT)
+    return folder
+
+
+def environment(package: Path, home: Path) -> dict[str, str]:
+    """What a terminal of somebody has who installed the package; the state is where it is by default."""
+    return {"HOME": str(home), "XDG_DATA_HOME": "", "CODEFORGE_STATE_DIR": "", "PYTHONPATH": str(package / "installed")}
+
+
+def codeforge(package: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(package / "bin" / "codeforge"), *arguments],
+        cwd=home,
+        env=terminal(home) | environment(package, home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_package_has_what_runs_and_no_tests(package: Path) -> None:
+    (wheel,) = (package / "dist").glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if "/tests/" in name]
+    shipped = {Path(name).name for name in names if name.startswith("codeforge/shipped/datasets/")}
+    assert shipped == {path.name for path in (ROOT / "datasets").iterdir() if path.is_file()}
+    for name in ("frontend/static/frontend/css/app.css", "frontend/templates/frontend/base.html"):
+        assert name in names, name
+    metadata = next(name for name in names if name.endswith("METADATA"))
+    required = re.findall(r"^Requires-Dist: (.+)$", zipfile.ZipFile(wheel).read(metadata).decode(), re.MULTILINE)
+    direct = [line for line in (ROOT / "requirements.in").read_text().splitlines() if line and line[0] != "#"]
+    assert len(required) == len(direct)
+
+
+def test_one_command_starts_it_from_an_empty_home(package: Path, tmp_path: Path) -> None:
+    up = (str(package / "bin" / "codeforge"), "up")
+    launched = Launched(tmp_path, free_port(), up, tmp_path, **environment(package, tmp_path))
+    try:
+        (first, *_) = launched.until(
+            lambda: [run for run in launched.get("/api/v1/benchmarks/runs")["results"] if run["status"] == "completed"]
+        )
+        assert "Overview" in launched.get("/")
+        healthy = codeforge(package, tmp_path, "doctor")
+        assert healthy.returncode == 0, healthy.stdout + healthy.stderr
+        assert "ok        Database" in healthy.stdout
+        listed = codeforge(package, tmp_path, "benchmark", "list")
+        assert first["model"] in listed.stdout, listed.stderr
+        words = "run reasoning --model baseline/reference --metrics exact_match --limit 3"
+        scored = codeforge(package, tmp_path, *words.split())
+        assert "100.0%" in scored.stdout, scored.stdout + scored.stderr
+    finally:
+        launched.process.send_signal(signal.SIGINT)
+        launched.process.wait(timeout=30)
+    assert "to change it: codeforge changepassword admin" in launched.log.read_text()
+    home = next(tmp_path.rglob("codeforge.yaml")).parent
+    assert {path.name for path in home.iterdir()} == {"codeforge.yaml", "datasets", "var"}
+
+
+def test_the_command_lists_what_it_can_do(package: Path, tmp_path: Path) -> None:
+    overview = codeforge(package, tmp_path)
+    assert overview.returncode == 0
+    for name in (*SHORT, *LONG):
+        assert f"  {name} " in overview.stdout, name
