@@ -22,7 +22,7 @@ from frontend.views import (
     statistics,
     task_analysis,
 )
-from frontend.views.settings import hub, schedules
+from frontend.views.settings import hub, schedules, tokens
 
 app_name = "frontend"
 
@@ -110,6 +110,9 @@ urlpatterns = [
     path("settings/schedules/<key:pk>/", schedules.schedule, name="schedule"),
     path("settings/schedules/<key:pk>/edit/", schedules.edit_schedule, name="edit-schedule"),
     path("settings/schedules/<key:pk>/do/<slug:action>/", schedules.act, name="schedule-action"),
+    path("settings/tokens/", tokens.token_list, name="tokens"),
+    path("settings/tokens/new/", tokens.new_token, name="new-token"),
+    path("settings/tokens/<key:pk>/revoke/", tokens.revoke, name="revoke-token"),
     path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/overall/", leaderboard.overall, name="overall-leaderboard"),

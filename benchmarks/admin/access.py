@@ -6,38 +6,18 @@ import json
 from typing import Any
 
 from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
-from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from benchmarks.admin.base import CheckedChangeList, ModelAdmin, column
+from benchmarks.forms.access import TokenForm
 from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.presentation.texts import visible
-from benchmarks.services.access import create_token, revoke_token, token_errors
+from benchmarks.services.access import create_token, revoke_token
 
 for _logins in (AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin):
     _logins.get_changelist = lambda self, request, **options: CheckedChangeList
-
-
-class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its stubs only
-    scopes = forms.MultipleChoiceField(
-        choices=ApiToken.Scope.choices, initial=["read"], widget=forms.CheckboxSelectMultiple
-    )
-    expires_at = forms.DateTimeField(required=False, widget=forms.DateTimeInput({"type": "datetime-local"}))
-
-    class Meta:
-        model = ApiToken
-        fields = ("account", "name", "scopes", "expires_at")
-
-    def clean(self) -> dict[str, Any]:
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        if {"account", "name", "scopes"} <= data.keys() and (
-            errors := token_errors(data["account"], data["name"].strip(), {*data["scopes"]}, data.get("expires_at"))
-        ):
-            raise ValidationError(errors)
-        return data
 
 
 @admin.register(ApiToken)

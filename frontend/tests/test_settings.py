@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from benchmarks.models import AuditEntry, Run, RunStatus, Schedule
-from benchmarks.services.access import assign_group
+from benchmarks.services.access import assign_group, create_token, token_of
 from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset
 
@@ -123,19 +125,72 @@ def test_a_schedule_can_be_made_from_a_run(client: Client) -> None:
     assert client.get("/settings/schedules/new/?run=999").status_code == 404
 
 
+def test_a_token_is_shown_once_works_and_is_revoked(production: None) -> None:
+    ada, client = member("admin", "ada")
+    expires = f"{timezone.localtime() + timedelta(days=2):%Y-%m-%dT%H:%M}"
+    sent = {"account": ada.pk, "name": "Nightly job", "scopes": ["read", "launch"], "expires_at": expires}
+    html = page(client, "/settings/tokens/new/", sent)
+    text = html.partition('class="mono" value="')[2].partition('"')[0]
+    token = token_of(text)
+    assert token is not None
+    assert (token.account, token.scopes) == (ada, ["read", "launch"])
+    assert timezone.localtime(token.expires_at).strftime("%Y-%m-%dT%H:%M") == expires
+    listed = page(client, "/settings/tokens/")
+    assert "Nightly job" in listed
+    assert text not in listed
+    assert client.get("/settings/tokens/")["Cache-Control"].startswith("max-age=0")
+    again = page(client, "/settings/tokens/new/", sent, status=400)
+    assert "already has a token named" in again.partition('id="id_name_error"')[2][:120]
+    assert "Revoke token Nightly job of ada?" in page(client, f"/settings/tokens/{token.pk}/revoke/", {})
+    assert token_of(text) is not None
+    assert "revoked" in page(client, f"/settings/tokens/{token.pk}/revoke/", {"confirmed": "yes"})
+    assert token_of(text) is None
+    assert f"/settings/tokens/{token.pk}/revoke/" not in page(client, "/settings/tokens/")
+    assert [*AuditEntry.objects.filter(account=ada).order_by("pk").values_list("action", flat=True)] == [
+        "token.create",
+        "token.revoke",
+    ]
+
+
+def test_errors_of_a_token_stand_at_their_fields(production: None) -> None:
+    ada, client = member("admin", "ada")
+    yesterday = f"{timezone.localtime() - timedelta(days=1):%Y-%m-%dT%H:%M}"
+    html = page(client, "/settings/tokens/new/", {"account": ada.pk, "name": "", "expires_at": yesterday}, status=400)
+    assert "Token not created." in html
+    for error in ('id="id_name_error"', '<p class="field-error">'):
+        assert error in html
+    sent = {"account": ada.pk, "name": "x", "scopes": ["read"], "expires_at": yesterday}
+    html = page(client, "/settings/tokens/new/", sent, status=400)
+    assert "in the past" in html.partition('id="id_expires_at_error"')[2][:120]
+
+
+def test_an_account_sees_its_own_tokens_and_an_administrator_all(production: None) -> None:
+    ada, admin = member("admin", "ada")
+    vera, viewer = member("viewer", "vera")
+    create_token(ada, "of ada", ["read"])
+    token, _ = create_token(vera, "of vera", ["read"])
+    assert "of ada" in page(admin, "/settings/tokens/")
+    assert "of vera" in page(admin, "/settings/tokens/")
+    html = page(viewer, "/settings/tokens/")
+    assert "of vera" in html
+    assert "of ada" not in html
+    assert "/revoke/" not in html
+    assert viewer.post(f"/settings/tokens/{token.pk}/revoke/", {"confirmed": "yes"}).status_code == 403
+
+
 def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(production: None) -> None:
     schedule = make_schedule()
     found = {}
     for role in ("viewer", "runner", "editor", "admin"):
         _, client = member(role)
         html = page(client, "/settings/")
-        listed = [title for title in ("Schedules",) if f">{title}</a>" in html]
+        listed = [title for title in ("Schedules", "API tokens") if f">{title}</a>" in html]
         html = page(client, "/settings/schedules/") + page(client, f"/settings/schedules/{schedule.pk}/")
         found[role] = (listed, "New schedule" in html, "Pause schedule" in html, "Delete schedule" in html)
         assert 'href="/settings/"' in page(client, "/"), role
     assert found == {
-        "viewer": (["Schedules"], False, False, False),
-        "runner": (["Schedules"], False, False, False),
-        "editor": (["Schedules"], True, True, True),
-        "admin": (["Schedules"], True, True, True),
+        "viewer": (["Schedules", "API tokens"], False, False, False),
+        "runner": (["Schedules", "API tokens"], False, False, False),
+        "editor": (["Schedules", "API tokens"], True, True, True),
+        "admin": (["Schedules", "API tokens"], True, True, True),
     }

@@ -115,6 +115,8 @@ PAGES: dict[str, dict[str, Address]] = {
         "new schedule of a run": lambda site: f"/settings/schedules/new/?run={site.runs['hostile']}",
     },
     "edit-schedule": {"edit schedule": lambda site: "/settings/schedules/1/edit/"},
+    "tokens": {"API tokens": lambda site: "/settings/tokens/"},
+    "new-token": {"new token": lambda site: "/settings/tokens/new/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",
@@ -164,6 +166,7 @@ NO_PAGES = {
     "test-model": "accepts a form and goes to the providers",
     "local-model": "a part of other pages",
     "provider-key": "accepts a form and goes to the providers",
+    "revoke-token": "accepts a form and goes to the tokens",
     "schedule-action": "accepts a form and goes to the schedule",
     "new-canvas-set": "accepts the form of the canvas sets page",
     "picture": "an image",

@@ -13,6 +13,7 @@ from benchmarks.services.access import may
 
 SECTIONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("Schedules", "schedules", "Runs that start repeatedly and report score drops.", ("benchmarks.view_schedule",)),
+    ("API tokens", "tokens", "Keys with which programs use the API.", ()),
 )
 """Title, route, description, and the permissions to open it."""
 

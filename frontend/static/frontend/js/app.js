@@ -24,6 +24,17 @@
     places[Math.min(Math.max(places.indexOf(document.activeElement) + step, 0), places.length - 1)].focus();
   });
 
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    // Pages without HTTPS have no clipboard.
+    if (navigator.clipboard) navigator.clipboard.writeText(field.value);
+    else document.execCommand("copy");
+    button.textContent = "Copied";
+  });
+
   // Unless somebody is typing: j and k follow the next and the previous link, or go through the rows of a grid, and
   // another key presses the link that names it.
   document.addEventListener("keydown", (event) => {

@@ -1,0 +1,43 @@
+"""The forms of API tokens and members."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+
+from benchmarks.models import ApiToken
+from benchmarks.services.access import token_errors
+
+_SCOPES = (("read", "Read"), ("launch", "Launch runs"), ("edit", "Edit datasets"))
+
+
+class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its stubs only
+    """A new token of an account. A service creates it, because its text is not stored."""
+
+    account = forms.ModelChoiceField(
+        User.objects.filter(is_active=True).order_by("username"),
+        help_text="The token has no more permissions than this account",
+    )
+    scopes = forms.MultipleChoiceField(choices=_SCOPES, initial=["read"], widget=forms.CheckboxSelectMultiple)
+    expires_at = forms.DateTimeField(
+        label="Expires",
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        help_text="Empty: never",
+    )
+
+    class Meta:
+        model = ApiToken
+        fields = ("account", "name", "scopes", "expires_at")
+        help_texts: ClassVar[dict[str, str]] = {"name": "What the token is for"}
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if {"account", "name", "scopes"} <= data.keys() and (
+            errors := token_errors(data["account"], data["name"].strip(), {*data["scopes"]}, data.get("expires_at"))
+        ):
+            raise ValidationError(errors)
+        return data

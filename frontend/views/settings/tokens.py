@@ -1,0 +1,71 @@
+"""API tokens: the list, the form for a new one, whose text is shown once, and revoking."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from benchmarks.forms.access import TokenForm
+from benchmarks.models import ApiToken
+from benchmarks.queries.access import api_tokens
+from benchmarks.services.access import account_of, create_token, may, revoke_token
+from frontend.views.settings.hub import crumbs
+from frontend.views.shared import require, unconfirmed
+
+PAGE_SIZE = 50
+VIEW_ALL, ADD, CHANGE = "benchmarks.view_apitoken", "benchmarks.add_apitoken", "benchmarks.change_apitoken"
+
+
+@never_cache
+@require_safe
+def token_list(request: HttpRequest) -> HttpResponse:
+    """The user's own tokens; of all accounts for those who may view them."""
+    account, views_all = account_of(request.user), may(request.user, VIEW_ALL)
+    if account is None and not views_all:
+        raise PermissionDenied("Log in to see your API tokens.")
+    page = Paginator(api_tokens(None if views_all else account), PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "now": timezone.now(),
+        "views_all": views_all,
+        "may_add": may(request.user, ADD),
+        "may_revoke": may(request.user, CHANGE),
+        "crumbs": crumbs(("API tokens", None)),
+    }
+    return render(request, "frontend/settings/tokens.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_token(request: HttpRequest) -> HttpResponse:
+    """The form; the page that answers a POST is the only one that shows the token."""
+    require(request, ADD)
+    form = TokenForm(request.POST if request.method == "POST" else None, initial={"account": account_of(request.user)})
+    context = {
+        "form": form,
+        "time_zone": timezone.get_default_timezone_name(),
+        "crumbs": crumbs(("API tokens", reverse("frontend:tokens")), ("New token", None)),
+    }
+    if form.is_valid():
+        token, text = create_token(**form.cleaned_data, by=request.user)
+        return render(request, "frontend/settings/token_created.html", context | {"token": token, "text": text})
+    return render(request, "frontend/settings/token_form.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    require(request, CHANGE)
+    token, page = get_object_or_404(ApiToken.objects.select_related("account"), pk=pk), reverse("frontend:tokens")
+    question, note = f"Revoke token {token.name} of {token.account}?", "Programs that use it lose access at once."
+    if asked := unconfirmed(request, question, "Revoke token", page, note):
+        return asked
+    revoke_token(token, by=request.user)
+    messages.success(request, f"Token {token.name} revoked.")
+    return HttpResponseRedirect(page)
