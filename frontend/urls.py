@@ -22,7 +22,7 @@ from frontend.views import (
     statistics,
     task_analysis,
 )
-from frontend.views.settings import hub, schedules, tokens
+from frontend.views.settings import hub, schedules, tokens, webhooks
 
 app_name = "frontend"
 
@@ -113,6 +113,10 @@ urlpatterns = [
     path("settings/tokens/", tokens.token_list, name="tokens"),
     path("settings/tokens/new/", tokens.new_token, name="new-token"),
     path("settings/tokens/<key:pk>/revoke/", tokens.revoke, name="revoke-token"),
+    path("settings/webhooks/", webhooks.webhook_list, name="webhooks"),
+    path("settings/webhooks/<slug:name>/", webhooks.webhook, name="webhook"),
+    path("settings/webhooks/<slug:name>/test/", webhooks.test, name="test-webhook"),
+    path("settings/webhooks/<slug:name>/<uuid:delivery>/send/", webhooks.send, name="send-delivery"),
     path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/overall/", leaderboard.overall, name="overall-leaderboard"),

@@ -1,10 +1,60 @@
-"""Reads of webhook deliveries."""
+"""Reads of webhooks and their deliveries."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
 
 from benchmarks.models import Run, WebhookDelivery
 
 LATEST = 10
+COUNTED_FOR = timedelta(days=30)
+_State = WebhookDelivery.State
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRow:
+    """A webhook of codeforge.yaml with the deliveries of the last ``COUNTED_FOR``.
+
+    Of its URL, which may contain a secret, only ``host`` is shown. Without ``events`` it receives all.
+    """
+
+    name: str
+    host: str
+    events: list[str]
+    latest: WebhookDelivery | None
+    delivered: int
+    pending: int
+    given_up: int
+
+
+def webhook_rows() -> list[WebhookRow]:
+    """The configured webhooks by name."""
+    since = WebhookDelivery.objects.filter(created_at__gte=timezone.now() - COUNTED_FOR)
+    states = {state.value: Count("pk", filter=Q(state=state)) for state in _State}
+    counted = since.order_by().values("address").annotate(**states).values_list("address", *states)
+    counts = {name: dict(zip(states, numbers, strict=True)) for name, *numbers in counted}
+    return [
+        WebhookRow(
+            name=name,
+            host=urlsplit(webhook.url).hostname or "",
+            events=list(webhook.events or ()),
+            latest=deliveries(name).first(),
+            **counts.get(name, dict.fromkeys(states, 0)),
+        )
+        for name, webhook in sorted(settings.CODEFORGE.webhooks.items())
+    ]
+
+
+def deliveries(webhook: str, state: str = "") -> QuerySet[WebhookDelivery]:
+    """The deliveries to a webhook, newest first, without their bodies; of one state or of all."""
+    found = WebhookDelivery.objects.filter(address=webhook).defer("body").order_by("-created_at")
+    return found.filter(state=state) if state else found
 
 
 def deliveries_of(run: Run) -> list[WebhookDelivery]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -163,6 +164,10 @@ RULES: dict[str, Rule] = {
     "frontend:tokens": members(),
     "frontend:new-token": Rule({}, {"GET": ADMIN, "POST": ADMIN}),
     "frontend:revoke-token": writes(ADMIN, pk=1),
+    "frontend:webhooks": members(),
+    "frontend:webhook": members(name="none"),
+    "frontend:test-webhook": writes(ADMIN, name="none"),
+    "frontend:send-delivery": writes(ADMIN, name="none", delivery=UUID(int=1)),
     "frontend:schedule-action": writes(EDIT, pk=1, action="pause"),
     "frontend:search": pages(),
     "frontend:help": pages(),

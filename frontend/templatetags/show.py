@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.models import Outcome
+from benchmarks.models import Outcome, WebhookDelivery
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
@@ -119,6 +119,14 @@ def provider_badge(status: str, name: str = "") -> SafeString:
     label = PROVIDER_STATUS[status]
     named = name if status == "ready" else f"{name}: {label}"
     return _badge(_PROVIDER_MARK[status], named if name else label)
+
+
+_DELIVERY_MARK = {"delivered": "completed", "pending": "pending", "given_up": "failed"}
+
+
+@register.simple_tag
+def delivery_badge(delivery: WebhookDelivery) -> SafeString:
+    return _badge(_DELIVERY_MARK[delivery.state], delivery.get_state_display().capitalize())
 
 
 @register.simple_tag

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +11,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.models import AuditEntry, Run, RunStatus, Schedule
+from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, WebhookDelivery
 from benchmarks.services.access import assign_group, create_token, token_of
 from benchmarks.services.schedules import save_schedule
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_run
+from tests.support.receiver import SECRET, SECRET_ENV, Receiver, receiving
 
 pytestmark = pytest.mark.django_db
 
@@ -178,19 +180,86 @@ def test_an_account_sees_its_own_tokens_and_an_administrator_all(production: Non
     assert viewer.post(f"/settings/tokens/{token.pk}/revoke/", {"confirmed": "yes"}).status_code == 403
 
 
+@pytest.fixture
+def receiver(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    """The webhook ``ops``, which refuses the first message."""
+    monkeypatch.setenv(SECRET_ENV, SECRET)
+    with receiving([500]) as receiver:
+        webhooks = {"ops": receiver.webhook(), "quiet": receiver.webhook(events=["run.failed"])}
+        settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"webhooks": webhooks})
+        yield receiver
+
+
+def make_delivery(run: Run, state: str, address: str = "ops", **fields: Any) -> WebhookDelivery:
+    now = timezone.now()
+    return WebhookDelivery.objects.create(
+        run=run, address=address, event="run.completed", state=state, next_attempt_at=now, **fields
+    )
+
+
+def test_webhooks_are_listed_with_their_deliveries_and_without_their_addresses(
+    client: Client, receiver: Receiver
+) -> None:
+    run = make_run(model=MODEL)
+    make_delivery(run, "delivered", delivered_at=timezone.now())
+    make_delivery(run, "given_up", last_error="<i>500</i>")
+    make_delivery(run, "delivered", address="former")
+    html = page(client, "/settings/webhooks/")
+    counts = '<td class="num">1</td> <td class="num">0</td> <td class="num"> <a href="/settings/webhooks/ops/?state='
+    for shown in ("ops</a>", "quiet</a>", "127.0.0.1", "run.failed", counts):
+        assert shown in html, shown
+    for secret in ("/hook", "for=tests", SECRET, SECRET_ENV):
+        assert secret not in html, secret
+    html = page(client, "/settings/webhooks/ops/")
+    assert "&lt;i&gt;500&lt;/i&gt;" in html
+    assert html.count("Send again</button>") == 2
+    html = page(client, "/settings/webhooks/ops/?state=given_up")
+    assert html.count("Send again</button>") == 1
+    assert "no longer in codeforge.yaml" in page(client, "/settings/webhooks/former/")
+    assert client.get("/settings/webhooks/unknown/").status_code == 404
+
+
+def test_a_test_is_sent_signed_and_a_refusal_is_reported(client: Client, receiver: Receiver) -> None:
+    assert "The test to ops failed. The address returned 500." in page(client, "/settings/webhooks/ops/test/", {})
+    assert "ops accepted the test." in page(client, "/settings/webhooks/ops/test/", {})
+    assert [(message.json["type"], message.is_signed()) for message in receiver.messages] == [("test", True)] * 2
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_a_test_without_its_secret_names_the_variable(
+    client: Client, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SECRET_ENV)
+    assert f"{SECRET_ENV} is not set" in page(client, "/settings/webhooks/ops/test/", {})
+    assert receiver.messages == []
+
+
+def test_a_delivery_is_sent_again(production: None, receiver: Receiver) -> None:
+    run = make_run(model=MODEL)
+    given_up, pending = make_delivery(run, "given_up", attempts=10), make_delivery(run, "pending")
+    _, client = member("admin")
+    assert "Sending run.completed of run" in page(client, f"/settings/webhooks/ops/{given_up.pk}/send/", {})
+    assert "still being sent" in page(client, f"/settings/webhooks/ops/{pending.pk}/send/", {})
+    assert client.post(f"/settings/webhooks/quiet/{given_up.pk}/send/").status_code == 404
+    given_up.refresh_from_db()
+    assert (given_up.state, given_up.attempts) == ("pending", 0)
+    _, editor = member("editor")
+    assert "Send" not in page(editor, "/settings/webhooks/ops/").partition("<main")[2].partition("</main")[0]
+
+
 def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(production: None) -> None:
     schedule = make_schedule()
     found = {}
     for role in ("viewer", "runner", "editor", "admin"):
         _, client = member(role)
         html = page(client, "/settings/")
-        listed = [title for title in ("Schedules", "API tokens") if f">{title}</a>" in html]
+        listed = [title for title in ("Schedules", "API tokens", "Webhooks") if f">{title}</a>" in html]
         html = page(client, "/settings/schedules/") + page(client, f"/settings/schedules/{schedule.pk}/")
         found[role] = (listed, "New schedule" in html, "Pause schedule" in html, "Delete schedule" in html)
         assert 'href="/settings/"' in page(client, "/"), role
     assert found == {
-        "viewer": (["Schedules", "API tokens"], False, False, False),
-        "runner": (["Schedules", "API tokens"], False, False, False),
-        "editor": (["Schedules", "API tokens"], True, True, True),
-        "admin": (["Schedules", "API tokens"], True, True, True),
+        "viewer": (["Schedules", "API tokens", "Webhooks"], False, False, False),
+        "runner": (["Schedules", "API tokens", "Webhooks"], False, False, False),
+        "editor": (["Schedules", "API tokens", "Webhooks"], True, True, True),
+        "admin": (["Schedules", "API tokens", "Webhooks"], True, True, True),
     }

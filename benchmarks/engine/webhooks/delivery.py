@@ -11,6 +11,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import json
 import logging
 import os
 import time
@@ -98,19 +99,33 @@ def _claim(row: WebhookDelivery) -> Attempt | None:
     if not _unchanged(row).update(attempts=number, next_attempt_at=lost_at, body=body):
         return None
     try:
-        key = webhook.signing_key(os.environ)
+        return _signed(row.pk, row.address, number, body)
     except ValueError as error:
         _store_failure(row.pk, row.address, number, str(error))
         return None
+
+
+def send_test(webhook: str) -> str:
+    """Send one signed message of type ``test`` now; return the problem, empty if it was accepted. Nothing is stored."""
+    body = json.dumps({"type": "test", "timestamp": timezone.now().isoformat(), "data": {}})
+    try:
+        return asyncio.run(_send([_signed(uuid.uuid4(), webhook, 1, body)]))[0]
+    except ValueError as error:
+        return str(error)
+
+
+def _signed(delivery: uuid.UUID, name: str, number: int, body: str) -> Attempt:
+    """An attempt at a delivery, signed now. Raises ``ValueError`` without a valid signing secret."""
+    webhook = settings.CODEFORGE.webhooks[name]
     timestamp, content = int(time.time()), body.encode()
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "CodeForge-Benchmarks",
-        "webhook-id": str(row.pk),
+        "webhook-id": str(delivery),
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": signature(key, str(row.pk), timestamp, content),
+        "webhook-signature": signature(webhook.signing_key(os.environ), str(delivery), timestamp, content),
     }
-    return Attempt(row.pk, row.address, number, webhook.url, content, headers, webhook.timeout_seconds)
+    return Attempt(delivery, name, number, webhook.url, content, headers, webhook.timeout_seconds)
 
 
 def _unchanged(row: WebhookDelivery) -> QuerySet[WebhookDelivery]:

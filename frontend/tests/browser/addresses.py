@@ -117,6 +117,8 @@ PAGES: dict[str, dict[str, Address]] = {
     "edit-schedule": {"edit schedule": lambda site: "/settings/schedules/1/edit/"},
     "tokens": {"API tokens": lambda site: "/settings/tokens/"},
     "new-token": {"new token": lambda site: "/settings/tokens/new/"},
+    "webhooks": {"webhooks": lambda site: "/settings/webhooks/"},
+    "webhook": {"webhook": lambda site: "/settings/webhooks/nowhere/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",
@@ -167,6 +169,8 @@ NO_PAGES = {
     "local-model": "a part of other pages",
     "provider-key": "accepts a form and goes to the providers",
     "revoke-token": "accepts a form and goes to the tokens",
+    "test-webhook": "accepts a form and goes to the webhook",
+    "send-delivery": "accepts a form and goes to the webhook",
     "schedule-action": "accepts a form and goes to the schedule",
     "new-canvas-set": "accepts the form of the canvas sets page",
     "picture": "an image",
