@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.models import Run, Task
+from benchmarks.models import COMPLETED, Run, Task
 from benchmarks.presentation.numbers import n_of
 from benchmarks.queries.matrix import FACETS
-from benchmarks.queries.runs import full_runs
+from benchmarks.queries.runs import full_runs, runs
 from benchmarks.queries.statistics import kept_for, task_scores
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.statistics.paired import Comparison, compare, holm
@@ -16,6 +16,7 @@ from benchmarks.statistics.paired import Comparison, compare, holm
 _FORMAT = 1
 """Goes up when ``Part`` changes, so that no old one is read."""
 _MOST_LEVELS = 30
+_OFFERED = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,22 @@ class Part:
     @property
     def is_clear(self) -> bool:
         return self.p_adjusted is not None and self.p_adjusted <= 1 - self.comparison.confidence
+
+
+def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
+    """The latest completed runs, those that are like the baseline first."""
+    offered = list(runs().filter(status__in=COMPLETED).defer("summary").order_by("-id")[:_OFFERED])
+    if not chosen:
+        return offered
+    first = chosen[0]
+    return sorted(
+        offered,
+        key=lambda run: (
+            run.dataset_id != first.dataset_id,
+            run.dataset_version_id != first.dataset_version_id,
+            (run.representation, run.few_shot, run.limit) != (first.representation, first.few_shot, first.limit),
+        ),
+    )
 
 
 def runs_to_compare(ids: Sequence[int]) -> list[Run]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
 Row = TypeVar("Row", bound=Model)
 
@@ -33,8 +33,8 @@ class Order:
     def cursor(self, row: Model) -> str:
         return f"{getattr(row, self.field)}~{row.pk}"
 
-    def beyond(self, cursor: str) -> Q:
-        """The rows after the cursor. Raises ``BadCursor``."""
+    def beyond(self, cursor: str) -> Func:
+        """The condition of the rows after the cursor. Raises ``BadCursor``."""
         key, _, pk = cursor.partition("~")
         try:
             at, at_pk = self.kind(key), int(pk)
@@ -43,10 +43,10 @@ class Order:
         # What no database column holds would fail in the query. NaN fails the comparison, too.
         if not -(2**63) <= at_pk < 2**63 or not -(2.0**63) <= at < 2.0**63:
             raise BadCursor(cursor)
-        side = "lt" if self.descending else "gt"
-        tied = Q(**{self.field: at, f"pk__{side}": at_pk})
-        # The first condition is redundant, but lets an index on the field start at the cursor.
-        return Q(**{f"{self.field}__{side}e": at}) & (Q(**{f"{self.field}__{side}": at}) | tied)
+        # Compared as rows, a pair starts in the index where the cursor is, however many rows have the same key.
+        rows = (Func(*pair, function="") for pair in ((F(self.field), F("pk")), (Value(at), Value(at_pk))))
+        sign = " < " if self.descending else " > "
+        return Func(*rows, template="%(expressions)s", arg_joiner=sign, output_field=BooleanField())
 
     def applied(self, rows: QuerySet[Row]) -> QuerySet[Row]:
         sign = "-" if self.descending else ""

@@ -227,8 +227,9 @@ def _grid(columns: Sequence[Run], metric: str) -> tuple[NDArray[np.int64], NDArr
     vectors = [score_vector(run, metric_of(run, metric)) for run in columns]
     if len({run.dataset_version_id for run in columns}) > 1:
         vectors = _by_content(columns, vectors)
-    # Tasks of a version are numbered in its order.
-    tasks = np.unique(np.concatenate([known for known, _ in vectors])) if vectors else np.zeros(0, dtype=np.int64)
+    tasks = vectors[0][0] if vectors else np.zeros(0, dtype=np.int64)
+    if not all(np.array_equal(known, tasks) for known, _ in vectors):
+        tasks = np.unique(np.concatenate([known for known, _ in vectors]))  # numbered in the order of their version
     values = np.full((len(vectors), len(tasks)), np.nan)
     for row, (known, scores) in zip(values, vectors, strict=True):
         row[np.searchsorted(tasks, known)] = scores

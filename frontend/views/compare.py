@@ -11,9 +11,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.models import COMPLETED, Run
+from benchmarks.models import Run
 from benchmarks.queries import compare as reads
-from benchmarks.queries.runs import baseline_first, latest_runs
+from benchmarks.queries.runs import baseline_first
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, labels
 from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from frontend import charts, params
@@ -22,8 +22,6 @@ from frontend.matrix import matrix_charts, matrix_context, versus
 from frontend.task_grid import grid_context
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
-
-OFFERED = 60
 
 
 @require_safe
@@ -61,7 +59,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "title": _title(chosen),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
-        "offered": _offered(chosen),
+        "offered": reads.runs_to_offer(chosen),
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,
@@ -123,22 +121,6 @@ def _chosen(request: HttpRequest) -> list[Run]:
 
 def _query(chosen: Sequence[Run], **more: str) -> str:
     return urlencode({"runs": ",".join(str(run.pk) for run in chosen), **more})
-
-
-def _offered(chosen: Sequence[Run]) -> list[Run]:
-    """The latest completed runs, those that are like the baseline first."""
-    offered = latest_runs(OFFERED, COMPLETED)
-    if not chosen:
-        return offered
-    first = chosen[0]
-    return sorted(
-        offered,
-        key=lambda run: (
-            run.dataset_id != first.dataset_id,
-            run.dataset_version_id != first.dataset_version_id,
-            (run.representation, run.few_shot, run.limit) != (first.representation, first.few_shot, first.limit),
-        ),
-    )
 
 
 def _by_metric(pairs: Iterable[Compared]) -> list[tuple[MetricRow, list[Compared]]]:

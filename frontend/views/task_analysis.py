@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
@@ -37,10 +37,10 @@ MOST_SELECTED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task in words: a score in percent with its tint for each model, and its flags with their labels."""
+    """A task in words: cells with the score in percent and its tint for each model, and its flags with their labels."""
 
     task: Any
-    shares: Sequence[tuple[str, int]]
+    shares: SafeString
     discrimination: str
     bar: SafeString
     flags: Sequence[tuple[str, str, str]]
@@ -152,10 +152,14 @@ def _shown(row: AnalyzedTask) -> TaskRow:
     value = row.discrimination
     return TaskRow(
         task=row.task,
-        shares=[
-            (MISSING, 0) if share is None else (f"{100 * share:.0f}", 1 + sum(share >= bound for bound in TINTS))
-            for share in row.shares[:MOST_COLUMNS]
-        ],
+        shares=format_html_join(
+            "",
+            '<td class="num matrix-score tint-{}">{}</td>',
+            (
+                (0, MISSING) if share is None else (1 + sum(share >= bound for bound in TINTS), f"{100 * share:.0f}")
+                for share in row.shares[:MOST_COLUMNS]
+            ),
+        ),
         discrimination=MISSING if value is None else f"{value:.2f}".replace("-", "−"),
         bar=SafeString("") if value is None else _bar(value),
         flags=[(kind, FLAGS[kind], detail) for kind, detail in row.flags],
