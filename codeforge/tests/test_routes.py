@@ -168,6 +168,7 @@ RULES: dict[str, Rule] = {
     "frontend:webhook": members(name="none"),
     "frontend:test-webhook": writes(ADMIN, name="none"),
     "frontend:send-delivery": writes(ADMIN, name="none", delivery=UUID(int=1)),
+    "frontend:share-links": pages(LAUNCH),
     "frontend:schedule-action": writes(EDIT, pk=1, action="pause"),
     "frontend:search": pages(),
     "frontend:help": pages(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, WebhookDeliv
 from benchmarks.services.access import assign_group, create_token, token_of
 from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
+from tests.support.page_factories import make_scored_run
 from tests.support.receiver import SECRET, SECRET_ENV, Receiver, receiving
 
 pytestmark = pytest.mark.django_db
@@ -247,19 +249,42 @@ def test_a_delivery_is_sent_again(production: None, receiver: Receiver) -> None:
     assert "Send" not in page(editor, "/settings/webhooks/ops/").partition("<main")[2].partition("</main")[0]
 
 
+def test_share_links_are_listed_with_their_author_copied_and_revoked(production: None) -> None:
+    first, second, former = (make_scored_run(model=f"a/model-{number}") for number in range(3))
+    _, ada = member("runner", "ada")
+    _, ben = member("editor", "ben")
+    assert "No report is shared." in page(ada, "/settings/share-links/")
+    told = page(ada, f"/runs/{first.pk}/share/", {})
+    page(ben, f"/runs/{second.pk}/share/", {})
+    page(ben, f"/runs/{former.pk}/share/", {})
+    Run.objects.filter(pk=former.pk).update(shared_until=timezone.now() - timedelta(seconds=1))
+    html = page(ben, "/settings/share-links/")
+    links = dict(re.findall(r'id="link-(\d+)" class="mono" value="http://testserver(/shared/[^"]+)"', html))
+    assert {int(pk) for pk in links} == {first.pk, second.pk}
+    assert "> ada <" in html.replace(">ada<", "> ada <")
+    assert links[str(first.pk)] in told, "it is the link that was shown when it was created"
+    assert f'value="http://testserver{links[str(first.pk)]}"' in page(ada, f"/runs/{first.pk}/")
+    assert [Client().get(link).status_code for link in links.values()] == [200, 200]
+    sent = {"back": "links", "confirmed": "yes"}
+    response = ben.post(f"/runs/{first.pk}/revoke-links/", sent)
+    assert response.headers["Location"] == "/settings/share-links/"
+    assert Client().get(links[str(first.pk)]).status_code == 404
+    assert f"/runs/{first.pk}/" not in page(ben, "/settings/share-links/")
+
+
 def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(production: None) -> None:
     schedule = make_schedule()
     found = {}
     for role in ("viewer", "runner", "editor", "admin"):
         _, client = member(role)
         html = page(client, "/settings/")
-        listed = [title for title in ("Schedules", "API tokens", "Webhooks") if f">{title}</a>" in html]
+        listed = [title for title in ("Schedules", "API tokens", "Webhooks", "Share links") if f">{title}</a>" in html]
         html = page(client, "/settings/schedules/") + page(client, f"/settings/schedules/{schedule.pk}/")
         found[role] = (listed, "New schedule" in html, "Pause schedule" in html, "Delete schedule" in html)
         assert 'href="/settings/"' in page(client, "/"), role
     assert found == {
         "viewer": (["Schedules", "API tokens", "Webhooks"], False, False, False),
-        "runner": (["Schedules", "API tokens", "Webhooks"], False, False, False),
-        "editor": (["Schedules", "API tokens", "Webhooks"], True, True, True),
-        "admin": (["Schedules", "API tokens", "Webhooks"], True, True, True),
+        "runner": (["Schedules", "API tokens", "Webhooks", "Share links"], False, False, False),
+        "editor": (["Schedules", "API tokens", "Webhooks", "Share links"], True, True, True),
+        "admin": (["Schedules", "API tokens", "Webhooks", "Share links"], True, True, True),
     }

@@ -61,13 +61,18 @@ def share(request: HttpRequest, pk: int) -> HttpResponse:
     """Create a link to the run's report."""
     require_launch(request)
     run = run_or_404(pk)
-    key = services.share_run(run, request.user)
-    address = request.build_absolute_uri(reverse("frontend:shared-run", args=(key,)))
+    services.share_run(run, request.user)
     messages.success(
         request,
-        f"Share link created. Anyone with this link can read the report for {services.SHARED_FOR.days} days: {address}",
+        f"Share link created. Anyone with this link can read the report for {services.SHARED_FOR.days} days: "
+        f"{shared_address(request, run)}",
     )
     return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
+
+
+def shared_address(request: HttpRequest, run: Run) -> str:
+    """The address of the latest share link of a run."""
+    return request.build_absolute_uri(reverse("frontend:shared-run", args=(services.shared_key(run),)))
 
 
 @require_POST
@@ -75,6 +80,8 @@ def revoke_links(request: HttpRequest, pk: int) -> HttpResponse:
     """Make all links to the run's report invalid."""
     require_launch(request)
     run, page = run_or_404(pk), reverse("frontend:run", args=(pk,))
+    if request.POST.get("back") == "links":
+        page = reverse("frontend:share-links")
     question, note = f"Revoke all share links of run {pk}?", "Nobody can open the report with them any more."
     if asked := unconfirmed(request, question, "Revoke share links", page, note):
         return asked

@@ -33,6 +33,7 @@ from frontend import params
 from frontend.judges import judge_reliability
 from frontend.run_charts import run_charts, surface_charts, variant_of
 from frontend.view_models import failures_of, metric_rows, outcome_counts, run_row, run_rows, settings_of
+from frontend.views.exports import shared_address
 from frontend.views.shared import chart_response, paged, placed, require_launch, run_or_404, unconfirmed
 from frontend.views.statistics import report_of
 
@@ -94,7 +95,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "scheduled": scheduled_run_of(run),
         "deliveries": deliveries_of(run),
         "export_forms": forms_here(),
-        "is_shared": run.shared_until is not None and run.shared_until > timezone.now(),
+        "shared_address": shared_address(request, run)
+        if run.shared_until and run.shared_until > timezone.now()
+        else "",
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
         "outcomes_known": [*Outcome.choices, ("pending", RESULT_STATE["pending"])],

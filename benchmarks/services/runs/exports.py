@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core import signing
@@ -163,7 +163,7 @@ def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
 
 
 def share_run(run: Run, user: Caller = None) -> str:
-    """The key of a link with which anyone can read the run's report for ``SHARED_FOR``, or until links are revoked."""
+    """Share the run's report by a link for ``SHARED_FOR``, or until links are revoked. Returns the key of the link."""
     now = timezone.now()
     if run.shared_until is None or run.shared_until < now:
         run.shared_since = now
@@ -171,7 +171,25 @@ def share_run(run: Run, user: Caller = None) -> str:
     with transaction.atomic():
         run.save(update_fields=["shared_since", "shared_until"])
         record(user, "run.share", f"run {run.pk}", days=SHARED_FOR.days)
-    return signing.dumps({"run": run.pk, "since": now.timestamp()}, salt=_LINKS)
+    return shared_key(run)
+
+
+class _SignerAt(signing.TimestampSigner):
+    """Signs as of another time than now, as ``signing.dumps`` did then."""
+
+    def __init__(self, at: datetime) -> None:
+        super().__init__(salt=_LINKS)
+        self.at = at
+
+    def timestamp(self) -> str:
+        return signing.b62_encode(int(self.at.timestamp()))
+
+
+def shared_key(run: Run) -> str:
+    """The key of the latest link to a shared run, the same whenever it is asked for."""
+    assert run.shared_until is not None, "the caller selects shared runs"
+    since = run.shared_until - SHARED_FOR
+    return _SignerAt(since).sign_object({"run": run.pk, "since": since.timestamp()})
 
 
 def revoke_links(run: Run, user: Caller = None) -> None:

@@ -119,6 +119,7 @@ PAGES: dict[str, dict[str, Address]] = {
     "new-token": {"new token": lambda site: "/settings/tokens/new/"},
     "webhooks": {"webhooks": lambda site: "/settings/webhooks/"},
     "webhook": {"webhook": lambda site: "/settings/webhooks/nowhere/"},
+    "share-links": {"share links": lambda site: "/settings/share-links/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",

@@ -15,6 +15,7 @@ SECTIONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("Schedules", "schedules", "Runs that start repeatedly and report score drops.", ("benchmarks.view_schedule",)),
     ("API tokens", "tokens", "Keys with which programs use the API.", ()),
     ("Webhooks", "webhooks", "Where events of runs are sent, and what arrived.", ("benchmarks.view_webhookdelivery",)),
+    ("Share links", "share-links", "Reports that anyone with the link can read.", ("benchmarks.launch_run",)),
 )
 """Title, route, description, and the permissions to open it."""
 
