@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.serializers import BudgetSerializer, ProgressSerializer
+from benchmarks.api.serializers import BudgetSerializer, OutlookSerializer, PlanTotalsSerializer, ProgressSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.models import Experiment, Run
 from benchmarks.queries import experiments as reads
@@ -31,21 +31,16 @@ from benchmarks.services.requests import StrictRequest, validated_by
 TEXT_LENGTH = 2_000
 
 
-class ExperimentPlanSerializer(serializers.Serializer[Any]):
-    """The estimate of an experiment; a cost is ``null`` if a price is unknown."""
+class ExperimentPlanSerializer(PlanTotalsSerializer):
+    """The estimate of an experiment."""
 
     runs = serializers.IntegerField()
-    requests = serializers.IntegerField()
-    judge_requests = serializers.IntegerField()
-    cost_low = serializers.FloatField(allow_null=True)
-    cost_high = serializers.FloatField(allow_null=True)
-    seconds_low = serializers.FloatField()
-    seconds_high = serializers.FloatField()
     candidates = serializers.IntegerField(help_text="Models × variants")
     detectable = serializers.DictField(
         child=serializers.FloatField(allow_null=True),
         help_text="Dataset → the difference between two candidates that it shows with 80% power; null: none",
     )
+    subsets = serializers.DictField(child=OutlookSerializer(), help_text="With ``subset``: dataset → what a run shows")
 
 
 class CellSerializer(serializers.Serializer[Any]):

@@ -256,19 +256,36 @@ class BudgetSerializer(serializers.Serializer[Any]):
     budget_usd = serializers.FloatField(min_value=0)
 
 
-class PlanSerializer(serializers.Serializer[Any]):
-    """The estimate of a run; a cost is ``null`` if a price is unknown."""
+class OutlookSerializer(serializers.Serializer[Any]):
+    """What a score estimated from a part of the tasks can show."""
+
+    n = serializers.IntegerField(help_text="Tasks that are drawn")
+    n_tasks = serializers.IntegerField()
+    n_models = serializers.IntegerField(help_text="Models whose results the draw rests on")
+    saved = serializers.FloatField(help_text="Share of the requests of a full run")
+    half_width = serializers.FloatField(help_text="Expected half width of the 95% interval")
+    sentence = serializers.CharField()
+
+
+class PlanTotalsSerializer(serializers.Serializer[Any]):
+    """What requests take; a cost is ``null`` if a price is unknown."""
 
     requests = serializers.IntegerField()
     judge_requests = serializers.IntegerField()
-    tokens_in_low = serializers.IntegerField()
-    tokens_in_high = serializers.IntegerField()
-    tokens_out_low = serializers.IntegerField()
-    tokens_out_high = serializers.IntegerField()
     cost_low = serializers.FloatField(allow_null=True)
     cost_high = serializers.FloatField(allow_null=True)
     seconds_low = serializers.FloatField()
     seconds_high = serializers.FloatField()
+
+
+class PlanSerializer(PlanTotalsSerializer):
+    """The estimate of a run."""
+
+    tokens_in_low = serializers.IntegerField()
+    tokens_in_high = serializers.IntegerField()
+    tokens_out_low = serializers.IntegerField()
+    tokens_out_high = serializers.IntegerField()
+    subset = OutlookSerializer(allow_null=True, help_text="Of a run with ``subset``")
 
 
 class MetricSerializer(serializers.Serializer[Any]):

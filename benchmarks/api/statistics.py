@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.serializers import PlanSerializer, ReadableSerializer, RunSerializer
+from benchmarks.api.serializers import OutlookSerializer, PlanSerializer, ReadableSerializer, RunSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created_run
 from benchmarks.models import Run
 from benchmarks.queries.compare import runs_to_compare
@@ -335,6 +335,7 @@ class SizeSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="Smallest difference that the existing tasks detect; null: none"
     )
     available = serializers.CharField(help_text="The same as a sentence")
+    fewer_tasks = OutlookSerializer(many=True, help_text="What scores estimated from a part of all tasks can show")
     plan = PlanSerializer(help_text="The estimate of a run of that size")
 
 

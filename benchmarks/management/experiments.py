@@ -18,6 +18,7 @@ from benchmarks.presentation.numbers import (
     n_of,
     percent,
     plural,
+    rank_range,
     score,
 )
 from benchmarks.queries.experiments import progress
@@ -35,6 +36,7 @@ def plan_text(plan: ExperimentPlan) -> str:
     for slug, difference in plan.detectable.items():
         shown = "none" if difference is None else percent(difference)
         lines.append(f"detectable difference on {slug}: {shown}, between two of {plan.candidates}, with 80% power")
+    lines += [f"{slug}: {outlook.sentence}" for slug, outlook in plan.subsets.items()]
     return "\n".join(lines)
 
 
@@ -65,7 +67,7 @@ def _cells(row: Row) -> list[str]:
     place, overall = row.place, row.overall
     latencies = [cell.latency_ms for cell in row.cells if cell and cell.latency_ms is not None]
     return [
-        f"{place.rank_low}–{place.rank_high}" if place else MISSING,
+        rank_range(place.rank_low, place.rank_high) if place else MISSING,
         row.model,
         row.variant,
         f"{score(overall[0])} ({interval(overall[1], overall[2])})" if overall else MISSING,

@@ -20,7 +20,7 @@ from benchmarks.queries.runs import run_detail
 from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.providers import check_if_stale
-from benchmarks.services.runs.estimate import plan_run, subset_outlook
+from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.start import request_of, start_run
 from frontend import params
 from frontend.forms import LaunchForm
@@ -72,7 +72,6 @@ def _estimate(form: LaunchForm) -> dict[str, Any]:
     found: dict[str, Any] = {}
     try:
         found["plan"] = plan_run(request)
-        found["subset"] = subset_outlook(request)
     except InvalidRequest as error:
         found["plan_errors"] = form.problems(error)
     else:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Avg, QuerySet
 
@@ -13,15 +13,45 @@ from benchmarks.presentation.numbers import n_of, percent, plural, points
 from benchmarks.statistics import subset as statistics
 from tasks_app.models import Question
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 MOST_RUNS = 60
 """The latest runs that a draw looks at."""
 MOST_TASKS = 20_000
 """The design of a draw is stored with the run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a part of ``n`` of ``n_tasks`` tasks can show, drawn by the results of ``n_models`` models: the expected
+    half width of the 95% interval around the score of a full run, in scores from 0 to 1."""
+
+    n: int
+    n_tasks: int
+    n_models: int
+    half_width: float
+
+    @property
+    def saved(self) -> float:
+        """The share of the requests of a full run."""
+        return 1 - self.n / self.n_tasks
+
+    @property
+    def sentence(self) -> str:
+        drawn = f"by the results of {plural(self.n_models, 'model')}"
+        return (
+            f"Estimates the score on all tasks from {n_of(self.n, self.n_tasks)}, drawn "
+            f"{drawn if self.n_models else 'at random, without earlier results'}: saves {percent(self.saved)} of the "
+            f"requests, with an interval of about ±{points(self.half_width)} points around the score of a full run."
+        )
+
+
 def design_of(run: Run) -> dict[str, Any]:
     """A new draw for a run that is not stored yet, as ``Run.subset_design``."""
-    tasks, subset, _ = _drawn(run)
+    tasks, values = _earlier_scores(run)
+    subset = _draw(values, run.subset or 0)
     return {
         "n_all": tasks_to_draw_from(run.dataset_version, run.task_classes, include_doubtful=True).count(),
         "tasks": tasks,
@@ -30,16 +60,10 @@ def design_of(run: Run) -> dict[str, Any]:
     }
 
 
-def outlook(run: Run) -> str:
-    """What the estimate of a run that is not stored yet saves, and how wide its interval will be."""
-    tasks, subset, n_models = _drawn(run)
-    n = len(subset.drawn)
-    basis = f"by the results of {plural(n_models, 'model')}" if n_models else "at random, without earlier results"
-    return (
-        f"Estimates the score on all tasks from {n_of(n, len(tasks))}, drawn {basis}: saves "
-        f"{percent(1 - n / len(tasks))} of the requests, with an interval of about "
-        f"±{points(subset.expected_half_width)} points around the score of a full run."
-    )
+def outlooks(run: Run, sizes: Sequence[int]) -> list[Outlook]:
+    """What parts of these sizes can show, for a run that is not stored yet."""
+    tasks, values = _earlier_scores(run)
+    return [Outlook(n, len(tasks), len(values), _draw(values, n).expected_half_width) for n in sizes]
 
 
 def tasks_to_draw_from(
@@ -54,8 +78,8 @@ def tasks_to_draw_from(
     return tasks.exclude(is_doubtful=True).exclude(question__audit__in=Question.DOUBTS)
 
 
-def _drawn(run: Run) -> tuple[list[int], statistics.Subset, int]:
-    """The ids of the tasks that the estimate is about, the draw, and the number of models that it rests on."""
+def _earlier_scores(run: Run) -> tuple[list[int], NDArray[np.float64]]:
+    """The ids of the tasks that the estimate is about, and a row of scores on them for each earlier model."""
     import numpy as np
 
     tasks = tasks_to_draw_from(run.dataset_version, run.task_classes, include_doubtful=run.include_doubtful)
@@ -68,8 +92,14 @@ def _drawn(run: Run) -> tuple[list[int], statistics.Subset, int]:
         for task, mean in scores.values_list("result__task").annotate(mean=Avg("value")):
             if task in place_of:
                 row[place_of[task]] = mean
+    return ids, values
+
+
+def _draw(values: NDArray[np.float64], n: int) -> statistics.Subset:
+    import numpy as np
+
     # Unseeded: whoever knows the draw before could tune a model to it.
-    return ids, statistics.draw(values, run.subset or 0, np.random.default_rng()), len(earlier)
+    return statistics.draw(values, n, np.random.default_rng())
 
 
 def _latest_runs(run: Run) -> list[int]:

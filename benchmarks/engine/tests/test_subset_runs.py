@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from benchmarks.management.experiments import plan_text as experiment_plan_text
+from benchmarks.management.printing import plan_text
 from benchmarks.models import Run
 from benchmarks.queries.leaderboard import MEAN, places, unranked_reason, whole_runs
 from benchmarks.queries.matrix import matrix
 from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.experiments.start import plan_experiment
+from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.start import start_run
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -67,6 +71,31 @@ def test_the_launch_page_says_what_an_estimate_saves(run: Run, client: Client) -
     form = {"dataset": "sums", "model": "baseline/reference", "metrics": "exact_match", "subset": "24"}
     page = client.post("/runs/new/plan/", form).content.decode()
     assert "Estimates the score on all tasks from 24 of 60, drawn by the results of 3 models: saves 60.0%" in page
+
+
+def test_the_planner_says_what_a_tenth_to_a_third_of_the_tasks_shows(run: Run, client: Client) -> None:
+    asked = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"], "to_see": 10}
+    sized = client.post("/api/v1/benchmarks/plan", asked, content_type="application/json").json()
+    # A tenth and a fifth of 60 tasks are too few for an interval.
+    assert [(each["n"], each["n_tasks"], each["n_models"]) for each in sized["fewer_tasks"]] == [(20, TASKS, 3)]
+    assert 0 < sized["fewer_tasks"][0]["half_width"] < 0.25
+    page = client.post("/runs/new/size/", asked).content.decode()
+    assert sized["fewer_tasks"][0]["sentence"] in page
+    asked["metrics"] = ["latency"]
+    assert client.post("/api/v1/benchmarks/plan", asked, content_type="application/json").json()["fewer_tasks"] == []
+
+
+def test_plans_of_runs_and_experiments_say_what_an_estimate_saves(run: Run, client: Client) -> None:
+    asked = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    address = "/api/v1/benchmarks/runs/plan"
+    plain = client.post(address, asked, content_type="application/json").json()
+    part = client.post(address, {**asked, "subset": 24}, content_type="application/json").json()
+    assert (plain["subset"], part["requests"], part["subset"]["saved"]) == (None, 24, pytest.approx(0.6))
+    assert plan_text(plan_run({**asked, "subset": 24})).splitlines()[-1].startswith("Estimates the score on all tasks")
+    several = {"name": "x", "datasets": ["sums"], "models": ["baseline/reference"], "metrics": ["exact_match"]}
+    plan = plan_experiment({**several, "subset": 24})
+    assert (list(plan.subsets), plan.detectable) == (["sums"], {})
+    assert "sums: Estimates the score on all tasks from 24 of 60" in experiment_plan_text(plan)
 
 
 @pytest.mark.parametrize(

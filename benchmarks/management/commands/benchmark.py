@@ -50,7 +50,7 @@ from benchmarks.services.imports import OUR_METRICS, import_runs
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
 from benchmarks.services.runs.contamination import check_contamination
-from benchmarks.services.runs.estimate import RunPlan, plan_run
+from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.labels import label_run
 from benchmarks.services.runs.sizing import size_run
 from benchmarks.services.runs.start import start_run, validated
@@ -224,9 +224,11 @@ class Command(ActionCommand):
             sizing = size_run({**data, "to_see": to_see, **chosen})
             plan, size = sizing.plan, {name: getattr(sizing.size, name) for name in SampleSize.__slots__}
             size |= {"discordance": sizing.design.discordance, "assuming": sizing.assuming}
-            lines = [sizing.needed, sizing.assuming, sizing.available, "", "Estimate for a run of that size:"]
-        estimate = {name: getattr(plan, name) for name in RunPlan.__slots__}
-        self.print_either(as_json, {**size, **estimate}, "\n".join([*lines, printing.plan_text(plan)]))
+            size["fewer_tasks"] = [asdict(outlook) for outlook in sizing.fewer_tasks]
+            lines = [sizing.needed, sizing.assuming, sizing.available]
+            lines += [outlook.sentence for outlook in sizing.fewer_tasks]
+            lines += ["", "Estimate for a run of that size:"]
+        self.print_either(as_json, {**size, **asdict(plan)}, "\n".join([*lines, printing.plan_text(plan)]))
 
     @action("Rebuild a run's prompts and compare their hashes.", RUN, JSON)
     def verify(self, run: int, *, as_json: bool, **options: Any) -> int:

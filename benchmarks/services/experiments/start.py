@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from benchmarks.engine.execution.subsets import Outlook, outlooks
 from benchmarks.models import Experiment, Run
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest
@@ -30,7 +31,8 @@ class ExperimentPlan:
     assumes that all runs go on at once, the high one that they follow each other.
 
     ``detectable`` is the difference in mean score that each dataset can show between any two of the ``candidates``
-    (models × variants) with 80% power; ``None`` if it can show none.
+    (models × variants) with 80% power; ``None`` if it can show none. Runs from a subset ask different tasks, so for
+    them there is ``subsets`` instead: what a run on each dataset can show.
     """
 
     runs: int
@@ -42,6 +44,7 @@ class ExperimentPlan:
     seconds_high: float
     candidates: int
     detectable: dict[str, float | None]
+    subsets: dict[str, Outlook]
 
 
 def plan_experiment(data: Any) -> ExperimentPlan:
@@ -52,7 +55,7 @@ def plan_experiment(data: Any) -> ExperimentPlan:
 def plan_of_runs(planned: Sequence[PlannedRun]) -> ExperimentPlan:
     plans = [plan_of(run.request) for run in planned]
     lows, highs = ([getattr(plan, name) for plan in plans] for name in ("cost_low", "cost_high"))
-    by_dataset = {run.request["dataset"].slug: run for run in planned}
+    by_dataset = {run.request["dataset"].slug: run.request for run in planned}
     candidates = len({(run.request["model"], run.variant) for run in planned})
     pairs = max(1, candidates * (candidates - 1) // 2)
     # As strict as the first step of Holm's correction for all pairs.
@@ -67,7 +70,14 @@ def plan_of_runs(planned: Sequence[PlannedRun]) -> ExperimentPlan:
         seconds_high=sum(plan.seconds_high for plan in plans),
         candidates=candidates,
         detectable={
-            slug: detectable_difference(tasks_of(run.request).count(), design) for slug, run in by_dataset.items()
+            slug: detectable_difference(tasks_of(request).count(), design)
+            for slug, request in by_dataset.items()
+            if not request["subset"]
+        },
+        subsets={
+            slug: outlooks(run_of(request), [request["subset"]])[0]
+            for slug, request in by_dataset.items()
+            if request["subset"]
         },
     )
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Length
 from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.engine.execution.model_clients import limits_of
 from benchmarks.engine.execution.preparing import chosen_tasks
-from benchmarks.engine.execution.subsets import outlook
+from benchmarks.engine.execution.subsets import Outlook, outlooks
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import COMPLETED, Run, RunStatus, Task
 from benchmarks.services.runs.start import run_of, validated
@@ -49,7 +49,7 @@ class Load:
 class RunPlan:
     """Totals of a full run, including its judge. Costs are in US dollars, ``None`` if a price is unknown.
 
-    The duration, in seconds, assumes the current limits and latencies.
+    The duration, in seconds, assumes the current limits and latencies. ``subset`` is what a run from a part can show.
     """
 
     requests: int
@@ -62,6 +62,7 @@ class RunPlan:
     cost_high: float | None
     seconds_low: float
     seconds_high: float
+    subset: Outlook | None = None
 
     def times(self, factor: float) -> RunPlan:
         """The plan for ``factor`` times as many tasks of the same kind."""
@@ -77,20 +78,13 @@ def plan_run(data: Any) -> RunPlan:
 
     Raises ``InvalidRequest`` as ``start_run`` does.
     """
-    return plan_of(validated(data))
-
-
-def subset_outlook(data: Any) -> str:
-    """What the estimate of a run from a subset saves and can show; empty without a subset.
-
-    Raises ``InvalidRequest`` as ``start_run`` does.
-    """
-    run = run_of(validated(data))
-    return outlook(run) if run.subset else ""
+    request = validated(data)
+    plan, run = plan_of(request), run_of(request)
+    return replace(plan, subset=outlooks(run, [run.subset])[0]) if run.subset else plan
 
 
 def plan_of(request: Mapping[str, Any]) -> RunPlan:
-    """The plan of a validated request."""
+    """The plan of a validated request, without what a subset can show."""
     tasks = tasks_of(request)
     n_tasks, repeats = tasks.count(), request["repeats"]
     requests = n_tasks * repeats

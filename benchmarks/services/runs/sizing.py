@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rest_framework import serializers
 
+from benchmarks.engine.execution.subsets import MOST_TASKS, Outlook, outlooks, tasks_to_draw_from
+from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, Dataset, Run, Score
 from benchmarks.presentation.numbers import percent, plural, points
-from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictNumber, validated_by
-from benchmarks.services.runs.estimate import RunPlan, plan_run, tasks_of
-from benchmarks.services.runs.start import validated
+from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
+from benchmarks.services.runs.start import run_of, validated
 from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_needed
+from benchmarks.statistics.subset import FEWEST
 
 DISCORDANCE = 0.3
 """The share of tasks on which two runs differ, if no earlier runs give an estimate."""
@@ -25,6 +27,8 @@ CANDIDATES = 20
 """How many of the latest runs are considered as a pilot."""
 FEWEST_TASKS = 20
 """Two runs that share fewer tasks say too little about the share on which they differ."""
+PARTS = (0.1, 0.2, 1 / 3)
+"""The shares of the tasks from which a score may be estimated instead."""
 MOST_RESULTS = 20_000
 """Larger runs take longer to compare than a person waits for an estimate."""
 
@@ -47,7 +51,8 @@ class Pilot:
 @dataclass(frozen=True, slots=True)
 class Sizing:
     """``plan`` is the estimate of a run of ``size``. ``detectable`` is the difference that the existing ``tasks`` can
-    detect (``None``: none), and ``pilot`` holds the earlier runs that the discordance was taken from."""
+    detect (``None``: none), and ``pilot`` holds the earlier runs that the discordance was taken from. ``fewer_tasks``
+    is what a score estimated from each of ``PARTS`` of all tasks can show."""
 
     design: PairedDesign
     pilot: Pilot | None
@@ -58,6 +63,7 @@ class Sizing:
     needed: str
     assuming: str
     available: str
+    fewer_tasks: Sequence[Outlook]
 
 
 class SizeQuestion(serializers.Serializer[Any]):
@@ -109,7 +115,7 @@ def size_run(data: Any) -> Sizing:
     except ValueError as error:
         raise InvalidRequest({"to_see": [f"{error}."]}) from None
     detectable = detectable_difference(n_tasks, design)
-    plan = plan_run({name: value for name, value in run.items() if name not in ADAPTIVE})
+    plan = plan_of({**request, "max_canvases": None})
     return Sizing(
         design,
         pilot,
@@ -125,7 +131,16 @@ def size_run(data: Any) -> Sizing:
             if detectable is None
             else f"differences of {points(detectable)} points or more are detectable."
         ),
+        _fewer_tasks(request),
     )
+
+
+def _fewer_tasks(request: Mapping[str, Any]) -> list[Outlook]:
+    """Empty if the score has no estimate, or the parts are too small."""
+    run = run_of({**request, "limit": None, "subset": None})
+    n_tasks = tasks_to_draw_from(run.dataset_version, run.task_classes, include_doubtful=run.include_doubtful).count()
+    sizes = [size for part in PARTS if (size := round(n_tasks * part)) >= FEWEST]
+    return outlooks(run, sizes) if is_score(request["metrics"][0]) and n_tasks <= MOST_TASKS and sizes else []
 
 
 def latest_pilot(dataset: Dataset, model: str, metric: str) -> Pilot | None:
