@@ -262,7 +262,11 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["benchmarks.api.errors.BoundedJSONParser"],
-    "DEFAULT_PERMISSION_CLASSES": ["benchmarks.api.access.ReadOrPermitted"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "benchmarks.api.access.ReadOrPermitted",
+        "benchmarks.api.parameters.KnownParameters",
+    ],
+    "URL_FORMAT_OVERRIDE": None,
     "DEFAULT_PAGINATION_CLASS": "benchmarks.api.pagination.Pages",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "EXCEPTION_HANDLER": "benchmarks.api.errors.handle",

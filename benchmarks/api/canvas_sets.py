@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from benchmarks.api import filters
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.pagination import Pages
+from benchmarks.api.parameters import KnownParameters
 from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.queries.canvas_sets import canvas_sets, canvases_of
 from benchmarks.services.canvas_sets.control import CanvasSetRequest, delete_canvas_set, request_canvas_set
@@ -83,7 +84,7 @@ class CanvasSetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 
     queryset = canvas_sets()
     serializer_class = CanvasSetSerializer
-    permission_classes = (ReadOrEdit,)
+    permission_classes = (ReadOrEdit, KnownParameters)
     lookup_field = "slug"
     lookup_value_regex = SLUG
     filterset_class = filters.CanvasSetFilter

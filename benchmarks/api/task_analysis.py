@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api.access import ReadOrEdit
+from benchmarks.api.parameters import KnownParameters
 from benchmarks.api.views import REFUSED
 from benchmarks.models import DatasetVersion
 from benchmarks.queries.datasets import dataset_detail, version_of
@@ -114,7 +115,7 @@ class TaskAnalysisView(APIView):
 
 
 class DoubtfulTasksView(APIView):
-    permission_classes = (ReadOrEdit,)
+    permission_classes = (ReadOrEdit, KnownParameters)
 
     @extend_schema(request=DoubtfulTasksRequest, responses={200: MarkedSerializer, 400: REFUSED, 409: NO_VERSION})
     def post(self, request: Request, slug: str) -> Response:
