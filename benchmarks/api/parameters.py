@@ -42,7 +42,8 @@ def _operations() -> list[tuple[re.Pattern[str], dict[str, list[str]]]]:
     # The framework reads its settings, and with them this module, while its views are imported.
     from drf_spectacular.generators import SchemaGenerator
 
-    paths: dict[str, dict[str, Any]] = SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    generator = SchemaGenerator()  # type: ignore[no-untyped-call]
+    paths: dict[str, dict[str, Any]] = generator.get_schema(request=None, public=True)["paths"]  # type: ignore[no-untyped-call]
     operations = []
     for path in sorted(paths, key=lambda path: path.count("{")):
         methods = {
