@@ -22,7 +22,7 @@ from frontend.views import (
     statistics,
     task_analysis,
 )
-from frontend.views.settings import hub, schedules, share_links, tokens, webhooks
+from frontend.views.settings import hub, imports, schedules, share_links, tokens, webhooks
 
 app_name = "frontend"
 
@@ -118,6 +118,7 @@ urlpatterns = [
     path("settings/webhooks/<slug:name>/test/", webhooks.test, name="test-webhook"),
     path("settings/webhooks/<slug:name>/<uuid:delivery>/send/", webhooks.send, name="send-delivery"),
     path("settings/share-links/", share_links.share_links, name="share-links"),
+    path("settings/imports/", imports.import_runs, name="import-runs"),
     path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/overall/", leaderboard.overall, name="overall-leaderboard"),

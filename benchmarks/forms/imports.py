@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -24,7 +24,7 @@ from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
 from benchmarks.services.datasets.tables import read_table
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import OUR_METRICS, Imported, import_runs, own_metrics
+from benchmarks.services.imports import OUR_METRICS, Imported, ImportPreview, import_runs, own_metrics, preview_runs
 
 MOST_BYTES = 32 * 2**20
 """Of an uploaded file of runs. Larger files are for the command, which keeps no request waiting."""
@@ -67,17 +67,19 @@ class RunImportForm(ProblemForm):
 
     fieldsets: Any = ((None, {"fields": ("file", "format", "dataset", "slug", "metrics")}),)
 
-    def __init__(self, data: Any = None, files: Any = None) -> None:
+    def __init__(self, data: Any = None, files: Any = None, *, preview: bool = False) -> None:
         super().__init__(data, files, initial={"metrics": OUR_METRICS})
+        self.preview = preview
         ready = Dataset.objects.filter(kind=Dataset.Kind.YAML, current_version__isnull=False).order_by("slug")
         slugs = ready.values_list("slug", flat=True)
         self.fields["dataset"].choices = [("", "New dataset"), *((slug, slug) for slug in slugs)]  # type: ignore[attr-defined]
         self.fields["metrics"].choices = [(name, metric_title(name)) for name in own_metrics()]  # type: ignore[attr-defined]
 
-    def store(self, user: Any) -> list[Imported]:
-        data = self.cleaned_data
+    def store(self, user: Any) -> Sequence[Imported | ImportPreview]:
+        """The runs imported, or what an import would create."""
+        data, service = self.cleaned_data, preview_runs if self.preview else import_runs
         with _on_disk(data["file"]) as path:
-            return import_runs(
+            return service(
                 path,
                 name=data["file"].name,
                 form=data["format"] or None,

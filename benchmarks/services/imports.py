@@ -70,6 +70,16 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
+class ImportPreview:
+    """A run as an import would store it, and what would be created for it."""
+
+    run: Run
+    is_new: bool
+    creates_dataset: bool
+    creates_version: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Import:
     """The request, and who made it."""
 
@@ -121,6 +131,23 @@ def import_runs(
         imported = [_import_run(source, request) for source in sources]
         _join_experiment(sources, imported, user)
         return imported
+
+
+def preview_runs(path: Path, **options: Any) -> list[ImportPreview]:
+    """What ``import_runs`` would do with the same arguments, which also raises the same errors. Nothing is stored."""
+    with transaction.atomic():
+        imported = import_runs(path, **options)
+        transaction.set_rollback(True)
+    runs = [each.run for each in imported]
+    datasets = {*Dataset.objects.filter(pk__in=[run.dataset_id for run in runs]).values_list("pk", flat=True)}
+    versions = DatasetVersion.objects.filter(pk__in=[run.dataset_version_id for run in runs])
+    stored = {*versions.values_list("pk", flat=True)}
+    return [
+        ImportPreview(
+            each.run, each.is_new, each.run.dataset_id not in datasets, each.run.dataset_version_id not in stored
+        )
+        for each in imported
+    ]
 
 
 def own_metrics() -> dict[str, DeterministicMetric]:

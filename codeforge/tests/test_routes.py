@@ -169,6 +169,7 @@ RULES: dict[str, Rule] = {
     "frontend:test-webhook": writes(ADMIN, name="none"),
     "frontend:send-delivery": writes(ADMIN, name="none", delivery=UUID(int=1)),
     "frontend:share-links": pages(LAUNCH),
+    "frontend:import-runs": Rule({}, {"GET": EDIT, "POST": EDIT}),
     "frontend:schedule-action": writes(EDIT, pk=1, action="pause"),
     "frontend:search": pages(),
     "frontend:help": pages(),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.models import AuditEntry, Run, RunStatus, Schedule, WebhookDelivery
+from benchmarks.imports.tests import logs
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample
+from benchmarks.models import AuditEntry, Dataset, Experiment, Run, RunStatus, Schedule, WebhookDelivery
 from benchmarks.services.access import assign_group, create_token, token_of
 from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
@@ -21,6 +26,7 @@ from tests.support.receiver import SECRET, SECRET_ENV, Receiver, receiving
 
 pytestmark = pytest.mark.django_db
 
+TITLES = ("Schedules", "API tokens", "Webhooks", "Share links", "Import runs", "Members")
 MODEL = "baseline/reference"
 NIGHTLY = {
     "name": "Nightly",
@@ -272,19 +278,67 @@ def test_share_links_are_listed_with_their_author_copied_and_revoked(production:
     assert f"/runs/{first.pk}/" not in page(ben, "/settings/share-links/")
 
 
+def upload(content: Any, name: str = "log.json") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, json.dumps(content).encode())
+
+
+def test_a_file_of_runs_is_previewed_then_imported_with_links(client: Client) -> None:
+    samples = [inspect_sample(1), inspect_sample(2, "I"), inspect_sample(3, error={"message": "<i>boom</i>"})]
+    log = inspect_log(*samples)
+    sent = {"slug": "taken", "metrics": ["exact_match", "regex"]}
+    html = page(client, "/settings/imports/", {"file": upload(log), **sent, "do": "preview"})
+    for shown in ("Nothing is imported yet.", "vendor/model", "taken", "New dataset", "1 of 3 results have no answer"):
+        assert shown in html, shown
+    assert "1 metric without a score: Regular expression." in html
+    assert (Run.objects.count(), Dataset.objects.count(), AuditEntry.objects.count()) == (0, 0, 0)
+    html = page(client, "/settings/imports/", {"file": upload(log), **sent})
+    run = Run.objects.get()
+    assert f'<a href="/runs/{run.pk}/">Run {run.pk}</a>' in html
+    assert '<a href="/datasets/taken/">taken</a>' in html
+    for more in ({}, {"do": "preview"}):
+        assert "Imported before" in page(client, "/settings/imports/", {"file": upload(log), **sent, **more})
+    other = inspect_log(*samples[:2])
+    assert "New version" in page(client, "/settings/imports/", {"file": upload(other), **sent, "do": "preview"})
+    assert Run.objects.count() == 1
+
+
+def test_a_file_that_cannot_be_imported_says_why_and_stores_nothing(client: Client) -> None:
+    cases = (
+        ({"file": upload({"version": 2})}, "Nothing was imported."),
+        ({"file": upload([1])}, "Nothing was imported."),
+        ({}, "Choose a file."),
+        ({"file": upload(inspect_log()), "slug": "no slug"}, "slug is not valid"),
+        ({"file": upload(inspect_log()), "metrics": ["nonsense"]}, "nonsense"),
+    )
+    for sent, problem in cases:
+        assert problem in page(client, "/settings/imports/", sent, status=400), problem
+        for file in (each for name, each in sent.items() if name == "file"):
+            file.seek(0)
+        page(client, "/settings/imports/", {**sent, "do": "preview"})
+    assert (Run.objects.count(), Dataset.objects.count()) == (0, 0)
+
+
+def test_the_prompts_of_a_file_lead_to_their_comparison(client: Client) -> None:
+    content = json.loads((Path(logs.__file__).parent / "promptfoo_prompts.json").read_text())
+    html = page(client, "/settings/imports/", {"file": upload(content)})
+    assert f'href="/experiments/{Experiment.objects.get().pk}/">Compare prompts</a>' in html
+    assert html.count("<tr> <td") == Run.objects.count() > 1
+
+
 def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(production: None) -> None:
     schedule = make_schedule()
     found = {}
     for role in ("viewer", "runner", "editor", "admin"):
         _, client = member(role)
         html = page(client, "/settings/")
-        listed = [title for title in ("Schedules", "API tokens", "Webhooks", "Share links") if f">{title}</a>" in html]
+        listed = [title for title in TITLES if f">{title}</a>" in html]
         html = page(client, "/settings/schedules/") + page(client, f"/settings/schedules/{schedule.pk}/")
         found[role] = (listed, "New schedule" in html, "Pause schedule" in html, "Delete schedule" in html)
         assert 'href="/settings/"' in page(client, "/"), role
+    everyone, launching = [*TITLES[:3]], [*TITLES[:4]]
     assert found == {
-        "viewer": (["Schedules", "API tokens", "Webhooks"], False, False, False),
-        "runner": (["Schedules", "API tokens", "Webhooks", "Share links"], False, False, False),
-        "editor": (["Schedules", "API tokens", "Webhooks", "Share links"], True, True, True),
-        "admin": (["Schedules", "API tokens", "Webhooks", "Share links"], True, True, True),
+        "viewer": (everyone, False, False, False),
+        "runner": (launching, False, False, False),
+        "editor": ([*TITLES[:5]], True, True, True),
+        "admin": ([*TITLES[:5]], True, True, True),
     }

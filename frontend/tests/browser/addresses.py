@@ -120,6 +120,7 @@ PAGES: dict[str, dict[str, Address]] = {
     "webhooks": {"webhooks": lambda site: "/settings/webhooks/"},
     "webhook": {"webhook": lambda site: "/settings/webhooks/nowhere/"},
     "share-links": {"share links": lambda site: "/settings/share-links/"},
+    "import-runs": {"import runs": lambda site: "/settings/imports/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",

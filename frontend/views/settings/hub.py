@@ -16,6 +16,10 @@ SECTIONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("API tokens", "tokens", "Keys with which programs use the API.", ()),
     ("Webhooks", "webhooks", "Where events of runs are sent, and what arrived.", ("benchmarks.view_webhookdelivery",)),
     ("Share links", "share-links", "Reports that anyone with the link can read.", ("benchmarks.launch_run",)),
+    (
+        *("Import runs", "import-runs", "Runs of Inspect and promptfoo, from their files."),
+        ("benchmarks.launch_run", "benchmarks.add_dataset"),
+    ),
 )
 """Title, route, description, and the permissions to open it."""
 
