@@ -19,8 +19,14 @@ from rest_framework.views import APIView
 
 from benchmarks.services.access import READ_REFUSAL, may_read
 
-OPEN_ROUTES = frozenset({"login", "logout", "frontend:theme", "frontend:shared-run", "frontend:charts-script"})
-"""Pages for everybody: the login, the choice of theme, a run shared by a signed link, a script without data."""
+OPEN_ROUTES = frozenset(
+    {
+        *("login", "logout", "frontend:theme", "frontend:shared-run", "frontend:charts-script"),
+        "frontend:set-password",
+    }
+)
+"""Pages for everybody: the login, the choice of theme, a run shared by a signed link, a script without data, and a
+password set by a signed link."""
 
 
 KNOWN_FOR = timedelta(days=30)

@@ -22,7 +22,7 @@ from frontend.views import (
     statistics,
     task_analysis,
 )
-from frontend.views.settings import hub, imports, schedules, share_links, tokens, webhooks
+from frontend.views.settings import hub, imports, members, schedules, share_links, tokens, webhooks
 
 app_name = "frontend"
 
@@ -119,6 +119,11 @@ urlpatterns = [
     path("settings/webhooks/<slug:name>/<uuid:delivery>/send/", webhooks.send, name="send-delivery"),
     path("settings/share-links/", share_links.share_links, name="share-links"),
     path("settings/imports/", imports.import_runs, name="import-runs"),
+    path("settings/members/", members.member_list, name="members"),
+    path("settings/members/new/", members.new_member, name="new-member"),
+    path("settings/members/<key:pk>/", members.member, name="member"),
+    path("settings/members/<key:pk>/do/<slug:action>/", members.act, name="member-action"),
+    path("password/<str:uidb64>/<str:token>/", members.SetPassword.as_view(), name="set-password"),
     path("workers/", overview.workers, name="workers"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     path("leaderboard/overall/", leaderboard.overall, name="overall-leaderboard"),

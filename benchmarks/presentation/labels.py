@@ -78,6 +78,13 @@ VERSION_ORIGIN = {
     "generated": "Generated",
     "imported": "Imported with a run",
 }
+ROLE = {
+    "viewer": "Read everything",
+    "runner": "Also start, cancel, resume and delete runs",
+    "editor": "Also edit datasets, canvas sets and schedules",
+    "admin": "Also manage accounts, tokens and keys, and read the audit log",
+}
+"""What the members of each group may do, each also what the previous one may."""
 
 
 def run_status(status: str, errors: int = 0) -> str:

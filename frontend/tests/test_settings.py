@@ -18,7 +18,7 @@ from django.utils import timezone
 from benchmarks.imports.tests import logs
 from benchmarks.imports.tests.logs import inspect_log, inspect_sample
 from benchmarks.models import AuditEntry, Dataset, Experiment, Run, RunStatus, Schedule, WebhookDelivery
-from benchmarks.services.access import assign_group, create_token, token_of
+from benchmarks.services.access import assign_group, create_token, may_edit, may_launch, token_of
 from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
 from tests.support.page_factories import make_scored_run
@@ -325,6 +325,91 @@ def test_the_prompts_of_a_file_lead_to_their_comparison(client: Client) -> None:
     assert html.count("<tr> <td") == Run.objects.count() > 1
 
 
+def link_in(html: str) -> str:
+    """The one link to set a password in a page."""
+    [path] = set(re.findall(r"http://testserver(/password/[^\"]+)", html))
+    return str(path)
+
+
+def test_a_person_is_added_sets_a_password_once_by_a_link_and_logs_in(production: None) -> None:
+    _, client = member("admin", "ada")
+    html = page(client, "/settings/members/new/", {"username": "vera", "role": "runner"})
+    path = link_in(html)
+    assert path not in page(client, "/settings/members/")
+    vera = User.objects.get(username="vera")
+    assert not vera.has_usable_password()
+    assert may_launch(vera)
+    visitor = Client()
+    form = visitor.get(path, follow=True).redirect_chain[-1][0]
+    assert "too common" in page(visitor, form, {"new_password1": "password", "new_password2": "password"})
+    html = page(visitor, form, {"new_password1": "a walk by the river", "new_password2": "a walk by the river"})
+    assert "Password set. Log in with it." in html
+    assert "Link not valid" in page(Client(), path)
+    sent = {"username": "vera", "password": "a walk by the river"}
+    assert visitor.post("/login/", sent).headers["Location"] == "/"
+    actions = ["account.create", "account.group", "account.password_link"]
+    assert [*AuditEntry.objects.order_by("pk").values_list("action", flat=True)][-3:] == actions
+
+
+def test_a_password_link_works_once_for_its_account_and_until_it_expires(production: None, settings: Any) -> None:
+    _, client = member("admin", "ada")
+    vera, _ = member("viewer", "vera")
+    ben, _ = member("viewer", "ben")
+    path = link_in(page(client, f"/settings/members/{vera.pk}/do/password/", {}))
+    key = path.split("/")[-2]
+    other = link_in(page(client, f"/settings/members/{ben.pk}/do/password/", {})).replace(path.split("/")[-2], key)
+    assert "Link not valid" in page(Client(), other.rsplit("/", 2)[0] + f"/{key}/")
+    settings.PASSWORD_RESET_TIMEOUT = -1
+    assert "Link not valid" in page(Client(), path)
+
+
+def test_a_role_is_changed_and_an_account_deactivated(production: None) -> None:
+    _, client = member("admin", "ada")
+    vera, viewer = member("viewer", "vera")
+    address = f"/settings/members/{vera.pk}/"
+    assert "vera saved as editor." in page(client, address, {"role": "editor"})
+    vera = User.objects.get(pk=vera.pk)
+    assert (may_edit(vera), vera.is_staff) == (True, True)
+    _, text = create_token(vera, "ci", ["read"])
+    assert "Deactivate vera?" in page(client, f"{address}do/deactivate/", {})
+    assert token_of(text) is not None
+    assert "vera deactivated." in page(client, f"{address}do/deactivate/", {"confirmed": "yes"})
+    assert token_of(text) is None
+    assert viewer.get("/settings/").status_code == 302
+    assert "Inactive" in page(client, "/settings/members/")
+    assert "is inactive. Activate it first." in page(client, f"{address}do/password/", {})
+    assert "vera activated." in page(client, f"{address}do/activate/", {})
+    assert viewer.get("/settings/").status_code == 200
+
+
+def test_errors_of_a_new_member_stand_at_their_fields(production: None) -> None:
+    _, client = member("admin", "ada")
+    for sent, field in (
+        ({"username": "ada", "role": "viewer"}, "username"),
+        ({"username": "a b<", "role": "viewer"}, "username"),
+        ({"username": "", "role": "viewer"}, "username"),
+    ):
+        html = page(client, "/settings/members/new/", sent, status=400)
+        assert f'id="id_{field}_error"' in html, sent
+    page(client, "/settings/members/new/", {"username": "vera", "role": "king"}, status=400)
+    assert User.objects.count() == 1
+
+
+def test_nobody_changes_the_own_role_and_only_a_superuser_a_superuser(production: None) -> None:
+    root = User.objects.create_superuser("root", password="x")
+    ada, client = member("admin", "ada")
+    own, above = f"/settings/members/{ada.pk}/", f"/settings/members/{root.pk}/"
+    assert "You cannot change your own account." in page(client, own, {"role": "viewer"}, status=400)
+    assert "You cannot change" in page(client, f"{own}do/deactivate/", {"confirmed": "yes"})
+    assert "Only another superuser" in page(client, above, {"role": "viewer"}, status=400)
+    for action in ("deactivate", "password"):
+        assert "Only another superuser" in page(client, f"{above}do/{action}/", {"confirmed": "yes"}), action
+    assert link_in(page(client, f"{own}do/password/", {}))
+    root.refresh_from_db()
+    assert root.is_active
+    assert client.post(f"{own}do/paint/").status_code == 404
+
+
 def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(production: None) -> None:
     schedule = make_schedule()
     found = {}
@@ -340,5 +425,5 @@ def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(p
         "viewer": (everyone, False, False, False),
         "runner": (launching, False, False, False),
         "editor": ([*TITLES[:5]], True, True, True),
-        "admin": ([*TITLES[:5]], True, True, True),
+        "admin": ([*TITLES], True, True, True),
     }

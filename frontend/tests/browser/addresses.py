@@ -121,6 +121,10 @@ PAGES: dict[str, dict[str, Address]] = {
     "webhook": {"webhook": lambda site: "/settings/webhooks/nowhere/"},
     "share-links": {"share links": lambda site: "/settings/share-links/"},
     "import-runs": {"import runs": lambda site: "/settings/imports/"},
+    "members": {"members": lambda site: "/settings/members/"},
+    "new-member": {"new member": lambda site: "/settings/members/new/"},
+    "member": {"member": lambda site: "/settings/members/1/"},
+    "set-password": {"set a password by an invalid link": lambda site: "/password/MQ/none/"},
     "workers": {"workers": lambda site: "/workers/"},
     "leaderboard": {
         "leaderboard": lambda site: "/leaderboard/?dataset=reasoning",
@@ -173,6 +177,7 @@ NO_PAGES = {
     "revoke-token": "accepts a form and goes to the tokens",
     "test-webhook": "accepts a form and goes to the webhook",
     "send-delivery": "accepts a form and goes to the webhook",
+    "member-action": "accepts a form and goes to the member, or shows a link once",
     "schedule-action": "accepts a form and goes to the schedule",
     "new-canvas-set": "accepts the form of the canvas sets page",
     "picture": "an image",

@@ -20,6 +20,7 @@ SECTIONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         *("Import runs", "import-runs", "Runs of Inspect and promptfoo, from their files."),
         ("benchmarks.launch_run", "benchmarks.add_dataset"),
     ),
+    ("Members", "members", "Who has an account, and what they may do.", ("auth.view_user",)),
 )
 """Title, route, description, and the permissions to open it."""
 

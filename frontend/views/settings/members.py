@@ -1,0 +1,126 @@
+"""Accounts and their roles, and the page on which a person sets a password by a link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.contrib.auth.views import PasswordResetConfirmView
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse, reverse_lazy
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from benchmarks.forms.members import MemberForm
+from benchmarks.queries.members import members, role_of
+from benchmarks.services.access import may
+from benchmarks.services.errors import NotPossible
+from benchmarks.services.members import password_key, set_active
+from frontend.views.settings.hub import crumbs
+from frontend.views.shared import require, unconfirmed
+
+PAGE_SIZE = 50
+VIEW, ADD, CHANGE = "auth.view_user", "auth.add_user", "auth.change_user"
+
+
+@never_cache
+@require_safe
+def member_list(request: HttpRequest) -> HttpResponse:
+    require(request, VIEW)
+    page = Paginator(members(), PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "rows": [(account, role_of(account)) for account in page],
+        "may_add": may(request.user, ADD),
+        "crumbs": crumbs(("Members", None)),
+    }
+    return render(request, "frontend/settings/members.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_member(request: HttpRequest) -> HttpResponse:
+    """The form; a POST adds the account and shows once the link with which the person sets a password."""
+    require(request, ADD)
+    form = MemberForm(request.POST if request.method == "POST" else None)
+    if account := form.save(request.user):
+        return _link_page(request, account)
+    context = {"form": form, "crumbs": crumbs(("Members", reverse("frontend:members")), ("New member", None))}
+    return render(request, "frontend/settings/member_form.html", context, status=400 if form.errors else 200)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def member(request: HttpRequest, pk: int) -> HttpResponse:
+    """An account; a POST changes its role."""
+    require(request, VIEW if request.method != "POST" else CHANGE)
+    account = get_object_or_404(members(), pk=pk)
+    form = MemberForm(request.POST if request.method == "POST" else None, account=account)
+    if form.save(request.user):
+        messages.success(request, f"{account.username} saved as {form.cleaned_data['role']}.")
+        return HttpResponseRedirect(request.path)
+    context = {
+        "account": account,
+        "role": role_of(account),
+        "form": form,
+        "may_change": may(request.user, CHANGE),
+        "is_own": account == request.user,
+        "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
+    }
+    return render(request, "frontend/settings/member.html", context, status=400 if form.errors else 200)
+
+
+@never_cache
+@require_POST
+def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
+    """Deactivate or activate an account, or show once a link with which the person sets a password."""
+    require(request, CHANGE)
+    account = get_object_or_404(User, pk=pk)
+    page = reverse("frontend:member", args=(pk,))
+    try:
+        match action:
+            case "password":
+                return _link_page(request, account)
+            case "activate":
+                set_active(account, True, request.user)
+                messages.success(request, f"{account.username} activated.")
+            case "deactivate":
+                note = "The account can no longer log in. Its tokens and schedules stop. Its runs are kept."
+                question = f"Deactivate {account.username}?"
+                if asked := unconfirmed(request, question, "Deactivate member", page, note):
+                    return asked
+                set_active(account, False, request.user)
+                messages.success(request, f"{account.username} deactivated.")
+            case _:
+                raise Http404(f"{action} is not an action for members.")
+    except NotPossible as refusal:
+        messages.error(request, refusal.message)
+    return HttpResponseRedirect(page)
+
+
+def _link_page(request: HttpRequest, account: User) -> HttpResponse:
+    path = reverse("frontend:set-password", args=password_key(account, request.user))
+    context = {
+        "account": account,
+        "link": request.build_absolute_uri(path),
+        "days": settings.PASSWORD_RESET_TIMEOUT // 86_400,
+        "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
+    }
+    return render(request, "frontend/settings/password_link.html", context)
+
+
+@method_decorator(require_http_methods(["GET", "HEAD", "POST"]), name="dispatch")
+class SetPassword(PasswordResetConfirmView):
+    """The page behind a link: it sets the password once, without a login."""
+
+    template_name = "registration/set_password.html"
+    success_url = reverse_lazy("login")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        messages.success(self.request, "Password set. Log in with it.")
+        return super().form_valid(form)
