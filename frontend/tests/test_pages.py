@@ -385,6 +385,16 @@ def test_the_leaderboard_ranks_the_latest_run_or_the_best(client: Client) -> Non
     assert best.index("a/uneven") < best.index("a/steady")
 
 
+def test_ranks_on_the_leaderboard_are_those_that_paired_tests_allow(client: Client) -> None:
+    dataset = make_dataset(40)
+    for model, correct in (("v/good", 39), ("v/better", 40), ("v/poor", 5)):
+        make_scored_run(dataset, [1.0] * correct + [0.0] * (40 - correct), model=model, summarized_at=timezone.now())
+    html = page(client, f"/leaderboard/?dataset={dataset.slug}")
+    rows = re.findall(r'<td class="num nowrap">([^<]+)</td>\s*<th scope="row">\s*<a href="/models/([^"]+)/"', html)
+    assert rows == [("1–2", "v/better"), ("1–2", "v/good"), ("3", "v/poor")]
+    assert "the ranks that paired tests allow" in html
+
+
 def test_a_run_over_part_of_the_tasks_is_not_ranked(client: Client) -> None:
     dataset = make_dataset(4)
     make_scored_run(dataset, (1.0,), model="a/partial", limit=1)

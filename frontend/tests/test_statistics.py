@@ -77,7 +77,7 @@ def test_the_mean_above_guessing_is_shown_beside_the_raw_one(canvases: Dataset, 
     assert f"above guessing {corrected}" in head
     board = words(client, f"/leaderboard/?dataset={canvases.slug}")
     assert "Above guessing" in board
-    assert f"{raw} {run.total} of {run.total} – {corrected}" in board
+    assert f"{raw} {run.total} of {run.total} {corrected}" in board
 
 
 def test_a_leaderboard_without_a_guess_rate_has_no_such_column(client: Client) -> None:

@@ -13,10 +13,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
-from benchmarks.presentation.numbers import percent
+from benchmarks.presentation.numbers import percent, rank_range
 from benchmarks.queries import leaderboard as reads
+from benchmarks.queries.matrix import matrix
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from frontend import charts, params
 from frontend.chart_parts import Chart
@@ -26,6 +28,8 @@ from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
 
 Item = TypeVar("Item")
+MOST_TESTED = 24
+"""Models on a leaderboard up to which all pairs are tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +37,12 @@ class Row:
     """One row of the table. Cost is US dollars per 1,000 results, latency the median of ``n_timed`` in milliseconds.
     ``first_token`` (milliseconds) and ``speed`` (tokens per second) have the numbers of streamed answers, if any.
 
-    A run without ``rank`` has a ``reason``; ``threshold`` is empty if the run has none.
+    A run without ``rank`` has a ``reason``; ``threshold`` is empty if the run has none. ``rank`` is a range such as
+    ``2–3`` where the tests do not separate models.
     """
 
     run: Run
-    rank: int | None
+    rank: str
     reason: str
     numbers: Mapping[str, Any]
     score: MetricRow
@@ -94,7 +99,9 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     metric = _first(metrics, lambda name: name == params.text(request.GET, "metric")) or ""
     choose = reads.BEST if request.GET.get("choose") == reads.BEST else reads.LATEST
     rank = reads.THRESHOLD if request.GET.get("rank") == reads.THRESHOLD else reads.MEAN
-    rows = [_row(place, metric) for place in reads.places(runs, metric, choose, rank)]
+    places = reads.places(runs, metric, choose, rank)
+    tested = _ranges([place.run for place in places if place.rank], metric) if rank == reads.MEAN else {}
+    rows = [_row(place, metric, tested) for place in places]
     query = ""
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": version.number, "metric": metric}
@@ -116,6 +123,8 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "choices": [(reads.LATEST, "Latest run"), (reads.BEST, "Best run")],
         "rank": rank,
         "ranks": [(reads.MEAN, "Mean score"), (reads.THRESHOLD, "Threshold")],
+        "is_tested": bool(tested),
+        "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
         "has_thresholds": any(row.threshold for row in rows),
         "has_streamed": any(row.first_token for row in rows),
@@ -130,14 +139,22 @@ def _first(items: Sequence[Item], wanted: Any) -> Item | None:
     return next(filter(wanted, items), next(iter(items), None))
 
 
-def _row(place: reads.Place, metric: str) -> Row:
+def _ranges(ranked: Sequence[Run], metric: str) -> Mapping[int, str]:
+    """Run → the ranks that the paired tests allow, if there are not too many pairs to test."""
+    if not is_score(metric) or len(ranked) > MOST_TESTED:
+        return {}
+    rows = matrix(ranked, metric).rows
+    return {row.runs[0].pk: rank_range(row.place.rank_low, row.place.rank_high) for row in rows if row.place}
+
+
+def _row(place: reads.Place, metric: str, tested: Mapping[int, str]) -> Row:
     run = place.run
     costs = (run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
     model, judge = (None if cost is None or not run.total else 1000 * cost / run.total for cost in costs)
     latency = run.summary.get("latency_ms") or {}
     return Row(
         run=run,
-        rank=place.rank,
+        rank=tested.get(run.pk) or (str(place.rank) if place.rank else ""),
         reason=place.reason,
         numbers=place.summary,
         score=metric_row(metric, place.summary, corrected_mean(run, metric)),
