@@ -176,11 +176,7 @@ class DatasetAdmin(ServiceDeletion):
         return dataset
 
     def deletion_notes(self, obj: Dataset) -> tuple[str, str]:
-        note = f"{plural(obj.versions.count(), 'version')} with all their tasks"
-        file = getattr(obj, "file", None)
-        if file and file.state != DatasetFile.State.VANISHED:
-            note += f". {file.path} is still in the datasets directory, so the dataset will be imported again from it."
-        return note, editing.why_not_deletable(obj)
+        return editing.lost_by_deletion(obj), editing.why_not_deletable(obj)
 
 
 def _version(dataset: Dataset, number: str | None) -> DatasetVersion:

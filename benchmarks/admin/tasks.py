@@ -29,11 +29,11 @@ from benchmarks.admin.base import (
     link,
 )
 from benchmarks.dataset_format.spec import as_mapping
-from benchmarks.engine.execution.prompts import PromptBuilder
-from benchmarks.forms.datasets import TaskForm
-from benchmarks.models import Dataset, DatasetVersion, Run, Task
+from benchmarks.forms.datasets import TaskForm, report_of
+from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible
+from benchmarks.queries.task_prompts import prompt_of
 from benchmarks.services.datasets import editing
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from tasks_app.loader import REPRESENTATIONS
@@ -190,16 +190,9 @@ def report_version(
     model_admin: ModelAdmin, request: HttpRequest, base: int | None, version: DatasetVersion, done: str
 ) -> None:
     """Say which version the edit of version ``base`` led to, and log it in the history of the dataset."""
-    dataset = version.dataset
-    if version.pk == base:
-        messages.info(request, f"No changes: {dataset.slug} keeps version {version.number}.")
-        return
-    if dataset.versions.filter(number__gt=version.number).exists():
-        outcome = f"version {version.number} of {dataset.slug}, which has this content, is current again"
-    else:
-        outcome = f"{dataset.slug} now has version {version.number}"
-    messages.success(request, f"{done}: {outcome}.")
-    model_admin.log_change(request, dataset, f"{done} (version {version.number}).")
+    messages.success(request, report_of(version, base, done))
+    if version.pk != base:
+        model_admin.log_change(request, version.dataset, f"{done} (version {version.number}).")
 
 
 def add_url(dataset: Dataset) -> str:
@@ -209,14 +202,7 @@ def add_url(dataset: Dataset) -> str:
 
 def prompt_shown(task: Task, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The prompt that a run with these settings sends, built by the engine itself, for reading."""
-    chosen = settings or {}
-    run = Run(
-        dataset_version=task.version,
-        parameters={"system_prompt": chosen.get("system_prompt") or None},
-        representation=chosen.get("representation") or REPRESENTATIONS[0],
-        few_shot=chosen.get("few_shot", False),
-    )
-    prompt = PromptBuilder(run).prompt(task)
+    prompt = prompt_of(task, settings or {})
     messages: list[tuple[str, Any]] = []
     images: list[str] = []
     for message in prompt.messages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,15 +13,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.dataset_format.documents import keys_of
+from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.limits import MAX_BYTES
 from benchmarks.dataset_format.parsing import parse_dataset, too_large
 from benchmarks.dataset_format.problems import Problem, printable
 from benchmarks.dataset_format.spec import DIFFICULTIES, DatasetSpec, TaskSpec
 from benchmarks.dataset_format.validation import FieldProblems, validate_task_fields
 from benchmarks.forms.fields import CallListField, JsonField, NumberText, TextField, TextListField, UploadField
-from benchmarks.models import Dataset, DatasetVersion, Task
+from benchmarks.models import Dataset, DatasetVersion, Result, Task
+from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.datasets import editing
+from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
 _TOP_KEY = re.compile(r"(\w+)\.?(.*)", re.DOTALL)
@@ -33,6 +36,8 @@ _TOOL_FIELDS = frozenset({"tools", "expected_tools", "tool_results"})
 class ProblemForm(forms.Form):
     """A form that a service stores. It shows the problems that the service reports."""
 
+    fieldsets: Any
+    """Heading (or ``None``) and options of each group of fields, as in Django's admin."""
     paths: ClassVar[Mapping[str, str]] = {}
     """Path in an error of the service → field of the form, if they differ."""
 
@@ -54,6 +59,13 @@ class ProblemForm(forms.Form):
 
     def refusal_text(self, refusal: NotPossible) -> str:
         return refusal.message
+
+    def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField]]]:
+        """Heading, description and visible fields of each of ``fieldsets``."""
+        for heading, options in self.fieldsets:
+            rows = ((row,) if isinstance(row, str) else row for row in options["fields"])
+            fields = [self[name] for row in rows for name in row if not self[name].is_hidden]
+            yield heading, options.get("description", ""), fields
 
     def add_problems(self, problems: FieldProblems) -> None:
         """Add each message to the field that its path begins with, or to the form."""
@@ -103,7 +115,9 @@ class TaskForm(EditForm):
 
     id = TextField(help_text=_help(TaskSpec, "id"))
     name = TextField(help_text=_help(TaskSpec, "name"))
-    place = forms.IntegerField(required=False, min_value=1, help_text="Position in the dataset, counted from 1")
+    place = forms.IntegerField(
+        required=False, min_value=1, label="Position", help_text="In the dataset, counted from 1"
+    )
     difficulty = forms.CharField(
         required=False,
         initial="medium",
@@ -138,6 +152,8 @@ class TaskForm(EditForm):
             initial |= {name: getattr(stored, name) for name in names}
             initial |= {"id": stored.task_id, "place": stored.position}
         super().__init__(data, files, initial=initial)
+        for name, title in TASK_FIELD.items():
+            self.fields[name].label = title
         self.version, self.stored = version, stored
         self.task: TaskSpec | None = None
 
@@ -262,7 +278,9 @@ class UploadForm(DatasetFileForm):
         if upload.size >= MAX_BYTES:
             self.refuse_file([(too_large(upload.size, name), "")])
             return self.cleaned_data
-        data = upload.read()
+        return self.parse(upload.read(), name)
+
+    def parse(self, data: bytes, name: str) -> dict[str, Any]:
         parsed = parse_dataset(data, name)
         self.spec = parsed.spec
         if parsed.problems:
@@ -277,6 +295,7 @@ class NewVersionForm(UploadForm, EditForm):
     slug = None  # type: ignore[assignment]  # removes the field, as Django documents
 
     fieldsets = ((None, {"fields": ("base", "file")}),)
+    origin: str = DatasetVersion.Origin.UPLOAD
 
     def __init__(self, data: Any = None, files: Any = None, *, version: DatasetVersion) -> None:
         super().__init__(data, files, initial={"base": version.pk})
@@ -284,7 +303,62 @@ class NewVersionForm(UploadForm, EditForm):
 
     def store(self, user: Any) -> DatasetVersion:
         assert self.spec is not None, "a valid form has read its file"
-        return editing.upload_version(self.dataset, self.cleaned_data["base"], self.spec, user)
+        return editing.replace_content(self.dataset, self.cleaned_data["base"], self.spec, user, self.origin)
+
+
+class YamlForm(NewVersionForm):
+    """The whole dataset as YAML."""
+
+    file = TextField(label="YAML", rows=28, code=True)  # type: ignore[assignment]  # what it has is parsed alike
+    origin = DatasetVersion.Origin.ADMIN
+
+    def __init__(self, data: Any = None, files: Any = None, *, version: DatasetVersion) -> None:
+        super().__init__(data, files, version=version)
+        self.fields["file"].initial = dump_dataset(spec_of(version))
+
+    def clean(self) -> dict[str, Any]:
+        return self.parse(self.cleaned_data["file"].encode(), f"{self.dataset.slug}.yaml")
+
+
+class CopyForm(ProblemForm):
+    """Tasks of results for an existing dataset, or for a new one."""
+
+    dataset = forms.ChoiceField(required=False)
+    slug = TextField(label="Identifier", help_text="Of the new dataset, for example, hard-cases")
+    name = TextField(label="Title", help_text="Empty: the identifier")
+
+    fieldsets: Any = ((None, {"fields": ("dataset",)}), ("New dataset", {"fields": ("slug", "name")}))
+
+    def __init__(self, data: Any = None, files: Any = None, *, results: Sequence[Result], may_create: bool) -> None:
+        super().__init__(data, files)
+        self.results, self.may_create = results, may_create
+        written = Dataset.objects.filter(kind=Dataset.Kind.YAML, current_version__isnull=False).order_by("slug")
+        self.datasets = {dataset.slug: dataset for dataset in written.select_related("current_version")}
+        new = [("", "New dataset")] if may_create else []
+        self.fields["dataset"].choices = [*new, *((slug, slug) for slug in self.datasets)]  # type: ignore[attr-defined]
+        if not may_create:
+            self.fieldsets = self.fieldsets[:1]
+
+    def clean(self) -> dict[str, Any]:
+        if not self.may_create and not self.cleaned_data.get("dataset"):
+            self.add_error("dataset", "Choose a dataset.")
+        return self.cleaned_data
+
+    def store(self, user: Any) -> DatasetVersion:
+        data = self.cleaned_data
+        if dataset := self.datasets.get(data["dataset"]):
+            return editing.copy_results(dataset, self.results, user)
+        return editing.create_dataset_of_results(data["slug"], data["name"] or data["slug"], self.results, user)
+
+
+def report_of(version: DatasetVersion, base: int | None, done: str) -> str:
+    """What the edit of version ``base`` led to. ``done`` is what was done, without a period."""
+    dataset = version.dataset
+    if version.pk == base:
+        return f"No changes: {dataset.slug} keeps version {version.number}."
+    if dataset.versions.filter(number__gt=version.number).exists():
+        return f"{done}: version {version.number} of {dataset.slug}, which has this content, is current again."
+    return f"{done}: {dataset.slug} now has version {version.number}."
 
 
 def _source_line(lines: list[bytes], number: int) -> str:

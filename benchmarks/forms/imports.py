@@ -18,7 +18,9 @@ from benchmarks.dataset_format.problems import printable
 from benchmarks.forms.datasets import DatasetFileForm, ProblemForm
 from benchmarks.forms.fields import TextField, UploadField
 from benchmarks.imports.formats import FORMATS
-from benchmarks.imports.table_tasks import USES, TableRequest
+from benchmarks.imports.runs import ImportProblem
+from benchmarks.imports.table_tasks import USES, TableRequest, column_names
+from benchmarks.imports.tables import read_rows
 from benchmarks.metrics.imported import TOOLS
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
@@ -28,6 +30,8 @@ from benchmarks.services.imports import OUR_METRICS, Imported, ImportPreview, im
 
 MOST_BYTES = 32 * 2**20
 """Of an uploaded file of runs. Larger files are for the command, which keeps no request waiting."""
+MOST_COLUMNS = 200
+"""That a table offers for each use."""
 MOST_DECOMPRESSED = 256 * 2**20
 
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}")
@@ -148,6 +152,7 @@ class TableForm(DatasetFileForm):
         )
         try:
             with _on_disk(data["file"]) as path:
+                self._offer_columns(path)
                 report = read_table(path, name, request)
         except NotPossible as refusal:
             self.add_error("file", refusal.message)
@@ -156,6 +161,16 @@ class TableForm(DatasetFileForm):
         if report.problems:
             self.refuse_file([(problem, "") for problem in report.problems])
         return data
+
+    def _offer_columns(self, path: Path) -> None:
+        """Let the columns be chosen from those of the table. A table that cannot be read is reported elsewhere."""
+        try:
+            names = column_names(read_rows(path))
+        except (ImportProblem, OSError):
+            return
+        choices = [("", "Detected"), *((name, name) for name in names[:MOST_COLUMNS])]
+        for use in USES:
+            self.fields[use].widget = forms.Select(choices=choices)
 
 
 @contextmanager

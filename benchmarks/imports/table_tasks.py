@@ -70,6 +70,11 @@ class Columns:
         return "; ".join(f"{use}: {name}" for use, name in columns.items() if name)
 
 
+def column_names(rows: Iterable[Row]) -> list[str]:
+    """The names of the columns in the first 100 rows."""
+    return list(dict.fromkeys(name for row in islice(rows, 100) for name in row.values))
+
+
 def guessed_columns(names: Iterable[str], given: Mapping[str, str | None]) -> Columns:
     """The ``given`` columns by use, and guesses for the others. Raises ``ImportProblem`` without an input column."""
     names = list(names)
@@ -145,7 +150,7 @@ def dataset_of_rows(rows: Iterable[Row], file: str, request: TableRequest) -> Ta
         raise ImportProblem(f"more than {most:,} rows, which exceeds the size of a dataset: set a limit")
     if not table:
         raise ImportProblem("the table has no rows")
-    columns = guessed_columns(dict.fromkeys(name for row in table[:100] for name in row.values), request.columns)
+    columns = guessed_columns(column_names(table), request.columns)
     problems: list[Problem] = []
     tasks = []
     for row in table:

@@ -139,7 +139,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField()),
                 ('content_hash', models.CharField(max_length=64)),
-                ('origin', models.CharField(choices=[('file', 'File'), ('admin', 'Admin'), ('upload', 'Upload'), ('generated', 'Generated'), ('imported', 'Imported with a run')], max_length=9)),
+                ('origin', models.CharField(choices=[('file', 'File'), ('admin', 'Edited here'), ('upload', 'Upload'), ('generated', 'Generated'), ('imported', 'Imported with a run')], max_length=9)),
                 ('name', models.CharField(max_length=200)),
                 ('description', models.TextField(blank=True)),
                 ('tools', models.JSONField(blank=True, default=list)),

@@ -73,7 +73,7 @@ FILE_STATE = {
 }
 VERSION_ORIGIN = {
     "file": "File",
-    "admin": "Admin",
+    "admin": "Edited here",
     "upload": "Upload",
     "generated": "Generated",
     "imported": "Imported with a run",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
-from benchmarks.models import Result, ResultState, Run, Score, Task
+from benchmarks.models import Dataset, Result, ResultState, Run, Score, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, neighbors, window_page
 
 PAGE_SIZE = 50
@@ -138,6 +139,13 @@ def same_task_elsewhere(task: Task, but: Result | None = None, limit: int = 12) 
     if but is not None:
         rows = rows.exclude(pk=but.pk)
     return list(_listed(rows).order_by("-pk")[:limit])
+
+
+def results_to_copy(keys: Sequence[int]) -> list[Result]:
+    """Those of the results whose tasks people wrote, with their tasks, in the order of the keys."""
+    rows = Result.objects.filter(pk__in=keys, run__dataset__kind=Dataset.Kind.YAML)
+    order = {key: place for place, key in enumerate(keys)}
+    return sorted(rows.select_related("task__version", "run__dataset"), key=lambda result: order[result.pk])
 
 
 def _listed(rows: QuerySet[Result]) -> QuerySet[Result]:

@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve, reverse
 
 from benchmarks.admin.tests.test_roles import one_of_each
-from benchmarks.models import Experiment, Run
+from benchmarks.models import Experiment, Run, Task
 from benchmarks.services.access import assign_group
 from codeforge.config import parse_config
 from codeforge.tests.fuzzing.hostile import Variant, variant
@@ -117,11 +117,17 @@ def unlinked() -> list[Form]:
     """Requests of scripts, and of pages that the objects of this test do not lead to."""
     run, other = Run.objects.filter(experiment__isnull=False).order_by("pk")
     calibration = Run.objects.get(calibration__isnull=False)
+    written = Task.objects.filter(version=run.dataset.current_version)[0]
+    task_key = {"slug": run.dataset.slug, "pk": written.pk}
+    copies = {"result": [str(run.results.all()[0].pk)], "dataset": [run.dataset.slug], "slug": [""], "name": [""]}
     picture = {"name": "scores", "form": "svg"}
     of_pair = {"runs": [f"{run.pk},{other.pk}"], "metric": [run.metrics[0]]}
     task = str(run.results.order_by("position")[0].task_id)
     of_grid = {"show": ["differ"], "sort": ["hard"], "open": [task], "page": ["1"], "diff": ["1"], "run": [str(run.pk)]}
     return [
+        Form("POST", reverse("frontend:edit-task", kwargs=task_key), _task_fields(written)),
+        Form("POST", reverse("frontend:delete-task", kwargs=task_key), {"confirmed": ["yes"]}),
+        Form("POST", reverse("frontend:copy-results"), copies),
         Form("GET", reverse("frontend:compare-tasks"), {**of_pair, **of_grid}),
         Form("GET", reverse("frontend:compare-chart", kwargs=picture), {**of_pair}),
         Form("GET", reverse("frontend:leaderboard-chart", kwargs=picture), {"dataset": [run.dataset.slug]}),
@@ -137,6 +143,13 @@ def unlinked() -> list[Form]:
         Form("POST", reverse("frontend:provider-key"), {"provider": ["loop"], "key": ["a key"]}),
         Form("POST", reverse("frontend:revoke-links", args=(run.pk,))),
     ]
+
+
+def _task_fields(task: Task) -> dict[str, list[str]]:
+    texts = {name: [getattr(task, name)] for name in ("name", "input", "expected_output", "difficulty", "pattern")}
+    rows = {name: [""] for name in ("context", "expected_tools-name", "expected_tools-args", "choices")}
+    json = {name: [""] for name in ("tools", "tool_results", "schema", "tolerance", "tests", "place")}
+    return {**texts, **rows, **json, "id": [task.task_id], "base": [str(task.version_id)], "do": ["preview"]}
 
 
 def route_of(path: str) -> str:

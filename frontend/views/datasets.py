@@ -8,18 +8,21 @@ from itertools import zip_longest
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.dataset_format.dumping import dump_dataset
+from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.history import dataset_runs, histories
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, run_list
-from benchmarks.services.access import may_launch
+from benchmarks.services.access import may, may_launch
+from benchmarks.services.datasets.versions import spec_of
 from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
@@ -37,7 +40,12 @@ CHANGES_SHOWN = 40
 @require_safe
 def dataset_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.dataset_list(), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {"page": page, "files": reads.files_needing_attention(), "may_launch": may_launch(request.user)}
+    context = {
+        "page": page,
+        "files": reads.files_needing_attention(),
+        "may_launch": may_launch(request.user),
+        "may": _permissions(request),
+    }
     return render(request, "frontend/datasets/list.html", context)
 
 
@@ -52,11 +60,14 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "dataset": dataset,
         "version": version,
         "versions": list(zip_longest(versions, versions[1:])),
+        "numbers": [each.number for each in versions],
         "filters": filters,
         "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
         "runs": run_rows(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN]),
         "charts": placed(_charts(dataset), "dataset-chart", slug),
         "may_launch": may_launch(request.user),
+        "may": _permissions(request),
+        "is_written": dataset.kind == Dataset.Kind.YAML,
         "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.name, None)],
     }
     return render(request, "frontend/datasets/detail.html", context)
@@ -72,6 +83,24 @@ def _charts(dataset: Dataset) -> list[Chart]:
 
 
 @require_safe
+def download(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+    """A version as YAML, or its tasks as JSON Lines; the current one unless ``?version=`` names another."""
+    dataset = dataset_or_404(slug)
+    number = params.whole_number(request.GET, "version")
+    version = version_or_404(dataset, number) if number else dataset.current_version
+    if dataset.kind != Dataset.Kind.YAML or version is None or form not in ("yaml", "jsonl"):
+        raise Http404(f"{slug} cannot be downloaded as {form}.")
+    spec = spec_of(version)
+    if form == "yaml":
+        content, content_type = dump_dataset(spec), "application/yaml"
+    else:
+        lines = (json.dumps(as_mapping(task), ensure_ascii=False) for task in spec.tasks)
+        content, content_type = "\n".join([*lines, ""]), "application/jsonl"
+    headers = {"Content-Disposition": f'attachment; filename="{slug}-version-{version.number}.{form}"'}
+    return HttpResponse(content, content_type=f"{content_type}; charset=utf-8", headers=headers)
+
+
+@require_safe
 def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     dataset = dataset_or_404(slug)
     task = or_404(lambda: reads.task_detail(dataset, pk), f"Task {pk} does not exist in {slug}.")
@@ -79,9 +108,21 @@ def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "dataset": dataset,
         "task": task,
         "elsewhere": same_task_elsewhere(task),
+        "is_current": dataset.kind == Dataset.Kind.YAML and task.version_id == dataset.current_version_id,
+        "may": _permissions(request),
         "crumbs": dataset_crumbs(dataset, task.task_id),
     }
     return render(request, "frontend/datasets/task.html", context)
+
+
+@require_safe
+def choose_changes(request: HttpRequest, slug: str) -> HttpResponse:
+    """The address of the changes between the two versions of a form."""
+    dataset = dataset_or_404(slug)
+    old, new = (params.whole_number(request.GET, name) for name in ("old", "new"))
+    if old is None or new is None:
+        return HttpResponseRedirect(f"{reverse('frontend:dataset', args=(dataset.slug,))}#versions")
+    return HttpResponseRedirect(reverse("frontend:changes", args=(dataset.slug, old, new)))
 
 
 @require_safe
@@ -94,11 +135,18 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "old": old,
         "new": new,
         "changes": changes,
+        "versions": [each.number for each in reads.versions_of(dataset)],
         "head": _parts(HEAD, *versions),
         "changed": [(after, _parts(TASK_FIELD, before, after)) for before, after in changes.changed],
         "crumbs": dataset_crumbs(dataset, f"Version {old} to {new}"),
     }
     return render(request, "frontend/datasets/changes.html", context)
+
+
+def _permissions(request: HttpRequest) -> dict[str, bool]:
+    """What the user may do with datasets and tasks, by the name of the permission."""
+    names = (f"{verb}_{noun}" for verb in ("add", "change", "delete") for noun in ("dataset", "task"))
+    return {name: may(request.user, f"benchmarks.{name}") for name in names}
 
 
 def dataset_crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:

@@ -258,7 +258,7 @@ def test_an_older_version_is_downloaded_under_its_number(admin_client: Client) -
 
 def test_a_dataset_is_deleted_after_confirmation(admin_client: Client) -> None:
     dataset = make_dataset(2)
-    assert "1 version with all their tasks" in text_of(admin_client.get(page(dataset, "delete")))
+    assert "1 version with all tasks." in text_of(admin_client.get(page(dataset, "delete")))
     admin_client.post(page(dataset, "delete"), CONFIRMED)
     assert not Dataset.objects.exists()
 

@@ -7,22 +7,25 @@ a YAML file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from django.db import transaction
 
+from benchmarks.dataset_format.dumping import task_hash
 from benchmarks.dataset_format.files import SLUG, SLUG_RULE
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping
 from benchmarks.dataset_format.validation import FieldProblems, validate_dataset_fields
-from benchmarks.models import Dataset, DatasetFile, DatasetVersion
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result
+from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller, record
-from benchmarks.services.datasets.versions import import_dataset, save_edited_version, spec_of
+from benchmarks.services.datasets.versions import import_dataset, save_edited_version, spec_of, task_spec
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
 HEAD = tuple(field.name for field in fields(DatasetSpec) if field.name != "tasks")
 """The keys of a dataset besides its tasks."""
+_EMPTY = DatasetSpec(name="", description="", tasks=())
 
 
 class EditedMeanwhile(NotPossible):
@@ -56,11 +59,17 @@ def upload_dataset(
         return import_dataset(spec, slug, origin, user)
 
 
-def upload_version(dataset: Dataset, base: int | None, spec: DatasetSpec, user: Caller = None) -> DatasetVersion:
-    """Replace the content by an uploaded one. It counts as an edit: a later change of the file asks first."""
+def replace_content(
+    dataset: Dataset,
+    base: int | None,
+    spec: DatasetSpec,
+    user: Caller = None,
+    origin: str = DatasetVersion.Origin.UPLOAD,
+) -> DatasetVersion:
+    """Replace the whole content. It counts as an edit: a later change of the file asks first."""
     with transaction.atomic():
         _locked_current(dataset, base)
-        return save_edited_version(dataset, spec, user, DatasetVersion.Origin.UPLOAD)
+        return save_edited_version(dataset, spec, user, origin)
 
 
 def duplicate_dataset(dataset: Dataset, slug: str, name: str, user: Caller = None) -> DatasetVersion:
@@ -100,6 +109,60 @@ def save_task(
         return as_mapping(replace(spec, tasks=(*others[:index], task, *others[index:])))
 
     return _save(dataset, base, changed, user, task.id)
+
+
+def copy_results(dataset: Dataset, results: Sequence[Result], user: Caller = None) -> DatasetVersion:
+    """Add the tasks of results of other datasets at the end; contents that it has already are left out.
+
+    A copy whose id is free keeps it, so its hash is that of the task it was copied from.
+    """
+    version = dataset.current_version
+
+    def changed(spec: DatasetSpec) -> dict[str, Any]:
+        return {**as_mapping(spec), "tasks": [*as_mapping(spec)["tasks"], *_copies(results, spec)]}
+
+    with transaction.atomic():
+        _record_copies(user, dataset.slug, results)
+        return _save(dataset, version.pk if version else None, changed, user)
+
+
+def create_dataset_of_results(slug: str, name: str, results: Sequence[Result], user: Caller = None) -> DatasetVersion:
+    """Store a new dataset of the tasks of results. Raises ``InvalidRequest`` as ``create_dataset`` does."""
+    runs = sorted({result.run_id for result in results})
+    description = f"Tasks copied from results of {'run' if len(runs) == 1 else 'runs'} {', '.join(map(str, runs))}."
+    with transaction.atomic():
+        _record_copies(user, slug, results)
+        tasks = _copies(results, _EMPTY)
+        return create_dataset(slug, {"name": name, "description": description, "tasks": tasks}, user)
+
+
+def _copies(results: Sequence[Result], target: DatasetSpec) -> list[dict[str, Any]]:
+    """The tasks of results for ``target``: contents that it lacks, each once, with free ids and the source's tools."""
+
+    def content(task: TaskSpec) -> str:
+        return task_hash(replace(task, id=""), target)
+
+    taken, known = {task.id for task in target.tasks}, {content(task) for task in target.tasks}
+    copies = []
+    for task in (result.task for result in results):
+        version = task.version
+        copy = replace(
+            task_spec(task),
+            tools=tuple(task.tools or version.tools),
+            tool_results={**version.tool_results, **task.tool_results},
+        )
+        if content(copy) in known:
+            continue
+        known.add(content(copy))
+        names = (copy.id, *(f"{copy.id}-{number}" for number in range(2, len(taken) + 3)))
+        copy = replace(copy, id=next(name for name in names if name not in taken))
+        taken.add(copy.id)
+        copies.append(as_mapping(copy))
+    return copies
+
+
+def _record_copies(user: Caller, slug: str, results: Sequence[Result]) -> None:
+    record(user, "dataset.copy", f"dataset {slug}", results=[[result.run_id, result.pk] for result in results])
 
 
 def remove_tasks(dataset: Dataset, base: int | None, task_ids: Collection[str], user: Caller = None) -> DatasetVersion:
@@ -143,6 +206,15 @@ def why_not_deletable(dataset: Dataset) -> str:
         subject, object_ = ("1 run that depends", "the run") if runs == 1 else (f"{runs} runs that depend", "the runs")
         return f"{dataset.slug} has {subject} on its tasks. Delete {object_} first."
     return ""
+
+
+def lost_by_deletion(dataset: Dataset) -> str:
+    """What is deleted with the dataset, and what brings it back."""
+    lost = f"{plural(dataset.versions.count(), 'version')} with all tasks."
+    file = getattr(dataset, "file", None)
+    if file and file.state != DatasetFile.State.VANISHED:
+        lost += f" {file.path} is still in the datasets directory, so the dataset will be imported again from it."
+    return lost
 
 
 def _slug_problems(slug: str) -> FieldProblems:

@@ -59,7 +59,7 @@ def spec_of(version: DatasetVersion) -> DatasetSpec:
         description=version.description,
         tools=tuple(version.tools),
         tool_results=version.tool_results,
-        tasks=tuple(_task_spec(task) for task in version.tasks.order_by("position")),
+        tasks=tuple(task_spec(task) for task in version.tasks.order_by("position")),
     )
 
 
@@ -120,7 +120,8 @@ def _task(task: TaskSpec, spec: DatasetSpec) -> Task:
     return Task(task_id=values.pop("id"), content_hash=task_hash(task, spec), **values)
 
 
-def _task_spec(task: Task) -> TaskSpec:
+def task_spec(task: Task) -> TaskSpec:
+    """The content of a stored task of a YAML dataset."""
     return TaskSpec(
         id=task.task_id,
         expected_tools=tuple(ToolUse(name=use["name"], args=use["args"]) for use in task.expected_tools),

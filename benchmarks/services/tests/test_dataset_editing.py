@@ -91,7 +91,7 @@ EDITS: list[Callable[[Dataset, int | None], Any]] = [
     lambda dataset, base: editing.save_task(dataset, base, make_task(1, name="Mine"), replaces="task-1"),
     lambda dataset, base: editing.remove_tasks(dataset, base, ["task-1"]),
     lambda dataset, base: editing.change_head(dataset, base, {"name": "Mine", "description": "Mine"}),
-    lambda dataset, base: editing.upload_version(dataset, base, replace(content(dataset), name="Mine")),
+    lambda dataset, base: editing.replace_content(dataset, base, replace(content(dataset), name="Mine")),
     lambda dataset, base: editing.restore_version(dataset.versions.get(number=1), base),
 ]
 
@@ -128,7 +128,7 @@ def test_after_an_edit_a_change_of_the_file_asks_first() -> None:
 def test_an_upload_of_the_same_content_is_not_an_edit() -> None:
     dataset = make_dataset(3)
     from_a_file(dataset)
-    version = editing.upload_version(dataset, dataset.current_version_id, content(dataset))
+    version = editing.replace_content(dataset, dataset.current_version_id, content(dataset))
     assert version.number == 1
     assert not Dataset.objects.get(pk=dataset.pk).edited_here
 

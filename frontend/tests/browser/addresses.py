@@ -33,6 +33,25 @@ PAGES: dict[str, dict[str, Address]] = {
         "task analysis of the hostile": lambda site: "/datasets/hostile/analysis/",
         "task analysis without a run": lambda site: "/datasets/capitals/analysis/?version=1",
     },
+    "new-dataset": {
+        "upload of a dataset": lambda site: "/datasets/new/",
+        "import of a table": lambda site: "/datasets/new/table/",
+        "first task of a dataset": lambda site: "/datasets/new/empty/",
+    },
+    "edit-dataset": {
+        "dataset as YAML": lambda site: "/datasets/reasoning/edit/yaml/",
+        "head of a dataset": lambda site: "/datasets/tool-use-basic/edit/head/",
+        "upload of a version": lambda site: "/datasets/reasoning/edit/file/",
+    },
+    "new-task": {"new task": lambda site: "/datasets/reasoning/tasks/new/"},
+    "edit-task": {
+        "edited task": lambda site: f"/datasets/tool-use-basic/tasks/{site.tasks['tool-use-basic']}/edit/",
+        "hostile edited task": lambda site: f"/datasets/hostile/tasks/{site.tasks['hostile']}/edit/",
+    },
+    "copy-results": {
+        "copy of results": lambda site: "/results/copy/?result=" + site.result_path("hostile").split("/")[-2],
+        "copy of nothing": lambda site: "/results/copy/",
+    },
     "changes": {"changes": lambda site: "/datasets/capitals/changes/1/2/"},
     "task": {
         "task": lambda site: f"/datasets/basic-coding/tasks/{site.tasks['basic-coding']}/",
@@ -148,6 +167,10 @@ NO_PAGES = {
     "experiment-plan": "a part of the page of a new experiment",
     "experiment-chart": "an image",
     "experiment-status": "a part of the experiment page",
+    "dataset-action": "accepts a form and goes to the dataset",
+    "download-dataset": "a file",
+    "delete-task": "accepts a form and goes to the dataset",
+    "choose-changes": "goes to the changes between two versions",
     "task-action": "accepts a form and goes to the analysis or the dataset",
     "experiment-action": "accepts a form and goes to the experiment",
     "run-status": "a part of the run page",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,14 @@ pytestmark = pytest.mark.browser
 
 # With two requests in flight, a run of 24 tasks takes 12 seconds: long enough to see three values of its progress.
 SLOW_MS = 1_000.0
+RIVERS = """name: Rivers
+description: Where they end
+tasks:
+  - id: nile
+    name: The Nile
+    input: Which sea does the Nile reach?
+    expected_output: The Mediterranean Sea
+"""
 NEW_PROGRESS = """(seen) => {
   const value = document.querySelector('#status progress')?.getAttribute('value');
   return value && !seen.includes(value) ? value : null;
@@ -163,6 +172,62 @@ def test_a_task_edited_in_the_admin_makes_a_new_version(new_tab: NewTab, site: S
     page.get_by_text("Edited here since the file").wait_for()
     page.get_by_role("link", name="Changes since version 2").click()
     page.locator("ins", has_text="Seine").wait_for()
+
+
+def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, site: Site, tmp_path: Path) -> None:
+    page = tab.open("/datasets/")
+    page.get_by_role("link", name="Add dataset").click()
+    path = tmp_path / "rivers.yaml"
+    path.write_text(RIVERS.replace("input:", "inptu:"))
+    page.set_input_files("#id_file", path)
+    page.locator("#checked").get_by_text("did you mean input?").wait_for()
+    path.write_text(RIVERS)
+    page.set_input_files("#id_file", [])
+    page.set_input_files("#id_file", path)
+    page.locator("#checked").get_by_text("1 task without errors").wait_for()
+    page.get_by_role("button", name="Upload dataset").click()
+    page.get_by_text("Dataset rivers created with 1 task.").wait_for()
+
+    page.get_by_role("link", name="nile", exact=True).click()
+    page.get_by_role("link", name="Edit task").click()
+    checked = page.locator("#checked")
+    checked.get_by_text("Which sea does the Nile reach?").wait_for()
+    page.fill("#id_input", "")
+    checked.get_by_role("link", name="Input").wait_for()
+    page.fill("#id_input", "Which sea does the river Nile reach?")
+    checked.get_by_text("the river Nile").wait_for()
+    page.get_by_role("button", name="Add another passage").click()
+    page.get_by_label("passage 1").fill("The Nile flows north.")
+    checked.get_by_text("The Nile flows north.").wait_for()
+    page.get_by_role("button", name="Save task").click()
+    page.get_by_text("rivers now has version 2.").wait_for()
+
+    page = tab.open("/datasets/rivers/")
+    page.get_by_role("button", name="Show changes").click()
+    page.locator("ins", has_text="river").wait_for()
+    page = tab.open("/datasets/rivers/")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Version 1 as YAML").click()
+    assert Path(download.value.path()).read_text() == RIVERS
+    page.get_by_role("button", name="Restore version 1").click()
+    page.get_by_text("is current again").wait_for()
+    page.get_by_role("button", name="Delete dataset").click()
+    page.get_by_role("button", name="Delete dataset").click()
+    page.get_by_text("Dataset rivers deleted.").wait_for()
+
+
+def test_a_table_is_imported_with_chosen_columns(tab: Tab, site: Site, tmp_path: Path) -> None:
+    page = tab.open("/datasets/new/table/")
+    path = tmp_path / "peaks.csv"
+    path.write_text("peak,metres,key\nHow high is Ararat?,5137,a\nHow high is Etna?,3403,b\n")
+    page.set_input_files("#id_file", path)
+    page.locator("#checked").get_by_text("no column is recognized as the input").wait_for()
+    page.select_option("#id_input", "peak")
+    page.locator("#checked").get_by_text("How high is Etna?").wait_for()
+    page.select_option("#id_expected", "metres")
+    page.locator("#checked td", has_text="3403").wait_for()
+    page.get_by_role("button", name="Import table").click()
+    page.get_by_text("Dataset peaks created with 2 tasks.").wait_for()
 
 
 def test_a_chosen_theme_applies_to_every_page_and_to_charts(tab: Tab, site: Site) -> None:

@@ -1,0 +1,253 @@
+"""Datasets on the dashboard: added, edited, their tasks, versions, downloads, copies of results, by those who may."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import ToolUse
+from benchmarks.dataset_format.tests.examples import VALID
+from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Task
+from benchmarks.services.datasets.versions import spec_of
+from tests.support.factories import make_dataset, make_task
+from tests.support.page_factories import make_canvas_set, make_scored_run
+
+pytestmark = pytest.mark.django_db
+TABLE = "question,answer,source\nWhat is 1 + 1?,2,a\nWhat is 2 + 2?,4,b\n"
+TOOL = {"type": "function", "function": {"name": "add"}}
+
+
+def current(slug: str = "sums") -> DatasetVersion:
+    version = Dataset.objects.get(slug=slug).current_version
+    assert version is not None
+    return version
+
+
+def file(content: str, name: str, **fields: Any) -> dict[str, Any]:
+    return {"file": SimpleUploadedFile(name, content.encode()), **fields}
+
+
+def task_row(task_id: str = "task-1", slug: str = "sums") -> Task:
+    return current(slug).tasks.get(task_id=task_id)
+
+
+def edited(task: Task, **changes: str) -> dict[str, Any]:
+    """The form of a plain task with some fields changed."""
+    given = {"base": task.version_id, "id": task.task_id, "name": task.name, "input": task.input}
+    return {**given, "expected_output": task.expected_output, "difficulty": task.difficulty, **changes}
+
+
+def text_of(response: Any) -> str:
+    return " ".join(response.content.decode().split())
+
+
+def test_a_file_with_errors_is_shown_by_line_and_saved_when_fixed(client: Client) -> None:
+    broken = VALID.replace("input:", "inptu:", 1)
+    page = text_of(client.post("/datasets/new/", file(broken, "demo.yaml")))
+    assert "Nothing was saved" in page
+    assert "did you mean input?" in page
+    assert '<td class="mono cut">' in page
+    assert not Dataset.objects.exists()
+    response = client.post("/datasets/new/", file(VALID, "demo.yaml"))
+    assert response["Location"] == "/datasets/demo/"
+    assert spec_of(current("demo")) == parse_dataset(VALID.encode(), "").spec
+
+
+def test_a_preview_saves_nothing_and_shows_the_first_tasks(client: Client) -> None:
+    for way, sent in (("file", file(VALID, "demo.yaml")), ("table", file(TABLE, "sums.csv"))):
+        page = text_of(client.post(f"/datasets/new/{way}/", {**sent, "do": "preview"}))
+        assert "without errors" in page, way
+    assert "What is 2 + 2?" in page
+    assert not Dataset.objects.exists()
+
+
+def test_the_columns_of_a_table_can_be_chosen_once_it_is_read(client: Client) -> None:
+    page = text_of(client.post("/datasets/new/table/", {**file(TABLE, "sums.csv"), "do": "preview", "id": "source"}))
+    assert '<option value="question">' in page
+    assert '<option value="source" selected>' in page
+    client.post("/datasets/new/table/", file(TABLE, "sums.csv", id="source"))
+    assert [(task.id, task.expected_output) for task in spec_of(current()).tasks] == [("a", "2"), ("b", "4")]
+
+
+def test_a_table_without_an_input_column_offers_its_columns(client: Client) -> None:
+    page = text_of(client.post("/datasets/new/table/", file("left,right\n1,2\n", "sums.csv")))
+    assert "no column is recognized as the input" in page
+    assert '<option value="left">' in page
+
+
+def test_a_dataset_starts_with_one_task_and_names_the_field_in_error(client: Client) -> None:
+    sent = {"slug": "mine", "name": "Mine", "description": "Own", "first_id": "a", "first_name": "A"}
+    page = text_of(client.post("/datasets/new/empty/", sent))
+    assert 'id="id_first_input_error">is empty' in page
+    response = client.post("/datasets/new/empty/", {**sent, "first_input": "1 + 1?", "first_expected_output": "2"})
+    assert response["Location"] == "/datasets/mine/"
+
+
+def test_a_task_is_edited_moved_added_and_deleted_each_with_a_version(client: Client) -> None:
+    make_dataset(3)
+    task = task_row()
+    response = client.post(f"/datasets/sums/tasks/{task.pk}/edit/", edited(task, input="New?", place="3"), follow=True)
+    assert "Task task-1 changed: sums now has version 2." in text_of(response)
+    assert [task.id for task in spec_of(current()).tasks] == ["task-2", "task-3", "task-1"]
+    assert task_row().input == "New?"
+
+    fresh = {"id": "new", "name": "New", "input": "Why?", "expected_output": "So", "difficulty": "easy"}
+    client.post("/datasets/sums/tasks/new/", {"base": current().pk, **fresh})
+    address = f"/datasets/sums/tasks/{task_row('task-2').pk}/delete/"
+    assert "Delete task task-2 of sums?" in text_of(client.post(address))
+    client.post(address, {"confirmed": "yes"})
+    assert [task.id for task in spec_of(current()).tasks] == ["task-3", "task-1", "new"]
+    assert current().number == 4
+
+
+def test_a_preview_of_a_task_shows_the_prompt_or_every_error_and_saves_nothing(client: Client) -> None:
+    make_dataset(1)
+    task = task_row()
+    address = f"/datasets/sums/tasks/{task.pk}/edit/"
+    assert "What is 1 + 1?" in text_of(client.get(address)).partition('id="checked"')[2]
+    shown = text_of(client.post(address, edited(task, do="preview", input="Changed?"))).partition('id="checked"')[2]
+    assert "Changed?" in shown
+    wrong = edited(task, do="preview", input="", tools='[{"type": 1}', pattern="(")
+    shown = text_of(client.post(address, wrong)).partition('id="checked"')[2]
+    for message in ('href="#id_input">Input</a>: is empty', "line 1, column 13", 'href="#id_pattern">'):
+        assert message in shown, message
+    assert current().number == 1
+
+
+def test_an_edit_of_an_old_version_is_refused_and_kept_in_the_form(client: Client) -> None:
+    make_dataset(2)
+    task = task_row()
+    address = f"/datasets/sums/tasks/{task.pk}/edit/"
+    client.post(address, edited(task, input="First"))
+    page = text_of(client.post(address, edited(task, input="Second")))
+    assert "Not saved:" in page
+    assert "/datasets/sums/changes/1/2/" in page
+    assert task_row().input == "First"
+    assert client.get(address)["Location"] == f"/datasets/sums/tasks/{task_row().pk}/edit/"
+    sent = edited(task, input="Second") | {"base": current().pk}
+    client.post(address, sent)
+    assert task_row().input == "Second"
+
+
+def test_a_dataset_is_edited_as_yaml_and_by_a_new_file(client: Client) -> None:
+    dataset = make_dataset(2)
+    shown = client.get("/datasets/sums/edit/yaml/").context["form"]["file"].value()
+    changed = shown.replace("What is 1", "How much is 1").replace("\n", "\r\n")
+    sent = {"base": dataset.current_version_id, "file": changed}
+    broken = {**sent, "file": shown.replace("input:", "inptu:", 1)}
+    assert "tasks[0].inptu" in text_of(client.post("/datasets/sums/edit/yaml/", broken))
+    client.post("/datasets/sums/edit/yaml/", sent)
+    assert (task_row().input, current().number, current().origin) == ("How much is 1 + 1?", 2, "admin")
+    client.post("/datasets/sums/edit/file/", file(VALID, "other.yaml", base=current().pk))
+    assert spec_of(current()) == parse_dataset(VALID.encode(), "").spec
+    head = {"base": current().pk, "name": "Named", "description": "Anew", "tools": "", "tool_results": ""}
+    client.post("/datasets/sums/edit/head/", head)
+    assert (current().name, current().number) == ("Named", 4)
+
+
+def test_a_dataset_too_long_for_one_text_names_the_other_ways(client: Client) -> None:
+    make_dataset([make_task(1, input="long " * 20_000)])
+    page = text_of(client.get("/datasets/sums/edit/yaml/"))
+    assert "too long to edit as one text" in page
+    assert len(page) < 10_000
+
+
+def test_versions_are_compared_downloaded_and_restored(client: Client) -> None:
+    make_dataset(2)
+    task = task_row()
+    client.post(f"/datasets/sums/tasks/{task.pk}/edit/", edited(task, input="New?"))
+    chosen = client.get("/datasets/sums/changes/", {"old": 1, "new": 2})
+    assert chosen["Location"] == "/datasets/sums/changes/1/2/"
+    assert ">New</ins>" in client.get(chosen["Location"]).content.decode()
+    response = client.get("/datasets/sums/download.yaml?version=1")
+    assert response["Content-Disposition"] == 'attachment; filename="sums-version-1.yaml"'
+    assert parse_dataset(response.content, "").spec == spec_of(task.version)
+    lines = client.get("/datasets/sums/download.jsonl").content.decode().splitlines()
+    assert [json.loads(line)["input"] for line in lines] == ["New?", "What is 2 + 2?"]
+    restored = {"version": 1, "base": current().pk}
+    response = client.post("/datasets/sums/do/restore/", restored, follow=True)
+    assert "version 1 of sums, which has this content, is current again" in text_of(response)
+    assert "Not saved:" in text_of(client.post("/datasets/sums/do/restore/", {**restored, "version": 2}, follow=True))
+    assert current().number == 1
+
+
+def test_a_dataset_is_deleted_after_a_question_unless_it_has_runs(client: Client) -> None:
+    dataset = make_dataset(2)
+    run = make_scored_run(dataset)
+    assert "has 1 run that depends" in text_of(client.post("/datasets/sums/do/delete/", follow=True))
+    run.delete()
+    page = text_of(client.post("/datasets/sums/do/delete/"))
+    assert "<h1>Delete dataset sums?" in page
+    assert "This deletes 1 version with all tasks." in page
+    assert client.post("/datasets/sums/do/delete/", {"confirmed": "yes"})["Location"] == "/datasets/"
+    assert not Dataset.objects.exists()
+
+
+def test_tasks_of_results_are_copied_with_their_content_once(client: Client) -> None:
+    used = make_task(1, expected_tools=(ToolUse(name="add"),))
+    run = make_scored_run(make_dataset([used, make_task(2)], tools=(TOOL,)), (0.0, 0.0))
+    make_dataset([make_task(1, input="Another task with this id")], slug="hard")
+    keys = [result.pk for result in run.results.order_by("pk")]
+    assert "Copy 2 tasks to a dataset" in text_of(client.get("/results/copy/", {"result": keys}))
+    sent = {"result": [*keys, keys[0]], "dataset": "hard"}
+    response = client.post("/results/copy/", sent, follow=True)
+    assert "2 tasks copied: hard now has version 2." in text_of(response)
+    assert [task.id for task in spec_of(current("hard")).tasks] == ["task-1", "task-1-2", "task-2"]
+    copy = task_row("task-1-2", "hard")
+    assert copy.tools == [TOOL]
+    kept = f"/datasets/hard/tasks/{task_row('task-2', 'hard').pk}/"
+    assert f"/runs/{run.pk}/results/{keys[1]}/" in client.get(kept).content.decode()
+    entry = AuditEntry.objects.filter(action="dataset.copy").latest("pk")
+    assert entry.detail == {"results": [[run.pk, key] for key in keys]}
+    assert "No changes: hard keeps version 2." in text_of(client.post("/results/copy/", sent, follow=True))
+
+
+def test_tasks_of_results_make_a_new_dataset_and_generated_ones_are_left_out(client: Client) -> None:
+    run = make_scored_run(values=(0.0, 1.0))
+    canvases = make_scored_run(make_canvas_set().dataset, (0.0,))
+    keys = [run.results.first().pk, canvases.results.first().pk]
+    assert "1 result left out" in text_of(client.get("/results/copy/", {"result": keys}))
+    response = client.post("/results/copy/", {"result": keys, "slug": "sums"})
+    assert "sums already exists" in text_of(response)
+    client.post("/results/copy/", {"result": keys, "slug": "hard"})
+    assert current("hard").description == f"Tasks copied from results of run {run.pk}."
+    assert "Nothing to copy" in text_of(client.get("/results/copy/", {"result": ["x", "9" * 30, "0"]}))
+
+
+def test_generated_tasks_cannot_be_edited(client: Client) -> None:
+    dataset = make_canvas_set().dataset
+    page = client.get(f"/datasets/{dataset.slug}/").content.decode()
+    assert "Add task" not in page
+    assert "Delete dataset" not in page
+    for address in ("tasks/new/", "edit/yaml/", "download.yaml"):
+        assert client.get(f"/datasets/{dataset.slug}/{address}").status_code == 404, address
+
+
+def test_each_permission_opens_what_it_opens_in_the_admin(settings: Any) -> None:
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    make_dataset(2)
+    task = f"/datasets/sums/tasks/{task_row().pk}/"
+    opened = {
+        "add_dataset": ("/datasets/", "Add dataset", "/datasets/new/"),
+        "change_dataset": ("/datasets/sums/", "Edit as YAML", "/datasets/sums/edit/head/"),
+        "add_task": ("/datasets/sums/", "Add task", "/datasets/sums/tasks/new/"),
+        "change_task": (task, "Edit task", f"{task}edit/"),
+        "delete_task": (task, "Delete task", f"{task}delete/"),
+        "delete_dataset": ("/datasets/sums/", "Delete dataset", "/datasets/sums/do/delete/"),
+    }
+    for permission in opened:
+        user = User.objects.create_user(permission)
+        user.user_permissions.set(Permission.objects.filter(codename=permission))
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        for needed, (page, label, address) in opened.items():
+            shown = f">{label}</" in client.get(page).content.decode().replace("\n", "").replace("  ", "")
+            method = client.post if "delete" in needed else client.get
+            expected = (True, 200) if needed == permission else (False, 403)
+            assert (shown, method(address).status_code) == expected, (permission, needed)
