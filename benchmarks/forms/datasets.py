@@ -128,13 +128,13 @@ class TaskForm(EditForm):
     expected_output = TextField(rows=4, help_text="Reference answer. Leave empty if only tool calls are scored")
     context = TextListField("passage", help_text=_help(TaskSpec, "context"))
     expected_tools = CallListField("call", help_text=_help(TaskSpec, "expected_tools"))
-    tools = JsonField(rows=8, help_text=_help(TaskSpec, "tools"))
-    tool_results = JsonField(rows=4, help_text=_help(TaskSpec, "tool_results"))
+    tools = JsonField(rows=3, help_text=_help(TaskSpec, "tools"))
+    tool_results = JsonField(rows=3, help_text=_help(TaskSpec, "tool_results"))
     choices = TextListField("choice", help_text=_help(TaskSpec, "choices"))
     pattern = TextField(optional=True, code=True, help_text=_help(TaskSpec, "pattern"))
     tolerance = NumberText(help_text=_help(TaskSpec, "tolerance"))
-    schema = JsonField(rows=8, help_text=_help(TaskSpec, "schema"))
-    tests = TextField(rows=8, code=True, optional=True, help_text=_help(TaskSpec, "tests"))
+    schema = JsonField(rows=3, help_text=_help(TaskSpec, "schema"))
+    tests = TextField(rows=3, code=True, optional=True, help_text=_help(TaskSpec, "tests"))
 
     fieldsets = (
         (None, {"fields": ("base", "id", "name", ("difficulty", "place"), "input", "expected_output")}),
@@ -180,8 +180,8 @@ class DatasetForm(EditForm):
 
     name = TextField(help_text=_help(DatasetSpec, "name"))
     description = TextField(rows=4, help_text=_help(DatasetSpec, "description"))
-    tools = JsonField(rows=8, help_text=_help(DatasetSpec, "tools"))
-    tool_results = JsonField(rows=4, help_text=_help(DatasetSpec, "tool_results"))
+    tools = JsonField(rows=3, help_text=_help(DatasetSpec, "tools"))
+    tool_results = JsonField(rows=3, help_text=_help(DatasetSpec, "tool_results"))
 
     fieldsets = (
         (None, {"fields": ("base", "name", "description")}),

@@ -11,7 +11,7 @@ from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Run, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, window_page
 
 PREVIEW = 160
-TASKS_ON_A_PAGE = 50
+TASKS_ON_A_PAGE = 25
 TEXTS_SEARCHED, NAMES_SEARCHED = 2_000, 10_000
 """Tasks per page of a search in texts, and of one in names only."""
 
