@@ -40,7 +40,8 @@ class BoardCell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A row of the matrix in words."""
+    """A row of the matrix in words. ``braces`` are what the columns of braces show here: the letter of a group that the
+    row is in, and the piece of the brace."""
 
     row: Row
     rank: str
@@ -50,9 +51,10 @@ class BoardRow:
     """US dollars per 1,000 results, of model and judge."""
     latency_ms: float | None
     tokens_out: float | None
+    braces: Sequence[tuple[str, str]] = ()
 
 
-def board_row(row: Row) -> BoardRow:
+def board_row(row: Row, braces: Sequence[tuple[str, str]] = ()) -> BoardRow:
     place = row.place
     wholes = list({cell.run.pk: cell for cell in row.cells if cell is not None}.values())
     costs, done = [cell.cost_usd for cell in wholes], sum(cell.run.done for cell in wholes)
@@ -66,14 +68,44 @@ def board_row(row: Row) -> BoardRow:
         cost=None if None in costs or not done else 1000 * sum(filter(None, costs)) / done,
         latency_ms=sum(latencies) / len(latencies) if latencies else None,
         tokens_out=tokens / done if done and tokens is not None else None,
+        braces=braces,
     )
+
+
+def braces(groups: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """The letter and the piece in each column of braces, for rows that are in these groups (``"A B"``).
+
+    A brace goes from the first to the last row of its group; braces that overlap stand in different columns. Pieces are
+    ``first``, ``middle``, ``last`` and ``alone`` of a brace, ``past`` beside a row that is not in the group, or empty.
+    """
+    members: dict[str, list[int]] = {}
+    for at, letters in enumerate(groups):
+        for letter in letters.split():
+            members.setdefault(letter, []).append(at)
+    columns: list[list[tuple[str, str]]] = []
+    for letter, rows in members.items():
+        span = range(rows[0], rows[-1] + 1)
+        column = next((column for column in columns if not any(column[at][1] for at in span)), None)
+        if column is None:
+            column = [("", "")] * len(groups)
+            columns.append(column)
+        for at in span:
+            column[at] = (letter, _piece(at, span)) if at in rows else ("", "past")
+    return [[column[at] for column in columns] for at in range(len(groups))]
+
+
+def _piece(at: int, span: range) -> str:
+    if len(span) == 1:
+        return "alone"
+    return "first" if at == span[0] else "last" if at == span[-1] else "middle"
 
 
 def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     """What a page shows of runs read as one, by ``?metric=``, ``?dataset=`` and ``?columns=``."""
     metric, dataset, facet = (params.text(request.GET, name) for name in ("metric", "dataset", "columns"))
     found = reads.matrix(runs, metric, dataset, facet)
-    rows = [board_row(row) for row in found.rows]
+    ranked = [row for row in found.rows if row.place]
+    joined = braces([row.place.group for row in ranked if row.place])
     alone = found.columns[0].run if len({column.run.dataset_id for column in found.columns}) == 1 else None
     changes = effects(reads.matrix(runs, metric, dataset) if facet else found)
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
@@ -81,8 +113,8 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "matrix": found,
         "lead": found.sentences[:2],
         "aside": [*found.sentences[2:], *([changes.sentence] if changes.sentence else [])],
-        "ranked": [row for row in rows if row.row.place],
-        "unranked": [row for row in rows if not row.row.place],
+        "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],
+        "unranked": [board_row(row) for row in found.rows if not row.place],
         "metrics": reads.metrics_of(runs),
         "datasets": sorted({run.dataset.slug for run in runs}),
         "facets": [(name, reads.FACETS[name]) for name in reads.facets_of(alone)] if alone else [],

@@ -91,6 +91,8 @@ def task_grid_filters(query: QueryDict, shown: str = "") -> TaskGridFilters:
         sort=sort if sort in TASK_SORTS else "",
         run=whole_number(query, "run"),
         baseline=whole_number(query, "baseline"),
+        text=text(query, "text"),
+        group=text(query, "group"),
     )
 
 

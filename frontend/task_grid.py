@@ -79,6 +79,8 @@ def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, s
         "may_edit": may_edit(request.user),
         "toggle_marks": _query(request.GET, diff=None if marked else "1"),
         "filters": filters,
+        "groups": reads.groups_of(runs),
+        "searched": reads.MOST_SEARCHED,
         "names": names,
         "chosen": chosen,
         "shows": list(reads.SHOWN.items()),

@@ -190,6 +190,8 @@ class TaskQuery(StrictRequest):
     baseline = serializers.IntegerField(
         default=None, help_text="What show=worse compares with; by default the oldest run"
     )
+    text = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="In the name or the input")
+    group = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="Group or task class")
     runs = serializers.CharField(default="", help_text=f"IDs, separated by commas; by default the first {MOST_RUNS}")
     page = serializers.IntegerField(default=1, min_value=1)
     format = serializers.CharField(required=False)
@@ -213,6 +215,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         data = StartedSerializer(experiment, context={"request": request}).data
         return created(request, f"experiments/{experiment.pk}", data)
 
+    @extend_schema(request=control.ExperimentLabels, responses={200: ExperimentSerializer, 400: REFUSED})
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change the name, the description or the tags."""
+        experiment = self.get_object()
+        control.label_experiment(experiment, request.data, request.user)
+        return Response(ExperimentSerializer(experiment, context={"request": request}).data)
+
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
         """Delete an experiment that has ended. Its runs stay, as single runs."""
@@ -234,7 +243,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         dataset = query.get("dataset") or (runs[0].dataset.slug if runs else "")
         wanted = set(filter(None, query["runs"].split(",")))
         columns = [run for run in runs if run.dataset.slug == dataset and (not wanted or str(run.pk) in wanted)]
-        filters = TaskGridFilters(query["show"], query["sort"], query["run"], query["baseline"])
+        filters = TaskGridFilters(**{name: query[name] for name in TaskGridFilters.__slots__})
         page = task_page(columns, query["metric"], filters, query["page"], preview=TEXT_LENGTH)
         results = [_task(row, columns) for row in page.rows]
         counts = {name: getattr(page, name) for name in ("count", "pages", "disagree", "all_right", "all_wrong")}

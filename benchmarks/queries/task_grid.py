@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import FilteredRelation, Q
 from django.db.models.functions import Left
 
-from benchmarks.models import Result, Run, Score, Task
+from benchmarks.models import DatasetVersion, Result, Run, Score, Task
 from benchmarks.queries.matrix import metric_of
 from benchmarks.queries.runs import baseline_first
 from benchmarks.queries.statistics import kept_for
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOST_RUNS = 12
 PAGE_SIZE = 50
 PREVIEW = 120
+MOST_SEARCHED = 10_000
+"""So many questions of a version are searched for a text, and all names."""
 SHOWN = {
     "": "All tasks",
     "disagree": "They disagree",
@@ -42,12 +44,16 @@ _CHUNK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class TaskGridFilters:
-    """``show`` is a key of ``SHOWN``. ``baseline`` is by default that of ``baseline_first``, ``run`` the next one."""
+    """``show`` is a key of ``SHOWN``. ``baseline`` is by default that of ``baseline_first``, ``run`` the next one.
+    ``text`` is searched for in the name and the input of a task, ``group`` is its group or task class.
+    """
 
     show: str = ""
     sort: str = ""
     run: int | None = None
     baseline: int | None = None
+    text: str = ""
+    group: str = ""
 
 
 class TaskCell(NamedTuple):
@@ -120,7 +126,7 @@ def task_page(
     columns = list(runs[:MOST_RUNS])
     tasks, values = _grid(columns, metric)
     grid = _Grid(values)
-    at = np.flatnonzero(_matching(columns, grid, filters))
+    at = np.flatnonzero(_matching(columns, grid, filters) & _named(columns, tasks, filters))
     if filters.sort == "difficulty":
         at = at[np.argsort(grid.n_right[at], kind="stable")]
     elif filters.sort == "disagreement":
@@ -218,6 +224,27 @@ def _matching(columns: Sequence[Run], grid: _Grid, filters: TaskGridFilters) -> 
     elif filters.show == "worse" and columns:
         matching = np.less(grid.values[own], grid.values[base] - 1e-9)  # not true where one has no score
     return matching
+
+
+def _named(columns: Sequence[Run], tasks: NDArray[np.int64], filters: TaskGridFilters) -> NDArray[np.bool_]:
+    """Which tasks have the group and the text."""
+    import numpy as np
+
+    if not filters.text and not filters.group:
+        return np.ones(len(tasks), dtype=bool)
+    found = Task.objects.filter(version__in={run.dataset_version_id for run in columns}).order_by()
+    if filters.group:
+        found = found.filter(group=filters.group)
+    if filters.text:
+        words = Q(input__icontains=filters.text, position__lt=MOST_SEARCHED)
+        found = found.filter(Q(name__icontains=filters.text) | words)
+    return np.isin(tasks, np.fromiter(found.values_list("pk", flat=True), dtype=np.int64))
+
+
+def groups_of(runs: Sequence[Run]) -> list[str]:
+    """The groups, or task classes, of the tasks of runs."""
+    versions = DatasetVersion.objects.filter(pk__in={run.dataset_version_id for run in runs})
+    return sorted({group for facets in versions.values_list("facets", flat=True) for group in facets.get("group", ())})
 
 
 def _grid(columns: Sequence[Run], metric: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

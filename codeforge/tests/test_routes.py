@@ -75,7 +75,7 @@ RULES: dict[str, Rule] = {
     **{f"calibration-{action}": writes(LAUNCH, **PK) for action in ("cancel", "resume")},
     "experiment-list": Rule({}, {"GET": READ, "POST": LAUNCH}),
     "experiment-plan": writes(LAUNCH),
-    "experiment-detail": Rule(PK, {"GET": READ, "DELETE": LAUNCH}),
+    "experiment-detail": Rule(PK, {"GET": READ, "PATCH": LAUNCH, "DELETE": LAUNCH}),
     **{f"experiment-{action}": writes(LAUNCH, **PK) for action in EXPERIMENT_ACTIONS},
     "provider-list": pages(),
     "provider-detail": pages(name="openai"),

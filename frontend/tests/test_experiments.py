@@ -10,6 +10,7 @@ from django.test import Client
 
 from benchmarks.models import Experiment, RunStatus, Task
 from benchmarks.services.experiments.requests import COMMON, PROMPTING
+from frontend.matrix import braces
 from tests.support.factories import JUDGE, MODEL, make_dataset
 from tests.support.page_factories import make_scored_run
 from tests.support.running import Endpoint, worked
@@ -166,6 +167,19 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     assert "33 tasks" in page(client, f"/experiments/{experiment.pk}/tasks/?show=worse"), "small against large"
 
 
+def test_task_by_task_is_searched_and_narrowed_to_a_group(client: Client) -> None:
+    address = f"/experiments/{finished_experiment().pk}/tasks/"
+    assert "1 task</span>" in page(client, f"{address}?text=7+%2B+7")
+    assert "No task matches the filters." in page(client, f"{address}?text=%25")
+    version = Task.objects.earliest("pk").version
+    Task.objects.filter(name__in=("Task 1", "Task 7")).update(group="birds")
+    version.facets = {**version.facets, "group": {"birds": 2, "fish": 38}}
+    version.save()
+    text = page(client, f"{address}?group=birds")
+    assert "2 tasks</span>" in text
+    assert '<option value="birds" selected>Birds</option>' in text
+
+
 def test_a_task_opens_below_its_row_with_every_answer(client: Client) -> None:
     experiment = finished_experiment()
     address = f"/experiments/{experiment.pk}/tasks/?show=disagree"
@@ -202,11 +216,13 @@ def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: 
     experiment.runs.filter(model="loop/tiny").update(status=RunStatus.RUNNING)
     text = page(client, f"/experiments/{experiment.pk}/")
     assert f'hx-get="/experiments/{experiment.pk}/status/"' in text
+    assert f'hx-get="/experiments/{experiment.pk}/" hx-select="#beside"' in text, "effects and charts as well"
     assert "So far: <strong>large leads.</strong>" in text
     assert "has not ended" in text
     assert client.get(f"/experiments/{experiment.pk}/status/").headers.get("HX-Refresh") is None
     experiment.runs.update(status=RunStatus.COMPLETED)
     assert client.get(f"/experiments/{experiment.pk}/status/").headers["HX-Refresh"] == "true"
+    assert "hx-select" not in page(client, f"/experiments/{experiment.pk}/")
 
 
 def test_the_buttons_act_on_all_runs(client: Client, endpoint: Endpoint) -> None:
@@ -230,6 +246,40 @@ def test_the_buttons_act_on_all_runs(client: Client, endpoint: Endpoint) -> None
     act("cancel")
     assert "Its runs are kept" in act("delete", confirmed="yes")
     assert client.post(f"/experiments/{experiment.pk}/do/paint/").status_code == 404
+
+
+def test_name_description_and_tags_are_edited_later(client: Client) -> None:
+    found = finished_experiment()
+    address = f"/experiments/{found.pk}/"
+    assert "Edit name, description and tags" in page(client, address)
+    sent = {"name": "Autumn <i>", "description": "Two prompts", "tags": "b, c"}
+    assert client.post(f"{address}do/label/", sent).status_code == 302
+    found.refresh_from_db()
+    assert (found.name, found.description, found.tags) == ("Autumn <i>", "Two prompts", ["b", "c"])
+    shown = page(client, address)
+    assert "Name, description and tags saved." in shown
+    assert "Autumn &lt;i&gt;" in shown
+    assert 'value="Autumn &lt;i&gt;"' in page(client, f"/experiments/new/?like={found.pk}")
+    client.post(f"{address}do/label/", {**sent, "name": " "})
+    found.refresh_from_db()
+    assert found.name == "Autumn <i>"
+    assert "may not be blank" in page(client, address)
+
+
+@pytest.mark.parametrize(
+    ("groups", "columns"),
+    [
+        (["A", "A", "A"], [["first", "middle", "last"]]),
+        (["A", "B", "B"], [["alone", "first", "last"]]),
+        (["A", "A B", "B"], [["first", "last", ""], ["", "first", "last"]]),
+        (["A", "B", "A"], [["first", "past", "last"], ["", "alone", ""]]),
+        ([], []),
+    ],
+)
+def test_braces_join_the_rows_of_a_group(groups: list[str], columns: list[list[str]]) -> None:
+    rows = braces(groups)
+    assert [[row[at][1] for row in rows] for at in range(len(columns))] == columns
+    assert [" ".join(sorted(filter(None, (letter for letter, _ in row)))) for row in rows] == groups
 
 
 def test_an_experiment_again_has_the_same_form(client: Client, endpoint: Endpoint) -> None:

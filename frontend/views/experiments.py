@@ -45,7 +45,7 @@ def launch(request: HttpRequest) -> HttpResponse:
     require_launch(request)
     if request.method != "POST":
         like = params.whole_number(request.GET, "like")
-        initial = _experiment(like).request if like is not None else {}
+        initial = _as_launched(_experiment(like)) if like is not None else {}
         return _form_page(request, ExperimentForm(runnable_datasets(), initial=initial))
     form = ExperimentForm(runnable_datasets(), request.POST)
     if request.POST.get("do") == "variant":
@@ -155,6 +155,11 @@ def _experiment(pk: int) -> Experiment:
     return or_404(lambda: reads.experiment_detail(pk), f"Experiment {pk} does not exist.")
 
 
+def _as_launched(found: Experiment) -> dict[str, Any]:
+    """The request, with what people have written on the experiment since."""
+    return {**found.request, "name": found.name, "description": found.description, "tags": found.tags}
+
+
 def _estimate(form: ExperimentForm) -> dict[str, Any]:
     try:
         return {"plan": plan_experiment(form.request_data())}
@@ -197,6 +202,13 @@ def _add_model(found: Experiment, request: HttpRequest) -> str:
     return f"Model added: {plural(len(runs), 'run')} queued."
 
 
+def _label(found: Experiment, request: HttpRequest) -> str:
+    given: dict[str, Any] = {name: params.text(request.POST, name) for name in ("name", "description")}
+    tags = (tag.strip() for tag in params.text(request.POST, "tags").split(","))
+    control.label_experiment(found, {**given, "tags": [tag for tag in tags if tag]}, request.user)
+    return "Name, description and tags saved."
+
+
 def _delete(found: Experiment, request: HttpRequest) -> str:
     pk = found.pk
     control.delete_experiment(found, request.user)
@@ -214,5 +226,6 @@ _ACTIONS: dict[str, Callable[[Experiment, HttpRequest], str]] = {
     "retry": _of_runs(control.retry_experiment, "with errors to retry"),
     "budget": _raise_budget,
     "model": _add_model,
+    "label": _label,
     "delete": _delete,
 }

@@ -55,6 +55,8 @@ def test_tasks_come_with_the_answers_of_every_run(client: Client, endpoint: Endp
         worked(run)
     page = client.get(f"{PATH}/{pk}/tasks").json()
     assert (page["dataset"], page["count"], page["pages"], page["disagree"], page["all_wrong"]) == ("sums", 3, 1, 1, 2)
+    assert client.get(f"{PATH}/{pk}/tasks?text=task+2").json()["count"] == 1
+    assert client.get(f"{PATH}/{pk}/tasks?group=nowhere").json()["count"] == 0
     first = page["results"][0]
     assert (first["name"], first["expected_output"], first["right"]) == ("Task 1", "2", 1)
     assert [(each["model"], each["outcome"], each["score"], each["answer"]) for each in first["answers"]] == [
@@ -67,6 +69,21 @@ def test_tasks_come_with_the_answers_of_every_run(client: Client, endpoint: Endp
     for query in ("show=nothing", "page=0", "run=x", "speed=1"):
         assert client.get(f"{PATH}/{pk}/tasks?{query}").status_code == 400, query
     assert client.get(f"{PATH}/{pk}/tasks?dataset=none").json()["results"] == []
+
+
+def test_the_labels_change_and_nothing_else(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    pk = post(client, **request(tags=["a"])).json()["id"]
+
+    def patch(**data: Any) -> Any:
+        return client.patch(f"{PATH}/{pk}", data, content_type="application/json")
+
+    changed = patch(name="Autumn", tags=["b"]).json()
+    assert (changed["name"], changed["description"], changed["tags"]) == ("Autumn", "", ["b"])
+    assert patch(description="Two models").json()["name"] == "Autumn"
+    refused = patch(name="", budget_usd=1)
+    assert (refused.status_code, sorted(refused.json())) == (400, ["budget_usd", "name"])
 
 
 def test_the_estimate_starts_nothing(client: Client, endpoint: Endpoint) -> None:

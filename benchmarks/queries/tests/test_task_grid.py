@@ -48,6 +48,20 @@ def test_every_task_comes_with_the_score_and_answer_of_each_run(runs: list[Run])
     assert (page.count, page.total, page.all_right, page.all_wrong, page.disagree) == (6, 6, 1, 2, 3)
 
 
+def test_a_text_and_a_group_narrow_the_tasks(runs: list[Run]) -> None:
+    Task.objects.filter(name="Task 2").update(input="Was sagt die Möwe? 100%", group="birds")
+    Task.objects.filter(name="Task 4").update(group="birds")
+    assert shown(runs, text="task 3") == ["3"]
+    assert shown(runs, text="SAGT DIE") == shown(runs, text="100%") == ["2"]
+    assert shown(runs, group="birds") == ["2", "4"]
+    assert shown(runs, "disagree", group="birds", text="task 4") == ["4"]
+    assert shown(runs, text="%") == ["2"]
+    assert shown([], text="anything", group="birds") == []
+    runs[1].dataset_version = make_dataset(6, slug="other").current_version
+    runs[1].save()
+    assert shown(runs, text="task 3") == ["3"], "also where versions are merged"
+
+
 def test_filters_show_where_the_runs_differ(runs: list[Run]) -> None:
     a, b, _ = (run.pk for run in runs)
     assert shown(runs, "disagree") == ["2", "4", "5"]

@@ -1,9 +1,10 @@
-"""Pause, resume, cancel, retry and delete experiments: each of their runs for which that is possible."""
+"""Label, pause, resume, cancel, retry and delete experiments: each of their runs for which that is possible."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 
@@ -13,9 +14,28 @@ from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.requests import StrictRequest, StrictText, Tags, validated_by
 from benchmarks.services.runs.control import cancel_run, resume_run, retry_failed
 
 PAUSED = "The experiment is paused. Resume it to continue."
+
+
+class ExperimentLabels(StrictRequest):
+    """What changes on an experiment; what is left out stays as it is."""
+
+    name = StrictText(required=False, max_length=200)
+    description = StrictText(required=False, allow_blank=True, max_length=10_000)
+    tags = Tags(required=False)
+
+
+def label_experiment(experiment: Experiment, data: Any, user: Caller = None) -> None:
+    """Change the name, the description and the tags. Raises ``InvalidRequest``."""
+    given = validated_by(ExperimentLabels(data=data))
+    for name, value in given.items():
+        setattr(experiment, name, value)
+    with transaction.atomic():
+        experiment.save(update_fields=list(given))
+        record(user, "experiment.label", f"experiment {experiment.pk}", changed=list(given))
 
 
 def pause_experiment(experiment: Experiment, user: Caller = None) -> int:
