@@ -135,6 +135,7 @@ MIDDLEWARE = [
     "codeforge.health.HealthMiddleware",
     "codeforge.telemetry.RequestIdMiddleware",
     "codeforge.security.BodySizeMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

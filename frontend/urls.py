@@ -14,6 +14,7 @@ from frontend.views import (
     judges,
     launch,
     leaderboard,
+    live,
     models,
     overview,
     providers,
@@ -44,6 +45,7 @@ register_converter(KeyConverter, "key")
 register_converter(ModelConverter, "model")
 urlpatterns = [
     path("", overview.overview, name="overview"),
+    path("live/", live.live, name="live"),
     path("theme/", assets.theme, name="theme"),
     path("assets/charts-<str:version>.js", assets.charts_script, name="charts-script"),
     path("datasets/", datasets.dataset_list, name="datasets"),

@@ -97,6 +97,7 @@ RULES: dict[str, Rule] = {
     "login": Rule({}, {"GET": OPEN, "POST": OPEN}),
     "logout": writes(OPEN),
     "frontend:overview": pages(),
+    "frontend:live": pages(),
     "frontend:theme": writes(OPEN),
     "frontend:charts-script": pages(OPEN, version="none"),
     "frontend:datasets": pages(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import pytest
@@ -82,3 +83,12 @@ def test_what_declares_no_size_or_nonsense_has_no_body(client: Client) -> None:
 def test_every_upload_that_a_form_takes_gets_to_it(settings: Any) -> None:
     fields = 2**19
     assert MOST_BYTES + fields < settings.MAX_UPLOAD_BYTES
+
+
+def test_pages_styles_and_data_are_sent_compressed(client: Client) -> None:
+    for path in ("/", "/static/frontend/css/app.css", "/api/v1/benchmarks/metrics"):
+        response = client.get(path, headers={"Accept-Encoding": "gzip"})
+        body = b"".join(response) if response.streaming else response.content
+        assert response.headers["Content-Encoding"] == "gzip", path
+        assert len(gzip.decompress(body)) > 2 * len(body), path
+    assert "Content-Encoding" not in client.get("/").headers

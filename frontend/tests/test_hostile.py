@@ -29,6 +29,7 @@ HOSTILE = (
 
 NOT_READ = {
     "theme": "takes a form",
+    "live": "shows no text",
     "experiment-plan": "takes a form",
     "experiment-action": "takes a form",
     "experiment-chart": "needs two ranked runs; it names them as the chart of the leaderboard does",

@@ -119,11 +119,27 @@ def test_the_overview_shows_runs_in_progress_what_needs_attention_and_the_standi
     assert "hx-trigger" in html.split("Latest runs")[0]
 
 
-def test_htmx_gets_only_the_part_of_the_overview_that_changes(client: Client) -> None:
-    make_scored_run(model="a/going", status=RunStatus.RUNNING, completed_at=None)
-    response = client.get("/", headers={"HX-Request": "true"})
-    assert b"a/going" in response.content
-    assert b"<html" not in response.content
+def test_lists_ask_often_while_something_is_live_and_are_told_once_of_a_change(client: Client) -> None:
+    def asked(html: str) -> tuple[str, str]:
+        address, seconds = re.findall(r'hx-get="(/live/[^"]+)"\s+hx-trigger="every (\d+)s"', html)[0]
+        return address, seconds
+
+    for path in ("/", "/runs/", "/experiments/", "/datasets/", "/canvases/"):
+        idle, seconds = asked(page(client, path))
+        assert seconds == "10", path
+        assert "live-changed from:body" in page(client, path), path
+    assert client.get(idle).status_code == 204
+
+    run = make_scored_run(model="a/going", status=RunStatus.RUNNING, completed_at=None)
+    response = client.get(idle)
+    assert response.headers["HX-Trigger"] == "live-changed"
+    going, seconds = asked(response.content.decode())
+    assert seconds == "2"
+    assert client.get(going).status_code == 204
+    Run.objects.filter(pk=run.pk).update(done=2)
+    assert client.get(going).status_code == 200
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.COMPLETED)
+    assert asked(client.get(going).content.decode())[1] == "10"
 
 
 def test_a_broken_file_is_shown_with_line_and_text(client: Client) -> None:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Outcome
 from benchmarks.queries import canvas_sets as reads
+from benchmarks.queries.live import live_state
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import request_canvas_set
 from benchmarks.services.errors import InvalidRequest
@@ -44,7 +45,7 @@ def new_set(request: HttpRequest) -> HttpResponse:
     except InvalidRequest as error:
         form.reject(error)
         return _list(request, form, status=400)
-    messages.success(request, f"Generating {canvas_set.name}.")
+    messages.success(request, f"Generating {canvas_set.name}.", extra_tags="passing")
     return HttpResponseRedirect(reverse("frontend:gallery", args=(canvas_set.slug,)))
 
 
@@ -59,6 +60,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         outcome=params.text(request.GET, "outcome"),
     )
     context = {
+        "live_state": live_state(),
         "set": canvas_set,
         "filters": filters,
         "page": paged(request, lambda after, before: reads.gallery_page(canvas_set, filters, after, before)),
@@ -113,7 +115,12 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
-    context = {"sets": reads.canvas_sets().defer("audit"), "form": form, "may_edit": may_edit(request.user)}
+    context = {
+        "live_state": live_state(),
+        "sets": reads.canvas_sets().defer("audit"),
+        "form": form,
+        "may_edit": may_edit(request.user),
+    }
     return render(request, "frontend/canvases/list.html", context, status=status)
 
 

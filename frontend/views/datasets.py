@@ -19,6 +19,7 @@ from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.history import dataset_runs, histories
+from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.services.access import may, may_launch
@@ -41,6 +42,7 @@ CHANGES_SHOWN = 40
 def dataset_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.dataset_list(), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
+        "live_state": live_state(),
         "page": page,
         "files": reads.files_needing_attention(),
         "may_launch": may_launch(request.user),

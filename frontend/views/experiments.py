@@ -18,6 +18,7 @@ from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.live import live_state
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
@@ -35,7 +36,7 @@ PAGE_SIZE = 50
 def experiment_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.experiments(), PAGE_SIZE).get_page(request.GET.get("page"))
     rows = [(experiment, reads.progress(list(experiment.runs.all()))) for experiment in page.object_list]
-    context = {"page": page, "rows": rows, "may_launch": may_launch(request.user)}
+    context = {"live_state": live_state(), "page": page, "rows": rows, "may_launch": may_launch(request.user)}
     return render(request, "frontend/experiments/list.html", context)
 
 
@@ -57,7 +58,8 @@ def launch(request: HttpRequest) -> HttpResponse:
     except InvalidRequest as error:
         form.reject(error)
         return _form_page(request, form, status=400)
-    messages.success(request, f"Experiment {experiment.pk} started: {plural(experiment.runs.count(), 'run')} queued.")
+    text = f"Experiment {experiment.pk} started: {plural(experiment.runs.count(), 'run')} queued."
+    messages.success(request, text, extra_tags="passing")
     return HttpResponseRedirect(reverse("frontend:experiment", args=(experiment.pk,)))
 
 
@@ -145,7 +147,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     except InvalidRequest as error:
         messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
     else:
-        messages.success(request, done)
+        messages.success(request, done, extra_tags="passing")
         if action == "delete":
             return HttpResponseRedirect(reverse("frontend:experiments"))
     return HttpResponseRedirect(page)

@@ -57,7 +57,7 @@ def new_calibration(request: HttpRequest) -> HttpResponse:
     except InvalidRequest as error:
         form.reject(error)
         return _list(request, form, status=400)
-    messages.success(request, f"Calibration {run.pk} queued.")
+    messages.success(request, f"Calibration {run.pk} queued.", extra_tags="passing")
     return HttpResponseRedirect(reverse("frontend:calibration", args=(run.pk,)))
 
 

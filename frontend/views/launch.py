@@ -48,7 +48,7 @@ def launch(request: HttpRequest) -> HttpResponse:
     except NotPossible as error:
         form.add_error(None, error.message)
         return _page(request, form, parent, status=409)
-    messages.success(request, f"Run {run.pk} queued.")
+    messages.success(request, f"Run {run.pk} queued.", extra_tags="passing")
     return HttpResponseRedirect(reverse("frontend:run", args=(run.pk,)))
 
 

@@ -17,6 +17,7 @@ from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
 from benchmarks.queries.history import histories
 from benchmarks.queries.leaderboard import MIN_COVERAGE, completed_runs, standings
+from benchmarks.queries.live import live_state
 from benchmarks.queries.providers import provider_rows
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops
 from benchmarks.services.access import may_launch, may_set_keys
@@ -31,14 +32,11 @@ LATEST, LIVE, TROUBLED, RANKED, CHANGED = 10, 6, 5, 200, 8
 
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    """The page; for htmx the part that changes."""
-    live = run_rows(run_reads.latest_runs(LIVE, models.LIVE))
-    if request.headers.get("HX-Request"):
-        return render(request, "frontend/overview/live.html", {"live": live, "polled": True})
     latest = run_rows(run_reads.latest_runs(LATEST))
     completed = list(completed_runs()[:RANKED])
     context = _connection(request) | {
-        "live": live,
+        "live_state": live_state(),
+        "live": run_rows(run_reads.latest_runs(LIVE, models.LIVE)),
         "latest": latest,
         "standings": standing_rows(standings(completed)),
         "histories": history_rows(histories(completed)[:CHANGED]),

@@ -20,6 +20,7 @@ from benchmarks.presentation.actions import allowed_actions, delete_question, do
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.live import live_state
 from benchmarks.queries.results import SEARCH_WINDOW, examples_of, result_page
 from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
@@ -53,6 +54,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     filters = params.run_filters(request.GET)
     page = Paginator(reads.run_list(filters), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
+        "live_state": live_state(),
         "page": page,
         "rows": run_rows(page.object_list),
         "filters": filters,
@@ -140,7 +142,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     except InvalidRequest as error:
         messages.error(request, " ".join(text for texts in error.errors.values() for text in texts))
     else:
-        messages.success(request, done_sentence(action, pk, run.unasked))
+        messages.success(request, done_sentence(action, pk, run.unasked), extra_tags="passing")
         if action == "delete":
             return HttpResponseRedirect(reverse("frontend:runs"))
     return HttpResponseRedirect(page)

@@ -159,6 +159,7 @@ PAGES: dict[str, dict[str, Address]] = {
     "overall-leaderboard": {"leaderboard over several datasets": lambda site: "/leaderboard/overall/"},
 }
 NO_PAGES = {
+    "live": "a part of lists",
     "theme": "accepts a form and goes back",
     "charts-script": "a script",
     "plan": "a part of the launch page",

@@ -119,7 +119,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
             except (InvalidRequest, NotPossible) as refusal:
                 messages.error(request, f"No run started. {refusal}")
             else:
-                messages.success(request, f"Run {run.pk} queued.")
+                messages.success(request, f"Run {run.pk} queued.", extra_tags="passing")
         case "delete":
             note = "Its score drops are deleted as well. Its runs are kept."
             if asked := unconfirmed(request, f"Delete schedule {found.name}?", "Delete schedule", page, note):

@@ -59,13 +59,46 @@
     }
   });
 
+  // What a message says of a moment ("Run 3 queued.") is over once the page shows something else.
+  const dropPassing = () => document.querySelectorAll("[data-passing]").forEach((message) => message.remove());
+  if (document.querySelector("[data-announcement]:not([hx-get])")) dropPassing();
+
   // Screen readers hear of a live run when its status or its tenth of progress changes, not at every poll.
-  let announced = "";
+  let announced = document.querySelector("[data-announcement]")?.dataset.announcement;
   document.addEventListener("htmx:afterSwap", () => {
     const status = document.querySelector("[data-announcement]");
     if (!status || status.dataset.announcement === announced) return;
     announced = status.dataset.announcement;
     document.getElementById("announcer").textContent = announced;
+    dropPassing();
+  });
+
+  // A list that refreshes itself keeps what is ticked, its order and the focus.
+  let kept = null;
+  const nameOf = (part) => part.getAttribute("href") ?? part.value ?? part.textContent;
+  document.addEventListener("htmx:beforeSwap", ({ detail: { target: part } }) => {
+    if (!("live" in part.dataset)) return;
+    const sorted = part.querySelector("table[data-sortable] [aria-sort]");
+    kept = {
+      id: part.id,
+      ticked: [...part.querySelectorAll("input:checked")].map((box) => box.value),
+      focused: part.contains(document.activeElement) && nameOf(document.activeElement),
+      sorted: sorted && { column: sorted.cellIndex, order: sorted.ariaSort },
+    };
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    const part = kept && document.getElementById(kept.id);
+    if (!part) return;
+    const { ticked, focused, sorted } = kept;
+    kept = null;
+    for (const box of part.querySelectorAll("input[type=checkbox]")) box.checked = ticked.includes(box.value);
+    makeSortable(part);
+    const head = sorted && part.querySelector("table[data-sortable] thead").rows[0].cells[sorted.column];
+    if (head) sortBy(head);
+    if (head && sorted.order === "descending") sortBy(head);
+    const controls = [...part.querySelectorAll("a, button, input")];
+    if (focused !== false) controls.find((each) => nameOf(each) === focused)?.focus({ preventScroll: true });
+    dropPassing();
   });
 
   // Moments are written in the time zone of the server; a browser knows that of its reader.
@@ -107,16 +140,19 @@
       body.append(...rows.sort(compare));
     }
   };
-  for (const head of document.querySelectorAll("table[data-sortable] thead th")) {
-    const title = head.firstChild;
-    if (title?.nodeType !== Node.TEXT_NODE || !title.data.trim()) continue;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "sort";
-    title.replaceWith(button);
-    button.append(title);
-    button.addEventListener("click", () => sortBy(head));
-  }
+  const makeSortable = (part) => {
+    for (const head of part.querySelectorAll("table[data-sortable] thead th")) {
+      const title = head.firstChild;
+      if (title?.nodeType !== Node.TEXT_NODE || !title.data.trim()) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      title.replaceWith(button);
+      button.append(title);
+      button.addEventListener("click", () => sortBy(head));
+    }
+  };
+  makeSortable(document);
 
   // The line below a canvas names the shape under the pointer.
   document.addEventListener("pointerover", (event) => {
