@@ -153,9 +153,11 @@ def test_a_dataset_is_edited_as_yaml_and_by_a_new_file(client: Client) -> None:
 
 def test_a_dataset_too_long_for_one_text_names_the_other_ways(client: Client) -> None:
     make_dataset([make_task(1, input="long " * 20_000)])
-    page = text_of(client.get("/datasets/sums/edit/yaml/"))
-    assert "too long to edit as one text" in page
-    assert len(page) < 10_000
+    make_dataset(501, slug="many")
+    for slug in ("sums", "many"):
+        page = text_of(client.get(f"/datasets/{slug}/edit/yaml/"))
+        assert "too long to edit as one text" in page, slug
+        assert len(page) < 10_000, slug
 
 
 def test_versions_are_compared_downloaded_and_restored(client: Client) -> None:
@@ -251,3 +253,17 @@ def test_each_permission_opens_what_it_opens_in_the_admin(settings: Any) -> None
             method = client.post if "delete" in needed else client.get
             expected = (True, 200) if needed == permission else (False, 403)
             assert (shown, method(address).status_code) == expected, (permission, needed)
+
+
+def test_results_lead_to_their_copy_unless_tasks_are_generated_or_the_reader_may_not_edit(settings: Any) -> None:
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    written, drawn = make_scored_run(values=(0.0,)), make_scored_run(make_canvas_set().dataset, (0.0,))
+    editor, viewer = (User.objects.create_user(name) for name in ("editor", "viewer"))
+    editor.user_permissions.set(Permission.objects.filter(codename="add_task"))
+    for user, run, offered in ((editor, written, True), (editor, drawn, False), (viewer, written, False)):
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        key = run.results.get().pk
+        link = f'"/results/copy/?result={key}"' in client.get(f"/runs/{run.pk}/results/{key}/").content.decode()
+        box = 'form="copy-results"' in client.get(f"/runs/{run.pk}/").content.decode()
+        assert (link, box) == (offered, offered), (user.username, run.pk)

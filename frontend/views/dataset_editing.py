@@ -39,8 +39,8 @@ from frontend.views.shared import or_404, require, unconfirmed
 
 PREVIEWED = 5
 """Tasks of a file that are shown before it is saved."""
-MOST_YAML = 80_000
-"""Characters of a dataset that can be edited as one text."""
+MOST_YAML, MOST_YAML_TASKS = 80_000, 500
+"""Characters and tasks of a dataset that can be edited as one text."""
 MOST_COPIED = 500
 
 _NEW: dict[str, tuple[str, str, type[ProblemForm]]] = {
@@ -86,15 +86,17 @@ def edit(request: HttpRequest, slug: str, way: str) -> HttpResponse:
     if way not in _EDIT:
         raise Http404("Edit the description, the YAML, or upload a version.")
     title, button, form_class = _EDIT[way]
-    form = form_class(*_submitted(request), version=version)
-    if not _previews(request) and (saved := form.save(request.user)):
+    many = way == "yaml" and version.task_count > MOST_YAML_TASKS  # writing them all as YAML would take seconds
+    form = None if many else form_class(*_submitted(request), version=version)
+    if form and not _previews(request) and (saved := form.save(request.user)):
         messages.success(request, report_of(saved, form.cleaned_data["base"], "Dataset saved"))
         return HttpResponseRedirect(_page_of(dataset))
-    too_long = way == "yaml" and len(str(form["file"].value())) > MOST_YAML
+    if form and way == "yaml" and not form.is_bound and len(form["file"].value()) > MOST_YAML:
+        form = None
     context = {
         "dataset": dataset,
-        "form": None if too_long else form,
-        "preview": _file_preview(form),
+        "form": form,
+        "preview": _file_preview(form) if form else None,
         "title": title,
         "button": button,
         "crumbs": dataset_crumbs(dataset, title),

@@ -18,7 +18,7 @@ from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from frontend import params
 from frontend.texts import attempt_rows, call_pairs, difference, excerpt, messages_as_json, turns
 from frontend.view_models import metric_row
-from frontend.views.shared import or_404
+from frontend.views.shared import may_copy, or_404
 
 REASON_LENGTH = 4_000
 RETRIES_SHOWN = 50
@@ -46,6 +46,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "scores": [_shown(score) for score in reads.scores_of(result)],
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
         "failed_again": _failed_again(transcript.attempts[-1]) if transcript and transcript.attempts else None,
+        "may_copy": may_copy(request, result.run),
         "elsewhere": reads.same_task_elsewhere(task, but=result),
         "previous": _address(run_pk, previous, kept),
         "following": _address(run_pk, following, kept),

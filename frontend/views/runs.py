@@ -35,7 +35,7 @@ from frontend.judges import judge_reliability
 from frontend.run_charts import run_charts, surface_charts, variant_of
 from frontend.view_models import failures_of, metric_rows, outcome_counts, run_row, run_rows, settings_of
 from frontend.views.exports import shared_address
-from frontend.views.shared import chart_response, paged, placed, require_launch, run_or_404, unconfirmed
+from frontend.views.shared import chart_response, may_copy, paged, placed, require_launch, run_or_404, unconfirmed
 from frontend.views.statistics import report_of
 
 PAGE_SIZE = 50
@@ -108,6 +108,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "actions": actions,
         "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name != "budget"],
         "judge_reliability": judge_reliability(run),
+        "may_copy": may_copy(request, run),
         "may_launch": may_launch(request.user),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
     }

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from benchmarks.models import Run
+from benchmarks.models import Dataset, Run
 from benchmarks.queries.keyset import BadCursor
 from benchmarks.queries.runs import run_detail
 from benchmarks.services.access import LAUNCH_REFUSAL, may, may_launch
@@ -60,6 +60,11 @@ def require(request: HttpRequest, *permissions: str) -> None:
     if not may(request.user, *permissions):
         names = " and ".join(f"“{name.partition('.')[2].replace('_', ' ')}”" for name in permissions)
         raise PermissionDenied(f"You do not have access to this page. Ask an administrator for the permission {names}.")
+
+
+def may_copy(request: HttpRequest, run: Run) -> bool:
+    """Whether the user may copy tasks of the run to a dataset. Generated tasks cannot be copied."""
+    return run.dataset.kind == Dataset.Kind.YAML and may(request.user, "benchmarks.add_task")
 
 
 def unconfirmed(request: HttpRequest, question: str, button: str, back: str, note: str = "") -> HttpResponse | None:

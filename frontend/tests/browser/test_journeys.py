@@ -216,6 +216,17 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     page.get_by_text("Dataset rivers deleted.").wait_for()
 
 
+def test_a_task_that_a_model_failed_is_copied_to_a_new_dataset(tab: Tab, site: Site) -> None:
+    page = tab.open(f"/runs/{site.runs['reasoning small']}/?outcome=wrong")
+    page.locator("#results").get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Copy selected tasks to a dataset").click()
+    page.fill("#id_slug", "hard-cases")
+    page.get_by_role("button", name="Copy 1 task").click()
+    page.get_by_text("1 task copied: hard-cases now has version 1.").wait_for()
+    page.locator("#tasks tbody a").first.click()
+    page.get_by_role("link", name=f"Run {site.runs['reasoning small']}", exact=True).wait_for()
+
+
 def test_a_table_is_imported_with_chosen_columns(tab: Tab, site: Site, tmp_path: Path) -> None:
     page = tab.open("/datasets/new/table/")
     path = tmp_path / "peaks.csv"
