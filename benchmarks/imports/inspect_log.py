@@ -1,8 +1,9 @@
 """Logs of Inspect: ``.eval`` archives and ``.json`` files, as this and earlier releases write them.
 
-Scorers become metrics in the log's order; the first decides the outcome. Letters count as in Inspect: C is 1, P 0.5,
-I and N 0, and so does what is not a number. What Inspect leaves out of its means (NaN) is unscored here. A sample that
-ended in an error has no scores, whatever the log contains.
+Scorers become metrics, the log's headline first, which decides the outcome, and the others in the log's order. Letters
+count as in Inspect: C is 1, P 0.5, I and N 0, and so does what is not a number. What Inspect leaves out of its means
+(NaN) is unscored here. A sample that ended in an error has no scores, unless the evaluation scored errors. Counts and
+means are compared with the log's own results.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from benchmarks.dataset_format.limits import MAX_PATTERN
 from benchmarks.dataset_format.problems import quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports.reading import (
@@ -34,15 +37,18 @@ from benchmarks.imports.reading import (
     plain_json,
     read,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "inspect"
 HEADER, UNFINISHED_HEADER = "header.json", "_journal/start.json"
-_SAMPLE = re.compile(r"samples/[^/]+\.json")
+_SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
+"""The names of samples may contain slashes, because their ids may."""
 _ATTACHMENT = re.compile(r"(?:attachment|tc)://([0-9a-f]{32})")
 _VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _FINISHED = {"max_tokens": "length", "model_length": "length"}
+_INTERRUPTED = "CancelledError("
+"""How the error of a sample begins that ended because the evaluation did."""
 
 
 def _named(value: Any) -> Any:
@@ -80,6 +86,8 @@ Content = Annotated[tuple[ContentPart, ...], BeforeValidator(_one_as_list)]
 class Message(Part):
     role: Text = "user"
     content: Content = ()
+    source: Text = ""
+    """``input`` if the message is part of the sample's input, which may contain earlier turns of an assistant."""
     tool_calls: tuple[Call, ...] = ()
 
     @model_validator(mode="before")
@@ -89,9 +97,20 @@ class Message(Part):
 
 
 class Usage(Part):
+    """Tokens that were written to or read from a cache are no part of ``input_tokens``."""
+
     input_tokens: Count | None = None
+    input_tokens_cache_write: Count | None = None
+    input_tokens_cache_read: Count | None = None
     output_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
     total_cost: Amount | None = None
+
+    @property
+    def tokens_in(self) -> int | None:
+        if self.input_tokens is None:
+            return None
+        return self.input_tokens + (self.input_tokens_cache_write or 0) + (self.input_tokens_cache_read or 0)
 
 
 class SampleScore(Part):
@@ -115,7 +134,8 @@ class Sample(Part):
     stop_reason: Text = at("output.choices[0].stop_reason", "")
     completion: Text = at("output.completion", "")
     usage: Any = at("output.usage")
-    seconds: Amount | None = at("output.time")
+    seconds: Amount | None = at("working_time|output.time")
+    """Without the time that the sample waited for its turn or for a retry; in older logs, of the last answer."""
     messages: tuple[Message, ...] = ()
     model_usage: dict[str, Any] = Field({})
     attachments: dict[str, Any] = Field({})
@@ -130,6 +150,28 @@ class Generation(Part):
     seed: Amount | None = None
 
 
+class Total(Part):
+    """A number in the log's results: a metric over the values of a scorer."""
+
+    value: Any = None
+    params: dict[str, Any] = Field({})
+    group: Text = ""
+
+
+class Results(Part):
+    """A scorer in the log's results, or one of several values of a scorer, once for each reducer of epochs."""
+
+    name: Text = ""
+    scorer: Text = ""
+    reducer: Text = ""
+    metrics: dict[str, Total] = Field({})
+
+
+class Headline(Part):
+    scorer: Text = ""
+    score: Text = ""
+
+
 class Log(Part):
     """A log, or its header, in which ``samples`` are empty."""
 
@@ -137,6 +179,11 @@ class Log(Part):
     model: Text = at("eval.model", ...)
     task: Text = at("eval.task", ...)
     scorers: tuple[Annotated[Text, BeforeValidator(_named)], ...] = at("eval.scorers", ())
+    scorer_details: Any = at("eval.scorers")
+    score_on_error: Any = at("eval.config.score_on_error")
+    results: tuple[Results, ...] = at("results.scores", ())
+    headline: Headline = at("results.headline", Headline())
+    completed_samples: Count | None = at("results.completed_samples")
     wanted_samples: Count | None = at("eval.dataset.samples")
     limit: Any = at("eval.config.limit")
     sample_id: Any = at("eval.config.sample_id")
@@ -177,21 +224,27 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def _run(log: Log, samples: Iterable[tuple[str, Any]]) -> ImportedRun:
     tasks: dict[str, TaskSpec] = {}
     results: dict[tuple[str, int], ImportedResult] = {}
-    highest: dict[str, float] = {}
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for where, value in samples:
-        task, result = _read_sample(read(Sample, value, where), where, log.model)
+        task, result = _read_sample(read(Sample, value, where), where, log)
         if tasks.setdefault(task.id, task) != task:
             raise ImportProblem(f"sample {quoted(task.id)}: its epochs differ in input, target or choices")
         if (task.id, result.repeat) in results:
             raise ImportProblem(f"sample {quoted(task.id)}: epoch {result.repeat} occurs twice")
         results[task.id, result.repeat] = result
         for name, score in result.scores.items():
-            highest[name] = max(highest.get(name, 0.0), score.value or 0.0)
+            values[name][task.id] += [] if score.value is None else [score.value]
     if not results:
         raise ImportProblem("samples: none found. Logs written with `--no-log-samples` cannot be imported")
-    scorers = dict.fromkeys([*filter(highest.__contains__, log.scorers), *highest])
-    # A scorer with a value above 1 anywhere gives measurements, not scores from 0 to 1.
-    metrics = {name: metric_name(FORMAT, name, measurement=highest[name] > 1) for name in scorers}
+    _check_count(log, results.values())
+    _check_means(log, values)
+    headline = _score_name(log.headline.scorer, log.headline.score)
+    scorers = dict.fromkeys([*filter(values.__contains__, (headline, *log.scorers)), *values])
+    # A scorer with a value outside 0 to 1 anywhere gives measurements, not scores.
+    measured = {
+        name for name in scorers if any(not 0 <= value <= 1 for each in values[name].values() for value in each)
+    }
+    metrics = {name: metric_name(FORMAT, name, measurement=name in measured) for name in scorers}
     return ImportedRun(
         format=FORMAT,
         model=log.model,
@@ -210,6 +263,37 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]]) -> ImportedRun:
     )
 
 
+def _check_count(log: Log, results: Iterable[ImportedResult]) -> None:
+    completed = sum(result.error is None and not result.cancelled for result in results)
+    if log.completed_samples not in (None, completed) and not log.score_on_error:
+        raise ImportProblem(
+            f"results.completed_samples: {log.completed_samples:,}, but {completed:,} samples without an error found"
+        )
+
+
+def _check_means(log: Log, values: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    """Compare each mean over samples, of the means over their epochs, with that in the log's results.
+
+    Only Inspect's own means without parameters are compared, and only if they are numbers: others may count otherwise.
+    """
+    declared = json.dumps(log.scorer_details)
+    for results in log.results:
+        name = _score_name(results.scorer, results.name)
+        by_sample = [math.fsum(each) / len(each) for each in values.get(name, {}).values() if each]
+        for metric in ("accuracy", "mean"):
+            total = results.metrics.get(metric)
+            stated = _number(total.value) if total and not (total.params or total.group) else None
+            is_own = f'"inspect_ai/{metric}"' in declared and results.reducer in ("", "mean")
+            if not is_own or stated is None or not by_sample:
+                continue
+            mean = math.fsum(by_sample) / len(by_sample)
+            if not math.isclose(mean, stated, rel_tol=1e-9, abs_tol=1e-9):
+                raise ImportProblem(
+                    f"results.scores: {metric} of {quoted(name)} is {stated:.6g}, but the mean of its "
+                    f"samples is {mean:.6g}"
+                )
+
+
 def _shortfall(log: Log, present: int) -> str:
     """Why the log is incomplete, in sentences; empty if it is complete."""
     sentences = [] if log.status == "success" else [f"Status in Inspect: {log.status}."]
@@ -221,7 +305,7 @@ def _shortfall(log: Log, present: int) -> str:
     return " ".join(sentences)
 
 
-def _read_sample(sample: Sample, where: str, model: str) -> tuple[TaskSpec, ImportedResult]:
+def _read_sample(sample: Sample, where: str, log: Log) -> tuple[TaskSpec, ImportedResult]:
     """The task and the result, whose scores are still by scorer."""
     resolve = _resolver(sample.attachments)
     choices = tuple(sample.choices)
@@ -231,15 +315,24 @@ def _read_sample(sample: Sample, where: str, model: str) -> tuple[TaskSpec, Impo
         id=sample.id.strip(),
         name=sample.id.strip(),
         input=_input(sample.input, resolve),
-        expected_output="\n".join(sample.target),
+        expected_output=sample.target[0] if len(sample.target) == 1 else "",
+        pattern=_any_of(sample.target) if len(sample.target) > 1 else None,
         choices=choices if valid else (),
     )
     answer, reasoning = _content(sample.content, resolve)
     answer = answer or resolve(sample.completion)
-    calls = [_call(call) for call in sample.tool_calls]
-    scores = {} if sample.error is not None else dict(_scores(sample))
-    # Tokens of the model itself, without those of models that scored.
-    usage = read(Usage, sample.model_usage.get(model, sample.usage) or {}, f"{where}.model_usage")
+    said = [message for message in sample.messages if message.role == "assistant" and message.source != "input"]
+    calls = [_call(call) for message in said for call in message.tool_calls]
+    calls = calls or [_call(call) for call in sample.tool_calls]
+    interrupted = sample.error is not None and sample.error.startswith(_INTERRUPTED)
+    scores = dict(_scores(sample)) if sample.error is None or log.score_on_error else {}
+    error = None if interrupted or scores else sample.error
+    # Tokens of the model itself, apart from those of models that scored.
+    usages = {name: read(Usage, usage, f"{where}.model_usage") for name, usage in sample.model_usage.items()}
+    usage = usages.pop(log.model, None) or read(Usage, sample.usage or {}, f"{where}.output.usage")
+    notes = [f"Ended by the {sample.limit} limit of the evaluation"] if sample.limit else []
+    if scores and sample.error is not None:
+        notes.append(f"Scored although it ended with an error: {sample.error}")
     return task, ImportedResult(
         task_id=task.id,
         repeat=sample.epoch or 1,
@@ -248,16 +341,26 @@ def _read_sample(sample: Sample, where: str, model: str) -> tuple[TaskSpec, Impo
         messages=[_message(message, resolve) for message in sample.messages],
         tool_calls=calls,
         scores=scores,
-        error=sample.error,
-        cancelled=sample.error is None and not (scores or answer or calls),
+        error=error,
+        cancelled=error is None and not scores and (interrupted or not (answer or calls)),
         finish_reason=_FINISHED.get(sample.stop_reason, sample.stop_reason)[:40],
         duration_ms=None if sample.seconds is None else 1_000 * sample.seconds,
-        tokens_in=usage.input_tokens,
+        tokens_in=usage.tokens_in,
         tokens_out=usage.output_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        cached_tokens=usage.input_tokens_cache_read,
         cost_usd=usage.total_cost,
+        judging={name: Spent(judge.tokens_in, judge.output_tokens, judge.total_cost) for name, judge in usages.items()},
         finished_at=sample.completed_at,
-        notes=[f"Ended by the {sample.limit} limit of the evaluation"] if sample.limit else [],
+        notes=notes,
     )
+
+
+def _any_of(targets: Sequence[str]) -> str | None:
+    """A pattern for an answer that is one of several targets; ``None`` if it would be too long."""
+    escaped = [re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", target.strip()) for target in targets]
+    pattern = rf"(?i)^\s*(?:{'|'.join(escaped)})[\s.]*$"
+    return pattern if len(pattern) <= MAX_PATTERN and all(escaped) else None
 
 
 Resolve = Callable[[str], str]
@@ -305,6 +408,11 @@ def _call(call: Call) -> dict[str, Any]:
     return {"name": call.function, "arguments": arguments, "raw": raw, "malformed": arguments is None}
 
 
+def _score_name(scorer: str, name: str) -> str:
+    """The name of a scorer, or of one of its several values, as in ``_scores``."""
+    return name if scorer in ("", name) else f"{scorer}/{name}"
+
+
 def _scores(sample: Sample) -> Iterator[tuple[str, Score]]:
     """Scorer → score; ``scorer/key`` for each of several values of one scorer."""
     given = sample.scores if sample.scores is not None else {"score": sample.score} if sample.score else {}
@@ -320,12 +428,10 @@ def _scores(sample: Sample) -> Iterator[tuple[str, Score]]:
 
 def _score(value: Any, reason: str, extracted: str | None) -> Score:
     number = _number(value)
-    if number is not None and number >= 0:
+    if number is not None:
         return Score(ScoreStatus.SCORED, number, reason, extracted, detail={"value": value})
     if value is None or (number is None and isinstance(value, float)):
         why = "Unscored in Inspect."
-    elif number is not None:
-        why = f"{number:g} is below 0, so it is not a valid score."
     else:
         # Inspect's own mean counts it as 0 too.
         why = f"{quoted(as_text(value))} is not a number."

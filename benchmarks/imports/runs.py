@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.metrics.base import Score
@@ -13,6 +13,14 @@ from benchmarks.metrics.base import Score
 
 class ImportProblem(Exception):
     """A file that cannot be imported. The message says where in it, what is wrong, and what is expected instead."""
+
+
+class Spent(NamedTuple):
+    """Tokens, and the cost in dollars; unknown numbers are ``None``."""
+
+    tokens_in: int | None
+    tokens_out: int | None
+    cost_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +37,18 @@ class ImportedResult:
     """By the metric's name, as in ``ImportedRun.metrics``."""
     error: str | None = None
     cancelled: bool = False
-    """Never sent or never answered, because the run ended before."""
+    """Not sent, or not answered to the end, because the run ended before."""
     finish_reason: str = ""
     duration_ms: float | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    reasoning_tokens: int | None = None
+    """Part of the tokens out."""
+    cached_tokens: int | None = None
+    """Part of the tokens in."""
     cost_usd: float | None = None
+    judging: Mapping[str, Spent] = field(default_factory=dict)
+    """What other models used to score the answer, by their names."""
     cached: bool = False
     finished_at: datetime | None = None
     notes: Sequence[str] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 
 from benchmarks.metrics.base import Item, Metric
 
@@ -14,7 +15,7 @@ MAX_NAME = 64
 
 class ImportedMetric(Metric):
     """A scorer or assertion of another tool. Its name holds everything about it: ``inspect:match`` scores from 0 to 1,
-    ``inspect#points`` is a measurement of 0 or more that decides no outcome.
+    ``inspect#points`` is a measurement of any size that decides no outcome.
     """
 
     def __init__(self, name: str, tool: str, scorer: str, *, measurement: bool) -> None:
@@ -22,7 +23,7 @@ class ImportedMetric(Metric):
         self.title = f"{scorer} ({TOOLS[tool]})"  # type: ignore[misc]  # as above
         self.description = f"Score as reported by {TOOLS[tool]}"  # type: ignore[misc]  # as above
         if measurement:
-            self.range = (0.0, None)  # type: ignore[misc]  # as above
+            self.range = (-math.inf, None)  # type: ignore[misc]  # as above
             self.decides_outcome = False  # type: ignore[misc]  # as above
 
     def has_answer(self, item: Item) -> bool:

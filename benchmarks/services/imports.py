@@ -55,7 +55,8 @@ MAX_ERROR = 10_000
 MAX_MODEL_NAME = 200
 
 _AS_STORED = (
-    *("repeat", "duration_ms", "tokens_in", "tokens_out", "cost_usd", "cached", "finish_reason", "finished_at"),
+    *("repeat", "duration_ms", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens", "cost_usd", "cached"),
+    *("finish_reason", "finished_at"),
 )
 """Fields that an imported and a stored result have in the same form."""
 _TOTALS = ("tokens_in", "tokens_out", "cost_usd")
@@ -256,7 +257,8 @@ def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict
 
 def _run_fields(source: ImportedRun, version: DatasetVersion, request: _Import) -> dict[str, Any]:
     facts = {name: text for name, text in source.facts.items() if text}
-    answered = [result for result in source.results if result.error is None and not result.cancelled]
+    judges = sorted({name for result in source.results for name in result.judging})
+    judging = [spent for result in source.results for spent in result.judging.values()]
     return dict(
         dataset=version.dataset,
         dataset_version=version,
@@ -269,7 +271,9 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: _Import) 
         error_message=source.shortfall,
         total=len(source.results),
         done=len(source.results),
-        **{name: _total(getattr(result, name) for result in answered) for name in _TOTALS},
+        judge_model=", ".join(judges)[:MAX_MODEL_NAME],
+        **{name: _spent(source.results, name) for name in _TOTALS},
+        **{f"judge_{name}": _total(getattr(spent, name) for spent in judging) for name in _TOTALS if judging},
         code_version=code_version(),
         environment={"file": request.file, "sha256": request.sha256, **facts},
         import_format=source.format,
@@ -279,8 +283,15 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: _Import) 
     )
 
 
+def _spent(results: Sequence[ImportedResult], name: str) -> Any:
+    """The sum over all results. That of a result without an answer counts if it is known, and is no gap otherwise."""
+    has_answer = [result.error is None and not result.cancelled for result in results]
+    numbers = [getattr(result, name) for result in results]
+    return _total(number for number, needed in zip(numbers, has_answer, strict=True) if needed or number is not None)
+
+
 def _total(numbers: Iterable[Any]) -> Any:
-    """The sum over all answers; unknown if that of one answer is, or if there are no answers."""
+    """The sum; unknown if one of the numbers is, or if there are none."""
     known = list(numbers)
     if not known or None in known:
         return None
@@ -307,6 +318,7 @@ def _store_results(
                 difficulty=task.difficulty,
                 cluster=str(task.pk),
                 attempts=0 if result.cancelled else 1,
+                judge_cost_usd=_total(spent.cost_usd for spent in result.judging.values()),
                 **{name: getattr(result, name) for name in _AS_STORED},
             )
             transcript = Transcript(
@@ -337,24 +349,16 @@ def _end(
         row.error_message = (result.error or "")[:MAX_ERROR]
         if result.error is None:
             row.outcome, row.error_kind = Outcome.CANCELLED, "cancelled"
-            row.error_message = "The file has neither an answer nor an error."
+            row.error_message = "The run ended before the task did."
         return {}
     # The file does not say whether the model could call tools.
     item = replace(with_stored_answer(task, row), tools_offered=False)
-    theirs = {name: _strict(name, score, item, result.finish_reason) for name, score in result.scores.items()}
     own = {
         metric.name: metric.fault(item, result.finish_reason) or score_of(metric, item)
         for metric in ours
         if metric.applies_to(item)
     }
-    scores = {**theirs, **own}
+    scores = {**result.scores, **own}
     for name, value in ending_of(metrics, scores, result.finish_reason).items():
         setattr(row, name, value)
     return scores
-
-
-def _strict(name: str, score: Score, item: Item, finish_reason: str) -> Score:
-    """The tool's score; of an answer that was refused or cut off the lowest one, with the tool's in the reason."""
-    metric = metric_named(name)
-    fault = metric.fault(item, finish_reason) if metric and score.value is not None else None
-    return replace(fault, reason=f"{fault.reason} The file has the score {score.value:g}.") if fault else score

@@ -1,12 +1,14 @@
 """A run's numbers, computed from its rows: per metric, by difficulty, task class and number of shapes.
 
 The summary is written from time to time while a run is in progress and when it ends. Means are strict: an answer that
-is unparsable, cut off or refused has the lowest score. Results without a score are counted beside them, by reason.
-Expensive parts (scores above guessing, thresholds, reliability) are computed at the end only.
+is unparsable, cut off or refused has the lowest score, unless another tool scored it. Results without a score are
+counted beside them, by reason. Expensive parts (scores above guessing, thresholds, reliability) are computed at the
+end only.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -216,13 +218,16 @@ def _quantile(timed: QuerySet[Result], field: str, n: int, share: float) -> floa
 
 def _histogram(run: Run, metric: str, highest: float) -> dict[str, Sequence[float]]:
     """Edges of equal bins and the counts in them; a value on an edge counts above it, the highest below."""
+    scores = run.scores.filter(metric=metric, value__isnull=False)
     low, high = range_of(metric)
+    if math.isinf(low):
+        low = scores.aggregate(low=Min("value"))["low"]
     width = ((highest if high is None else high) - low) / BINS or 1.0
     edges = [low + width * edge for edge in range(BINS + 1)]
     # The outer bins are open, so that a value outside its metric's range is not lost.
     above = [Q(value__gte=edge) if place else Q() for place, edge in enumerate(edges[:-1])]
     below = [Q(value__lt=edge) if place < BINS else Q() for place, edge in enumerate(edges[1:], 1)]
-    counts = run.scores.filter(metric=metric, value__isnull=False).aggregate(
+    counts = scores.aggregate(
         **{f"bin_{place}": Count("pk", filter=above[place] & below[place]) for place in range(BINS)}
     )
     return {"edges": edges, "counts": [counts[f"bin_{place}"] for place in range(BINS)]}

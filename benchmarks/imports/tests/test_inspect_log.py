@@ -85,7 +85,6 @@ def test_a_value_that_is_not_a_number_is_a_zero_as_in_inspect_and_no_value_is_no
     for value, status, counted in (
         (math.nan, ScoreStatus.NOT_APPLICABLE, None),
         (None, ScoreStatus.NOT_APPLICABLE, None),
-        (-1, ScoreStatus.NOT_APPLICABLE, None),
         ("perhaps", ScoreStatus.UNPARSABLE, 0.0),
         ("c", ScoreStatus.UNPARSABLE, 0.0),
         (math.inf, ScoreStatus.NOT_APPLICABLE, None),
@@ -104,7 +103,8 @@ def test_a_score_of_several_values_is_several_metrics(tmp_path: Path) -> None:
     assert run.results[1].scores["inspect:match/polite"].value == 1
 
 
-def test_values_beyond_one_make_a_measurement(tmp_path: Path) -> None:
+def test_values_below_0_or_above_1_make_a_measurement(tmp_path: Path) -> None:
+    assert list(read(tmp_path, inspect_sample(1, -1)).metrics) == ["inspect#match"]
     run = read(tmp_path, inspect_sample(1, 0.5), inspect_sample(2, 7))
     assert list(run.metrics) == ["inspect#match"]
     assert [each.scores["inspect#match"].value for each in run.results] == [0.5, 7]
@@ -142,10 +142,11 @@ def test_content_parts_and_attachments_become_text(tmp_path: Path) -> None:
     )
 
 
-def test_a_chat_as_input_and_several_targets_become_text(tmp_path: Path) -> None:
+def test_a_chat_as_input_becomes_text_and_several_targets_a_pattern(tmp_path: Path) -> None:
     chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Add."}]}]
     task = read(tmp_path, inspect_sample(1, input=chat, target=["2", "two"], choices=["1", "2"])).tasks[0]
-    assert (task.input, task.expected_output) == ("system: Be brief.\n\nuser: Add.", "2\ntwo")
+    assert (task.input, task.expected_output) == ("system: Be brief.\n\nuser: Add.", "")
+    assert task.pattern == r"(?i)^\s*(?:2|two)[\s.]*$"
     assert task.choices == ("1", "2")
 
 

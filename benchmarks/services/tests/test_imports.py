@@ -57,7 +57,7 @@ def test_a_run_is_stored_as_ended(tmp_path: Path) -> None:
     assert run.summary["metrics"]["inspect:match"]["n"] == 2
     assert run.summary["metrics"]["exact_match"]["mean"] == 1.0
     assert run.summary["outcomes"] == {Outcome.CORRECT: 1, Outcome.WRONG: 1, Outcome.PROVIDER_ERROR: 1}
-    assert (run.tokens_in, run.tokens_out, run.cost_usd) == (40, 4, None)
+    assert (run.tokens_in, run.tokens_out, run.cost_usd) == (60, 6, None)
     failed = Result.objects.get(run=run, outcome=Outcome.PROVIDER_ERROR)
     assert (failed.value, failed.error_message, failed.scores.count()) == (None, "Connection lost", 0)
     assert AuditEntry.objects.get(action="run.import").detail["file"] == "log.json"
@@ -66,6 +66,13 @@ def test_a_run_is_stored_as_ended(tmp_path: Path) -> None:
 def test_a_sum_is_unknown_if_one_answer_lacks_the_number(tmp_path: Path) -> None:
     run = take(tmp_path, promptfoo_results(promptfoo_row(0), promptfoo_row(1, cost=0, response={"output": "2"})))
     assert (run.tokens_in, run.tokens_out, run.cost_usd) == (None, None, None)
+
+
+def test_an_answer_that_was_cut_off_keeps_the_score_of_the_tool(tmp_path: Path) -> None:
+    choice = {"message": {"role": "assistant", "content": "2"}, "stop_reason": "max_tokens"}
+    run = take(tmp_path, inspect_log(inspect_sample(1, output={"choices": [choice]})))
+    assert run.summary["metrics"]["inspect:match"]["mean"] == 1.0
+    assert run.results.get().outcome == Outcome.TRUNCATED
 
 
 def test_the_same_file_gives_the_same_run(tmp_path: Path) -> None:

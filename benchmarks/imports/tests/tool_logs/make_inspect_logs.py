@@ -1,0 +1,212 @@
+"""Write the logs of Inspect in this folder with Inspect itself, whose models are scripted: see README.md."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import zipfile_zstd as zipfile
+from inspect_ai import Epochs, Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelCost, ModelInfo, ModelOutput, ModelUsage, get_model, set_model_info
+from inspect_ai.scorer import (
+    Score,
+    Scorer,
+    Target,
+    at_least,
+    choice,
+    includes,
+    match,
+    mean,
+    mean_score,
+    mode_score,
+    model_graded_qa,
+    pass_at,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import Generate, TaskState, generate, multiple_choice, solver, system_message, use_tools
+from inspect_ai.tool import tool
+
+HERE = Path(__file__).parent.resolve()
+PRICE = ModelCost(input=2.0, output=8.0, input_cache_write=0, input_cache_read=0)
+CAPITALS = [
+    ("eu/fr", "France", "Paris"),
+    ("eu/de", "Germany", "Berlin"),
+    ("as/jp", "Japan", "Tokyo"),
+    ("sa/pe", "Peru", "Lima"),
+]
+
+
+def said(model: str, text: str) -> ModelOutput:
+    output = ModelOutput.from_content(model, text)
+    output.usage = ModelUsage(input_tokens=20, output_tokens=len(text), total_tokens=20 + len(text))
+    return output
+
+
+def scripted(name: str, *outputs: str | ModelOutput) -> Any:
+    set_model_info(f"mockllm/{name}", ModelInfo(cost=PRICE))
+    given = [said(name, output) if isinstance(output, str) else output for output in outputs]
+    return get_model(f"mockllm/{name}", custom_outputs=given)
+
+
+def capitals(**fields: Any) -> list[Sample]:
+    return [
+        Sample(id=key, input=f"What is the capital of {land}?", target=city, metadata={"continent": key[:2]}, **fields)
+        for key, land, city in CAPITALS
+    ]
+
+
+@tool
+def add() -> Any:
+    async def execute(a: int, b: int) -> int:
+        """Add two numbers.
+
+        Args:
+            a: one number
+            b: the other
+        """
+        return a + b
+
+    return execute
+
+
+@scorer(metrics=[mean(), stderr()])
+def used_tool() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        calls = [call for message in state.messages for call in getattr(message, "tool_calls", None) or []]
+        return Score(value=float(any(call.function == "add" for call in calls)))
+
+    return score
+
+
+@scorer(metrics=[mean(), stderr()])
+def profit() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=float(target.text), explanation="what the trade earned")
+
+    return score
+
+
+@scorer(metrics={"clear": [mean()], "polite": [mean()]})
+def style() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value={"clear": 1.0, "polite": 0.5 if state.output.completion == "Lima" else 0.0})
+
+    return score
+
+
+@solver
+def stops_at(stop: str) -> Any:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        if state.sample_id == stop:
+            os.kill(os.getpid(), signal.SIGINT)
+            await anyio.sleep(60)
+        return await generate(state)
+
+    return solve
+
+
+@solver
+def fails_at(sample: str) -> Any:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        if state.sample_id == sample:
+            raise RuntimeError("Connection lost")
+        return await generate(state)
+
+    return solve
+
+
+def tool_calls() -> Iterator[ModelOutput]:
+    for a in (1, 2):
+        asked = ModelOutput.for_tool_call("agent", "add", {"a": a, "b": 2})
+        asked.usage = ModelUsage(input_tokens=30, output_tokens=10, total_tokens=40)
+        yield asked
+        yield said("agent", str(a + 2))
+
+
+def tasks() -> dict[str, tuple[Callable[[], Task], Callable[[], Any], dict[str, Any]]]:
+    """The log's name → its task, its model, and options of the evaluation."""
+    agent = [Sample(id=n, input=f"Add {n} and 2 with the tool.", target=str(n + 2)) for n in (1, 2)]
+    trades = [Sample(id=n, input=f"Trade {n}", target=t) for n, t in enumerate(("-1.5", "0.25", "2", "-0.5"), 1)]
+    pair = [
+        Sample(id=1, input="Name a prime below 4.", target=["2", "3"]),
+        Sample(id=2, input="Name a vowel.", target=["a", "e", "i", "o", "u"]),
+    ]
+    planets = [
+        Sample(id=1, input="Largest planet?", choices=["Mars", "Jupiter", "Venus"], target="B"),
+        Sample(id=2, input="Closest to the sun?", choices=["Mercury", "Earth"], target="A"),
+    ]
+    reducers = Epochs(3, [mean_score(), mode_score(), at_least(2), pass_at(2)])
+    return {
+        "tools": (
+            lambda: Task(agent, solver=[use_tools(add()), generate()], scorer=[match(numeric=True), used_tool()]),
+            lambda: scripted("agent", *tool_calls()),
+            {"max_samples": 1},
+        ),
+        "targets": (lambda: Task(pair, scorer=includes()), lambda: scripted("m", "It is 3", "y"), {}),
+        "choices": (
+            lambda: Task(planets, solver=multiple_choice(), scorer=choice()),
+            lambda: scripted("m", "ANSWER: B", "ANSWER: B"),
+            {"max_samples": 1},
+        ),
+        "measurements": (lambda: Task(trades, scorer=profit()), lambda: scripted("m", *"abcd"), {}),
+        "epochs": (
+            lambda: Task(capitals()[:2], epochs=reducers, scorer=match()),
+            lambda: scripted("m", "Paris", "Lyon", "Berlin", "Paris", "Berlin", "Berlin"),
+            {"max_samples": 1},
+        ),
+        "graded": (
+            lambda: Task(
+                capitals(),
+                solver=[system_message("Answer with one word."), generate()],
+                scorer=[
+                    model_graded_qa(model=scripted("judge", *["GRADE: C", "GRADE: I", "GRADE: C", "GRADE: I"])),
+                    style(),
+                ],
+            ),
+            lambda: scripted("m", "Paris", "Bonn", "Tokyo", "Lima"),
+            {"max_samples": 1},
+        ),
+        "interrupted": (
+            lambda: Task(capitals(), solver=stops_at("as/jp"), scorer=match()),
+            lambda: scripted("m", "Paris", "Bonn"),
+            {"max_samples": 1},
+        ),
+        "failed": (
+            lambda: Task(capitals(), solver=fails_at("as/jp"), scorer=match(), fail_on_error=False),
+            lambda: scripted("m", "Paris", "Bonn", "Lima"),
+            {"max_samples": 1},
+        ),
+    }
+
+
+def without_paths(old: Path, new: Path) -> None:
+    """Copy a log without the paths of this machine, which its tracebacks contain."""
+    paths = re.compile(rf"({re.escape(str(HERE))}|/[^\s\"]*/site-packages|{re.escape(sys.base_prefix)}/lib/[^/]+)/")
+    with zipfile.ZipFile(old) as read, zipfile.ZipFile(new, "w", zipfile.ZIP_ZSTANDARD) as write:
+        for name in read.namelist():
+            write.writestr(name, paths.sub("", read.read(name).decode()))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # outside a repository, whose revision would be part of the logs
+        for name, (task, model, options) in tasks().items():
+            try:
+                eval(task(), model=model(), log_dir=name, log_format="eval", display="none", **options)
+            except KeyboardInterrupt:
+                print(f"{name}: interrupted", file=sys.stderr)
+            (log,) = Path(name).glob("*.eval")
+            without_paths(log, HERE / f"inspect_{name}.eval")
+
+
+if __name__ == "__main__":
+    main()
