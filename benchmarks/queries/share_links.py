@@ -8,12 +8,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from benchmarks.models import AuditEntry, Run
-from benchmarks.queries.runs import runs
 
 
 def shared_runs() -> QuerySet[Run]:
     """Runs with a valid share link, the latest link first."""
-    return runs().filter(shared_until__gt=timezone.now()).order_by("-shared_until")
+    shared = Run.objects.filter(shared_until__gt=timezone.now()).order_by("-shared_until")
+    return shared.select_related("dataset").only("model", "shared_until", "dataset__slug")
 
 
 def shared_by(shared: Iterable[Run]) -> dict[int, str]:

@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve, reverse
 
 from benchmarks.admin.tests.test_roles import one_of_each
-from benchmarks.models import Experiment, Run, Task
+from benchmarks.models import Experiment, Run, Task, WebhookDelivery
 from benchmarks.services.access import assign_group
 from codeforge.config import parse_config
 from codeforge.tests.fuzzing.hostile import Variant, variant
@@ -43,7 +43,11 @@ def clients(settings: Any) -> dict[str, Client]:
     """A client for each role, as in production, with an object of every kind and providers that nothing is behind."""
     settings.DEV_MODE = settings.PUBLIC_READING = False
     nowhere = "http://127.0.0.1:9/v1"
-    document = {"providers": {"loop": {"base_url": nowhere}}, "models": {"loop/model": {"input_per_million": 1.0}}}
+    document = {
+        "providers": {"loop": {"base_url": nowhere}},
+        "models": {"loop/model": {"input_per_million": 1.0}},
+        "webhooks": {"ops": {"url": nowhere, "secret_env": "NO_SUCH_SECRET"}},
+    }
     settings.CODEFORGE = parse_config(document, {"OPENAI_BASE_URL": nowhere})
     clients = {}
     for role in ("admin", "editor", "runner", "viewer"):
@@ -139,6 +143,8 @@ def unlinked() -> list[Form]:
         ),
         Form("GET", reverse("frontend:calibration-progress", args=(calibration.pk,))),
         Form("GET", reverse("frontend:shared-run", args=("key",))),
+        Form("GET", reverse("frontend:set-password", args=("MQ", "key"))),
+        Form("POST", reverse("frontend:send-delivery", args=("ops", WebhookDelivery.objects.get().pk))),
         Form("GET", reverse("frontend:local-model")),
         Form("POST", reverse("frontend:provider-key"), {"provider": ["loop"], "key": ["a key"]}),
         Form("POST", reverse("frontend:revoke-links", args=(run.pk,))),

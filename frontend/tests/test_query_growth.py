@@ -11,7 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from benchmarks.models import RunStatus
+from benchmarks.models import RunStatus, ScheduledRun, WebhookDelivery
+from benchmarks.services.access import create_token
+from benchmarks.services.members import add_member
+from benchmarks.services.runs.exports import share_run
+from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_canvas_set, make_scored_run, random_values
 
@@ -99,6 +103,26 @@ def test_a_page_costs_the_same_for_more_rows(client: Client) -> None:
         few, many = make(10), make(20)
         for part in parts:
             assert queries(client, few + part) == queries(client, many + part), (make.__name__, part)
+
+
+def test_the_settings_cost_the_same_for_more_rows(client: Client) -> None:
+    def grow(count: int) -> None:
+        dataset = make_dataset(1, slug=f"sums-{count}")
+        for place in range(count):
+            name, run = f"{place}-{count}", make_scored_run(dataset, (1.0,))
+            request = {"dataset": dataset.slug, "model": "baseline/reference", "metrics": ["contains"]}
+            schedule = save_schedule(name, "03:00", request)
+            ScheduledRun.objects.create(schedule=schedule, run=run, due_at=timezone.now())
+            share_run(run)
+            account = add_member(f"member-{name}", "viewer")
+            create_token(account, name, ["read"])
+            WebhookDelivery.objects.create(run=run, address="ops", event="run.failed", next_attempt_at=timezone.now())
+
+    pages = ("", "schedules/", "tokens/", "webhooks/", "webhooks/ops/", "share-links/", "members/")
+    grow(5)
+    few = {page: queries(client, f"/settings/{page}") for page in pages}
+    grow(10)
+    assert {page: queries(client, f"/settings/{page}") for page in pages} == few
 
 
 def test_the_status_of_a_run_costs_a_query_for_it_and_one_for_examples_of_failures(client: Client) -> None:
