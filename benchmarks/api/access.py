@@ -16,8 +16,8 @@ from benchmarks.services import access, origin
 
 RULES = {
     ApiToken.Scope.READ: (access.may_read, access.READ_REFUSAL),
-    ApiToken.Scope.LAUNCH: (access.may_launch, f"{access.LAUNCH_REFUSAL} {access.LOCAL_HINT}"),
-    ApiToken.Scope.EDIT: (access.may_edit, f"{access.EDIT_REFUSAL} {access.LOCAL_HINT}"),
+    ApiToken.Scope.LAUNCH: (access.may_launch, access.LAUNCH_REFUSAL),
+    ApiToken.Scope.EDIT: (access.may_edit, access.EDIT_REFUSAL),
 }
 
 

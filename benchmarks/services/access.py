@@ -45,7 +45,6 @@ EDIT_REFUSAL = (
 )
 KEYS_REFUSAL = "Only administrators can enter API keys. Log in as one, or ask one."
 READ_REFUSAL = "You must log in to view this site."
-LOCAL_HINT = "On a local installation, you can set APP_ENV=development instead."
 
 TOKEN_PREFIX = "cfb_"
 TOKEN_BEGINNING = 10
@@ -107,7 +106,7 @@ def account_named(name: str) -> User:
     """Raises ``NotPossible`` if there is none."""
     account = User.objects.filter(username=name).first()
     if account is None:
-        raise NotPossible(f"Account {name} does not exist. Create it in the admin under Users.")
+        raise NotPossible(f"Account {name} does not exist. Create it under Settings, Members.")
     return account
 
 
