@@ -130,7 +130,9 @@ def test_pausing_keeps_whose_permissions_the_runs_use(production: None) -> None:
 def test_a_schedule_can_be_made_from_a_run(client: Client) -> None:
     schedule = make_schedule()
     page(client, f"/settings/schedules/{schedule.pk}/do/run/", {})
-    html = page(client, f"/settings/schedules/new/?run={Run.objects.get().pk}")
+    pk = Run.objects.get().pk
+    assert f'href="/settings/schedules/new/?run={pk}">Schedule run</a>' in page(client, f"/runs/{pk}/")
+    html = page(client, f"/settings/schedules/new/?run={pk}")
     assert f'value="{MODEL}"' in html
     assert client.get("/settings/schedules/new/?run=999").status_code == 404
 

@@ -24,7 +24,7 @@ from benchmarks.queries.live import live_state
 from benchmarks.queries.results import SEARCH_WINDOW, examples_of, result_page
 from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
-from benchmarks.services.access import may_launch
+from benchmarks.services.access import may, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control as services
 from benchmarks.services.runs.contamination import check_contamination
@@ -35,6 +35,7 @@ from frontend.judges import judge_reliability
 from frontend.run_charts import run_charts, surface_charts, variant_of
 from frontend.view_models import failures_of, metric_rows, outcome_counts, run_row, run_rows, settings_of
 from frontend.views.exports import shared_address
+from frontend.views.settings.schedules import ADD
 from frontend.views.shared import chart_response, may_copy, paged, placed, require_launch, run_or_404, unconfirmed
 from frontend.views.statistics import report_of
 
@@ -110,6 +111,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "judge_reliability": judge_reliability(run),
         "may_copy": may_copy(request, run),
         "may_launch": may_launch(request.user),
+        "may_schedule": may(request.user, *ADD),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
     }
     return render(request, "frontend/runs/detail.html", context)
