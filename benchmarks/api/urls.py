@@ -8,7 +8,17 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from benchmarks.api import canvas_sets, experiments, judges, operations, providers, statistics, task_analysis, views
+from benchmarks.api import (
+    canvas_sets,
+    experiments,
+    history,
+    judges,
+    operations,
+    providers,
+    statistics,
+    task_analysis,
+    views,
+)
 
 RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
 
@@ -33,6 +43,7 @@ VIEWS = (
     ("matrix/(?P<form>csv|md|tex|png)", experiments.MatrixExport, "matrix-export"),
     ("leaderboard", statistics.OverallLeaderboard, "overall-leaderboard"),
     ("compare", statistics.Comparisons, "compare"),
+    ("history", history.HistoryList, "history"),
     ("plan", statistics.RunSize, "plan"),
     ("metrics", views.MetricList, "metric-list"),
     ("installation", operations.InstallationView, "installation"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from benchmarks.models import Dataset, DatasetVersion, Run
 from benchmarks.queries.leaderboard import Setting, completed_runs, is_whole, setting_of
@@ -44,14 +45,9 @@ class History:
         return self.points[-1]
 
 
-def model_runs(model: str) -> list[Run]:
-    """The latest completed runs of a model on all datasets, newest first."""
-    return list(completed_runs().filter(model=model)[:MOST_RUNS])
-
-
-def dataset_runs(dataset: Dataset) -> list[Run]:
-    """The latest completed runs on a dataset, newest first."""
-    return list(completed_runs().filter(dataset=dataset)[:MOST_RUNS])
+def latest_runs(**chosen: Any) -> list[Run]:
+    """The latest completed runs with these values of their columns, newest first."""
+    return list(completed_runs().filter(**chosen)[:MOST_RUNS])
 
 
 def histories(candidates: Sequence[Run]) -> list[History]:

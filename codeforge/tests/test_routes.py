@@ -87,6 +87,7 @@ RULES: dict[str, Rule] = {
     "contamination-check": writes(LAUNCH, **PK),
     "compare": pages(),
     "overall-leaderboard": pages(),
+    "history": pages(),
     "matrix-export": pages(form="csv"),
     "plan": writes(LAUNCH),
     "metric-list": pages(),

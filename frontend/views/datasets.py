@@ -18,7 +18,7 @@ from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import TASK_FIELD
 from benchmarks.queries import datasets as reads
-from benchmarks.queries.history import dataset_runs, histories
+from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, run_list
@@ -81,7 +81,7 @@ def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse
 
 
 def _charts(dataset: Dataset) -> list[Chart]:
-    return history_charts(histories(dataset_runs(dataset)), by_dataset=False)
+    return history_charts(histories(latest_runs(dataset=dataset)), by_dataset=False)
 
 
 @require_safe

@@ -40,7 +40,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     totals = model_totals(name)
     if totals is None:
         raise Http404(f"No run has asked the model {name}.")
-    histories = history_reads.histories(history_reads.model_runs(name))
+    histories = history_reads.histories(history_reads.latest_runs(model=name))
     context = {
         "name": name,
         "totals": totals,
@@ -57,7 +57,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpResponse:
-    histories = history_reads.histories(history_reads.model_runs(model))
+    histories = history_reads.histories(history_reads.latest_runs(model=model))
     return chart_response(request, history_charts(histories, by_dataset=True), name, form)
 
 

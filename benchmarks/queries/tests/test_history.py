@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from benchmarks.models import Dataset, Run
-from benchmarks.queries.history import dataset_runs, histories, latest_changes, model_runs
+from benchmarks.queries.history import histories, latest_changes, latest_runs
 from benchmarks.queries.models import model_standings, model_totals
 from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
@@ -30,7 +30,7 @@ def test_runs_of_a_model_asked_in_the_same_way_are_one_history() -> None:
     run(dataset, GOOD, limit=5)
     run(dataset, GOOD, model="a/alone")
     run(dataset, [None] * N)
-    (history,) = histories(dataset_runs(dataset))
+    (history,) = histories(latest_runs(dataset=dataset))
     assert [point.run for point in history.points] == [first, second]
     assert [point.mean for point in history.points] == pytest.approx([1.0, 10 / N])
     assert {(point.n, point.n_expected) for point in history.points} == {(N, N)}
@@ -39,7 +39,7 @@ def test_runs_of_a_model_asked_in_the_same_way_are_one_history() -> None:
     assert low is not None
     assert high is not None
     assert low < 10 / N < high
-    assert model_runs("a/alone")[0].model == "a/alone"
+    assert latest_runs(model="a/alone")[0].model == "a/alone"
 
 
 def test_a_new_version_is_marked_and_the_history_goes_on() -> None:
@@ -49,7 +49,7 @@ def test_a_new_version_is_marked_and_the_history_goes_on() -> None:
     changed = make_dataset([*(make_task(number) for number in range(1, N)), make_task(N, input="Other?")])
     run(changed, GOOD)
     run(changed, GOOD)
-    (history,) = histories(dataset_runs(dataset))
+    (history,) = histories(latest_runs(dataset=dataset))
     assert [point.is_new_version for point in history.points] == [False, False, True, False]
 
 
@@ -58,7 +58,7 @@ def test_a_change_is_told_only_if_the_paired_test_finds_it() -> None:
     for model, before, after in (("a/falls", GOOD, POOR), ("a/stays", GOOD, [*GOOD[1:], 0.0]), ("a/rises", POOR, GOOD)):
         run(dataset, before, model)
         run(dataset, after, model)
-    found = histories(dataset_runs(dataset))
+    found = histories(latest_runs(dataset=dataset))
     changes = latest_changes(found)
     clear = {history.model: changes[history.last.run.pk].is_clear for history in found}
     assert clear == {"a/falls": True, "a/stays": False, "a/rises": True}
@@ -71,10 +71,12 @@ def test_the_more_histories_are_tested_the_more_a_change_must_differ() -> None:
     barely = [0.0] * 6 + GOOD[6:]  # six of six against: p = 0.031 alone
     run(dataset, GOOD)
     run(dataset, barely)
-    assert [change.is_clear for change in latest_changes(histories(dataset_runs(dataset))).values()] == [True]
+    assert [change.is_clear for change in latest_changes(histories(latest_runs(dataset=dataset))).values()] == [True]
     run(dataset, GOOD, "a/two")
     run(dataset, barely, "a/two")
-    assert [change.is_clear for change in latest_changes(histories(dataset_runs(dataset))).values()] == [False] * 2
+    assert [change.is_clear for change in latest_changes(histories(latest_runs(dataset=dataset))).values()] == [
+        False
+    ] * 2
 
 
 def test_a_model_stands_where_paired_tests_place_its_latest_run() -> None:
