@@ -22,6 +22,8 @@ from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, run_list
+from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
+from benchmarks.queries.task_analysis.findings import TaskAnalysis
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.datasets.versions import spec_of
 from frontend import params
@@ -36,6 +38,8 @@ HEAD = {"name": "Name", "description": "Description", "tools": "Tools of every t
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
 CHANGES_SHOWN = 40
+MOST_STATED = 10_000
+"""Tasks of a version whose analysis is read for one statement."""
 
 
 @require_safe
@@ -67,6 +71,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
         "runs": run_rows(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN]),
         "charts": placed(_charts(dataset), "dataset-chart", slug),
+        "analysis": _analysis(version),
         "may_launch": may_launch(request.user),
         "may": _permissions(request),
         "is_written": dataset.kind == Dataset.Kind.YAML,
@@ -78,6 +83,12 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
     return chart_response(request, _charts(dataset_or_404(slug)), name, form)
+
+
+def _analysis(version: DatasetVersion | None) -> TaskAnalysis | None:
+    if version is None or version.task_count > MOST_STATED:
+        return None
+    return task_analysis_if_ready(version)
 
 
 def _charts(dataset: Dataset) -> list[Chart]:

@@ -148,6 +148,16 @@ def test_the_page_creates_a_version_without_the_tasks_of_a_flag(analyzed: Datase
     assert list(left) == ["task-1", "task-5", "task-6"]
 
 
+def test_the_page_of_the_dataset_states_what_the_analysis_finds(analyzed: DatasetVersion, client: Client) -> None:
+    address = f"/datasets/{analyzed.dataset.slug}/"
+    page = client.get(address).content.decode()
+    found = task_analysis(analyzed)
+    assert found.verdict in page
+    assert found.findings in page
+    Run.objects.exclude(model="a/best").delete()
+    assert "View task analysis" not in client.get(address).content.decode(), "one model says nothing of the tasks"
+
+
 def test_the_page_and_the_api_mark_references(analyzed: DatasetVersion, client: Client) -> None:
     slug = analyzed.dataset.slug
     client.post(f"/datasets/{slug}/analysis/do/mark-doubtful/", {"version": analyzed.number, "task": ["task-1"]})
