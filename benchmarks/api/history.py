@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -9,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api.views import REFUSED
-from benchmarks.queries.history import MOST_POINTS, History, Point, histories, latest_runs
+from benchmarks.queries.history import MOST_POINTS, histories, latest_runs
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 
 
@@ -21,7 +23,7 @@ class HistoryQuery(StrictRequest):
     format = serializers.CharField(required=False)
 
 
-class PointSerializer(serializers.Serializer[Point]):
+class PointSerializer(serializers.Serializer[Any]):
     run = serializers.IntegerField(source="run.pk")
     created_at = serializers.DateTimeField(source="run.created_at")
     version = serializers.CharField(source="run.version_label", help_text="Of the dataset")
@@ -33,7 +35,7 @@ class PointSerializer(serializers.Serializer[Point]):
     n_expected = serializers.IntegerField(allow_null=True)
 
 
-class HistorySerializer(serializers.Serializer[History]):
+class HistorySerializer(serializers.Serializer[Any]):
     """The full runs of one model on one dataset, asked in the same way, oldest first."""
 
     dataset = serializers.CharField(source="dataset.slug")
