@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -24,6 +24,14 @@ def run_charts(run: Run, metric: str = "") -> list[Chart]:
     """
     rows = [row for row in metric_rows(run) if row.mean is not None and metric in ("", row.name)]
     return _existing(chart for row in rows for chart in (*_breakdowns(run, row), _distribution(run, row)))
+
+
+def telling_charts(run: Run, metric: str, facets: Container[str]) -> list[Chart]:
+    """The charts of these facets of the breakdown, and the distribution if there are scores between 0 and 1."""
+    counts = run.summary.get("histograms", {}).get(metric, {}).get("counts", ())
+    between = any(counts[1:-1])
+    kinds = [(chart, chart.name.partition("-")[0]) for chart in run_charts(run, metric)]
+    return [chart for chart, kind in kinds if kind in facets or (kind == "spread" and between)]
 
 
 def surface_charts(run: Run, metric: str, others: Sequence[Run] = ()) -> list[Chart]:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.metrics.base import FAULTS
-from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
-from benchmarks.presentation.labels import OUTCOME, sentence_case
+from benchmarks.presentation.labels import OUTCOME, sentence_case, words
+from benchmarks.presentation.numbers import interval, rank_range, score
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place, Standing
+from benchmarks.queries.matrix import FACETS
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
@@ -114,6 +116,50 @@ def run_row(run: Run) -> RunRow:
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:
     return [run_row(run) for run in runs]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """A run among comparable ones. ``rank`` is the range of ranks that the intervals allow, empty with a ``reason``."""
+
+    run: Run
+    score: MetricRow
+    rank: str
+    reason: str
+
+
+def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
+    """Ranked runs, best first, and those without a rank. Runs whose intervals overlap are not separated."""
+    ranked = [place.summary for place in places if place.rank]
+    bounds = [[row["mean"] if row[name] is None else row[name] for name in ("low", "high")] for row in ranked]
+
+    def rank(place: Place) -> str:
+        if not place.rank or not is_score(metric):
+            return str(place.rank or "")
+        low, high = bounds[place.rank - 1]
+        better, worse = sum(other > high for other, _ in bounds), sum(other < low for _, other in bounds)
+        return rank_range(1 + better, len(bounds) - worse)
+
+    return [Comparable(place.run, metric_row(metric, place.summary), rank(place), place.reason) for place in places]
+
+
+def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
+    """The breakdowns of a run in which a level has its whole interval below the run's mean, with a sentence of each."""
+    sentences_of = {}
+    for facet, title in FACETS.items():
+        levels = [(name, of_metric.get(row.name, {})) for name, of_metric in run.breakdown.get(facet, {}).items()]
+        weak = [
+            (level["mean"], name, level)
+            for name, level in levels
+            if row.mean is not None and level.get("high") is not None and level["high"] < row.mean
+        ]
+        if weak and is_score(row.name):
+            mean, name, level = min(weak, key=lambda each: each[0])
+            sentences_of[facet] = (
+                f"{title}: {words(name)} has the lowest score, {score(mean)} ({interval(level['low'], level['high'])}; "
+                f"{sentences.n_of_expected(level)}), below the score of the run."
+            )
+    return sentences_of
 
 
 def outcome_counts(run: Run) -> list[tuple[str, int, float]]:

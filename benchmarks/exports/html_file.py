@@ -17,65 +17,117 @@ TEXT_LENGTH = 2_000
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1c2024; background: #fff }
-body { max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
-th, td { text-align: left; vertical-align: top; padding: 4px 8px; border-bottom: 1px solid #d9dde1 }
-td.number, th.number { text-align: right; white-space: nowrap }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; font: 13px/1.4 ui-monospace, monospace }
-figure { margin: 1rem 0 } figure img { max-width: 100%; height: auto }
-@media (prefers-color-scheme: dark) {
-  body { color: #e6e9ec; background: #16191c } th, td { border-color: #343a40 } figure { background: #fff }
+:root { color-scheme: light dark; --paper: light-dark(#fafaf9, #131619); --surface: light-dark(#fff, #1a1e22);
+  --line: light-dark(#e3e3df, #2b3137); --ink: light-dark(#17191b, #e9ebed); --soft: light-dark(#55595e, #a6aeb6);
+  --correct: light-dark(#00805f, #2fbf95); --partial: light-dark(#b07a00, #e6b33c);
+  --wrong: light-dark(#c24a00, #f0803c); --error: light-dark(#5f646a, #98a0a8) }
+* { box-sizing: border-box }
+body { margin: 0 auto; max-width: 1200px; padding: 0 32px 40px; background: var(--paper); color: var(--ink);
+  font: 14px/20px system-ui, sans-serif; font-variant-numeric: tabular-nums; overflow-wrap: break-word }
+.brand { margin: 0; padding: 12px 0; border-bottom: 1px solid var(--line); color: var(--soft) }
+.brand strong { color: var(--ink) }
+h1 { margin: 24px 0 16px; font-size: 24px; line-height: 30px } h2 { margin: 40px 0 12px; font-size: 18px }
+.verdict { display: grid; grid-template-columns: repeat(auto-fit, minmax(220px, 1fr)); gap: 16px 32px;
+  padding: 20px 24px; border: 1px solid var(--line); border-radius: 6px; background: var(--surface) }
+.verdict p { margin: 0; color: var(--soft) } .verdict strong { display: block; color: var(--ink); font-size: 24px;
+  line-height: 30px } .verdict p:first-child strong { font-size: 48px; line-height: 54px; letter-spacing: -0.02em }
+.outcomes { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 16px 0 0; padding: 0; list-style: none }
+.mark::before { content: "✕ "; color: var(--wrong); font-weight: 700 }
+.mark.correct::before { content: "● "; color: var(--correct) }
+.mark.partial::before { content: "◐ "; color: var(--partial) }
+.mark:is(.answered, .pending)::before { content: "○ "; color: var(--soft) }
+.mark:is(.provider_error, .judge_error, .metric_error, .cancelled)::before { content: "□ "; color: var(--error) }
+table { width: 100%; border-collapse: collapse }
+th, td { padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
+th { color: var(--soft); font-size: 13px; font-weight: 500 }
+.number { text-align: right; white-space: nowrap }
+.facts th { width: 176px }
+pre { margin: 0; font: 13px/1.4 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere }
+figure { margin: 0 0 16px; padding: 8px; overflow-x: auto; background: #fff } figure img { min-width: 480px }
+@media (max-width: 720px) {
+  body { padding: 0 16px 32px }
+  .verdict { padding: 16px }
+  .facts th { width: 112px }
+  .results thead { display: none } .results, .results tbody { display: block }
+  .results tr { display: grid; grid-template-columns: auto 1fr; gap: 2px 12px; padding: 12px 0;
+    border-bottom: 1px solid var(--line) }
+  .results td { display: contents }
+  .results td::before { content: attr(data-label); color: var(--soft); font-size: 13px }
+  .results td > * { min-width: 0 }
+}
+@media print {
+  :root { color-scheme: light } body { max-width: none; padding: 0; background: #fff }
+  tr, figure, .verdict { break-inside: avoid }
 }
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The part above the results. ``means`` are (metric, mean with interval and n, as text); ``images`` are SVG
-    documents, shown as images, in which no script can run."""
+    """The part above the results. ``means`` are (metric, mean, interval and n in words); ``outcomes`` are (outcome,
+    label with count and share); ``failures`` (label of the outcome, reason, count and share); ``images`` (title, SVG
+    document), shown as images, in which no script can run.
+    """
 
     title: str
+    means: Sequence[tuple[str, str, str]]
+    outcomes: Sequence[tuple[str, str]]
+    failures: Sequence[tuple[str, str, str]]
     facts: Sequence[tuple[str, str]]
-    means: Sequence[tuple[str, str]]
-    images: Sequence[str] = ()
+    images: Sequence[tuple[str, str]] = ()
 
 
 def html_pieces(head: Head, rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[str]:
-    """The report from its first to its last line, one piece per result."""
+    """The report from its first to its last line, one piece per result: as the page of a run, the verdict first."""
     title = escape(head.title)
     yield (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n"
+        f"<title>{title} – CodeForge Benchmarks</title><style>{STYLE}</style></head><body>\n"
+        '<p class="brand"><strong>CodeForge</strong> Benchmarks</p>\n'
+        f"<h1>{title}</h1>\n"
     )
-    yield f"{_table(head.facts)}<h2>Scores</h2>\n{_table(head.means)}"
-    for image in head.images:
+    means = (
+        f"<p>{escape(name)}, strict<strong>{escape(mean)}</strong>{escape(words)}</p>"
+        for name, mean, words in head.means
+    )
+    outcomes = (f'<li class="mark {escape(name)}">{escape(label)}</li>' for name, label in head.outcomes)
+    yield f'<section class="verdict">{"".join(means)}</section>\n<ul class="outcomes">{"".join(outcomes)}</ul>\n'
+    if head.failures:
+        lines = (
+            f'<tr><td>{escape(outcome)}</td><td>{escape(reason)}</td><td class="number">{escape(count)}</td></tr>'
+            for outcome, reason, count in head.failures
+        )
+        yield f"<h2>What failed</h2>\n<table><tbody>{''.join(lines)}</tbody></table>\n"
+    for name, image in head.images:
         data = base64.b64encode(image.encode()).decode()
-        yield f'<figure><img alt="Chart" src="data:image/svg+xml;base64,{data}"></figure>\n'
-    columns = ("#", "Task", "Outcome", *map(metric_title, metrics), "Input", "Expected", "Answer")
-    yield "<h2>Results</h2>\n<table><thead><tr>" + "".join(f"<th>{escape(name)}</th>" for name in columns)
-    yield "</tr></thead><tbody>\n"
+        yield f'<figure><img alt="{escape(name)}" src="data:image/svg+xml;base64,{data}"></figure>\n'
+    columns = ("Task", "Outcome", *map(metric_title, metrics), "Input", "Expected", "Answer")
+    yield '<h2>Results</h2>\n<table class="results"><thead><tr>'
+    yield "".join(f"<th>{escape(name)}</th>" for name in columns) + "</tr></thead><tbody>\n"
     for row in rows:
-        yield _row(row, metrics)
-    yield "</tbody></table>\n</body></html>\n"
+        yield _row(row, columns, metrics)
+    facts = (f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in head.facts)
+    yield f'</tbody></table>\n<h2>Run details</h2>\n<table class="facts"><tbody>{"".join(facts)}</tbody></table>\n'
+    yield "</body></html>\n"
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> str:
-    lines = (f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
-    return f"<table><tbody>{''.join(lines)}</tbody></table>\n"
-
-
-def _row(row: ResultRow, metrics: Sequence[str]) -> str:
+def _row(row: ResultRow, columns: Sequence[str], metrics: Sequence[str]) -> str:
     answer = row.actual_output if row.actual_output is not None else row.error_message
     if row.texts_pruned_at and not answer:
         answer = f"(pruned on {row.texts_pruned_at:%Y-%m-%d})"
-    names = f"<td>{escape(row.task_id)}</td><td>{escape(result_label(row.state, row.outcome))}</td>"
-    scores = "".join(f'<td class="number">{escape(_score(row, metric))}</td>' for metric in metrics)
-    texts = "".join(f"<td><pre>{escape(_cut(text))}</pre></td>" for text in (row.input, row.expected_output, answer))
-    return f'<tr><td class="number">{row.position}</td>{names}{scores}{texts}</tr>\n'
+    outcome = (
+        f'<span class="mark {escape(row.outcome or "pending")}">{escape(result_label(row.state, row.outcome))}</span>'
+    )
+    cells = [
+        f"<span>{escape(row.task_id)}</span>",
+        outcome,
+        *(f"<span>{escape(_score(row, metric))}</span>" for metric in metrics),
+        *(f"<pre>{escape(_cut(text))}</pre>" for text in (row.input, row.expected_output, answer)),
+    ]
+    labeled = zip(columns, cells, strict=True)
+    return "".join(("<tr>", *(f'<td data-label="{escape(name)}">{cell}</td>' for name, cell in labeled), "</tr>\n"))
 
 
 def _score(row: ResultRow, metric: str) -> str:

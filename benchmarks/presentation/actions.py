@@ -81,6 +81,7 @@ ACTIONS = {
         needs_texts=True,
     ),
     "budget": Action("Raise budget", "Budget of run {run} raised."),
+    "pause": Action("Pause run", "Run {run} paused.", LIVE, "Only a queued, preparing or running run can be paused."),
     "cancel": Action(
         "Cancel run",
         "Run {run} canceled.",

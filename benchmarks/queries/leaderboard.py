@@ -148,6 +148,29 @@ def latest_runs(where: Q) -> list[Alike]:
     ]
 
 
+def comparable_places(run: Run) -> list[Place]:
+    """A completed full run among the latest of each other model in its setting, by its first metric.
+
+    Empty for any other run, and where no other model has such a run. A judged metric compares runs with one judge.
+    """
+    own = completed_runs().filter(pk=run.pk, limit=None).first()
+    if own is None or not is_whole(own, run.dataset_version):
+        return []
+    metric, setting = own.metrics[0], setting_of(own)
+    known = metric_named(metric)
+    same = Q(dataset_version=run.dataset_version_id, representation=run.representation, few_shot=run.few_shot)
+    if known is not None and known.judged:
+        same &= Q(judge_model=run.judge_model)
+    others = [
+        other
+        for alike in latest_runs(same)
+        if alike.setting == setting
+        for other in alike.runs
+        if other.model_label != own.model_label and metric in other.summary.get("metrics", {})
+    ]
+    return places([own, *others], metric) if others else []
+
+
 def is_whole(run: Run, version: DatasetVersion) -> bool:
     """Whether the run asked all tasks of its version, or those that an adaptive run chose."""
     # A run that lists all task classes by name is as comparable as one that lists none.

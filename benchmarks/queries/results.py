@@ -9,12 +9,14 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
-from benchmarks.models import Dataset, Result, ResultState, Run, Score, Task
+from benchmarks.models import Dataset, Outcome, Result, ResultState, Run, Score, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, neighbors, window_page
 
 PAGE_SIZE = 50
 FEW_MATCHES = 1_000
 PREVIEW = 120
+NEWEST = 12
+NEAR = 500
 SEARCH_WINDOW = 4_000
 """The number of results that one page of a text search looks through."""
 
@@ -26,6 +28,9 @@ ORDERS = {
     "duration": Order("duration_ms", kind=float),
     "-duration": Order("duration_ms", descending=True, kind=float),
 }
+NOT_CORRECT = "not_correct"
+"""The filter for results with any outcome but the two that nothing is wrong with."""
+_FINE = (Outcome.CORRECT, Outcome.ANSWERED)
 _PENDING = (ResultState.PENDING, ResultState.CLAIMED, ResultState.ANSWERED, ResultState.JUDGING)
 _LISTED = (
     *(
@@ -49,7 +54,8 @@ _SEARCHED = ("task__task_id", "task__name", "transcript__actual_output", "error_
 
 @dataclass(frozen=True, slots=True)
 class ResultFilters:
-    """Empty fields do not restrict; ``low`` and ``high`` bound the score of ``metric``."""
+    """Empty fields do not restrict; ``low`` and ``high`` bound the score of ``metric``. ``outcome`` is one, ``pending``
+    or ``NOT_CORRECT``."""
 
     outcome: str = ""
     reason: str = ""
@@ -83,11 +89,26 @@ def result_page(run: Run, filters: ResultFilters, after: str | None = None, befo
         page = window_page(rows, text, PAGE_SIZE, window=SEARCH_WINDOW, last=run.total, after=after)
     else:
         page = keyset_page(rows, filters.order, PAGE_SIZE, after, before)
+    return ResultPage(page.rows, page.after, page.before, page.searched_to, _scores_by_result(page.rows))
+
+
+def newest_results(run: Run) -> ResultPage:
+    """The results of a live run that ended last, with their scores, in two queries.
+
+    Results are asked in their order, so the newest are near the position that the run has reached; only those are read.
+    """
+    near = {"position__gt": run.done - NEAR, "position__lte": run.done + NEAR}
+    ended = Result.objects.filter(run=run, finished_at__isnull=False, **near).exclude(outcome="")
+    rows = list(_listed(ended).order_by("-finished_at", "-pk")[:NEWEST])
+    return ResultPage(rows, None, scores=_scores_by_result(rows))
+
+
+def _scores_by_result(rows: Sequence[Result]) -> dict[int, dict[str, Score]]:
     scores: dict[int, dict[str, Score]] = {}
-    stored = Score.objects.filter(result__in=[row.pk for row in page.rows])
+    stored = Score.objects.filter(result__in=[row.pk for row in rows])
     for score in stored.only("result_id", "metric", "status", "value"):
         scores.setdefault(score.result_id, {})[score.metric] = score
-    return ResultPage(page.rows, page.after, page.before, page.searched_to, scores)
+    return scores
 
 
 def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
@@ -95,6 +116,8 @@ def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
     rows = Result.objects.filter(run=run)
     if filters.outcome == "pending":
         rows = rows.filter(state__in=_PENDING)
+    elif filters.outcome == NOT_CORRECT:
+        rows = rows.filter(_not_correct(run))
     elif filters.outcome:
         rows = rows.filter(outcome=filters.outcome)
     if filters.reason:
@@ -159,6 +182,13 @@ def _listed(rows: QuerySet[Result]) -> QuerySet[Result]:
 
 def _contains(text: str) -> Q:
     return Q(*(Q(**{f"{name}__icontains": text}) for name in _SEARCHED), _connector=Q.OR)
+
+
+def _not_correct(run: Run) -> Q:
+    """The results whose outcome is neither correct nor ungraded: a few by their ids, as in ``_score_between``."""
+    wrong = Q(outcome__in=[outcome for outcome in Outcome if outcome not in _FINE])
+    ids = list(Result.objects.filter(wrong, run=run).order_by().values_list("pk", flat=True)[: FEW_MATCHES + 1])
+    return Q(pk__in=ids) if len(ids) <= FEW_MATCHES else ~Q(outcome__in=["", *_FINE])
 
 
 def _score_between(run: Run, filters: ResultFilters) -> Q:

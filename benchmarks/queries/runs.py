@@ -161,13 +161,10 @@ def other_variants(run: Run, limit: int = 12) -> list[Run]:
     return list(latest.values())[:limit]
 
 
-def comparable_runs(run: Run, limit: int = 4) -> list[Run]:
-    """The latest other completed run of each model on the same dataset, the run's own model first."""
-    others = runs().filter(dataset=run.dataset_id, status__in=COMPLETED).exclude(pk=run.pk).defer("summary")
-    latest: dict[str, Run] = {}
-    for other in others[:100]:
-        latest.setdefault(other.model_label, other)
-    return sorted(latest.values(), key=lambda other: (other.model != run.model, -other.pk))[:limit]
+def previous_run(run: Run) -> Run | None:
+    """The latest completed run of the same model on the same dataset before this one."""
+    before = runs().filter(dataset=run.dataset_id, model=run.model, status__in=COMPLETED, pk__lt=run.pk)
+    return before.defer("summary").order_by("-pk").first()
 
 
 def models_used(*, external: bool = True) -> list[str]:

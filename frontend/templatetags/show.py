@@ -287,10 +287,9 @@ def points(difference: float | None) -> str:
 
 
 @register.simple_tag
-def stacked_outcomes(counts: Mapping[str, int]) -> SafeString:
-    """Outcomes as one bar in their fixed order, each part as wide as its share."""
-    total = sum(counts.values())
-    if not total:
+def stacked_outcomes(counts: Mapping[str, int] | Literal[""], unfinished: int = 0) -> SafeString:
+    """Outcomes as one bar in their fixed order, each part as wide as its share; the rest for what is not finished."""
+    if not counts or not (total := sum(counts.values()) + unfinished):
         return SafeString("")
     left, parts = 0.0, []
     for outcome in Outcome.values:
@@ -364,9 +363,10 @@ def as_json(value: Any) -> str:
 
 
 @register.inclusion_tag("frontend/components/text.html")
-def long_text(text: str | Excerpt | None, whole_url: str = "") -> dict[str, object]:
-    """An untrusted text: escaped, whitespace kept, cut if long, with a link to the full text."""
-    return {"excerpt": text if isinstance(text, Excerpt) else excerpt(text or ""), "whole_url": whole_url}
+def long_text(text: str | Excerpt | None, whole_url: str = "", name: str = "") -> dict[str, object]:
+    """An untrusted text: escaped, whitespace kept, cut if long, with a link to the full text; ``name`` is its id."""
+    shown = text if isinstance(text, Excerpt) else excerpt(text or "")
+    return {"excerpt": shown, "whole_url": whole_url, "name": name}
 
 
 @register.inclusion_tag("frontend/components/select.html")

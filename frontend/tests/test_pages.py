@@ -244,6 +244,95 @@ def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: 
     assert [pk.pk for pk in results if f"/results/{pk.pk}/" in rows] == [results[0].pk]
 
 
+def test_a_run_is_read_from_the_verdict_to_its_parameters(client: Client) -> None:
+    values = [1.0] * 20 + [0.0] * 9 + [None]
+    dataset = make_dataset([make_task(n, difficulty="easy" if n < 20 else "hard") for n in range(1, 31)])
+    make_scored_run(dataset, [1.0] * 30, model="a/other")
+    run = make_scored_run(dataset, values, status=RunStatus.COMPLETED_WITH_ERRORS)
+    html = " ".join(page(client, f"/runs/{run.pk}/").split())
+    order = (
+        *('class="verdict"', "95% interval", "a/other", "What failed", "10 of 30 results are not correct"),
+        *("Weak spots", "Difficulty: hard has the lowest score", 'id="results"', "Time, tokens and cost"),
+        "<summary>Parameters",
+    )
+    places = [html.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_a_run_without_a_weak_spot_says_so_and_draws_no_chart(client: Client) -> None:
+    dataset = make_dataset([make_task(n, difficulty="easy" if n % 2 else "hard") for n in range(1, 9)])
+    html = page(client, f"/runs/{make_scored_run(dataset, [1.0, 1.0, 0.0, 0.0] * 2).pk}/")
+    assert "No part of the tasks has its 95% interval below the score of the run." in html
+    assert "data-chart" not in html
+
+
+def test_the_list_of_results_begins_with_those_not_correct(client: Client) -> None:
+    run = make_scored_run(values=(1.0, 0.0, 0.5, None))
+    first, *failed = run.results.order_by("position")
+
+    def listed(query: str) -> list[str]:
+        html = page(client, f"/runs/{run.pk}/{query}")
+        return re.findall(r'<a href="(/runs/[^"]*/results/[^"]*)"', html[html.index('id="results"') :])
+
+    assert listed("") == [f"/runs/{run.pk}/results/{each.pk}/?outcome=not_correct" for each in failed]
+    assert listed("?outcome=") == [f"/runs/{run.pk}/results/{each.pk}/" for each in (first, *failed)]
+    assert listed("?text=task-1") == [f"/runs/{run.pk}/results/{first.pk}/?text=task-1"]
+    following = f'rel="next" href="/runs/{run.pk}/results/{failed[1].pk}/?outcome=not_correct"'
+    assert following in page(client, listed("")[0])
+
+
+def test_a_live_run_shows_what_came_last_what_is_provisional_and_what_is_not_asked(client: Client) -> None:
+    run = make_scored_run(values=(1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
+    Run.objects.filter(pk=run.pk).update(total=5)
+    for url in (f"/runs/{run.pk}/", f"/runs/{run.pk}/status/"):
+        html = page(client, url) if url.endswith(f"{run.pk}/") else client.get(url).content.decode()
+        newest = html[html.index("Newest results") :]
+        assert "task-1" in newest, url
+        assert "task-2" in newest, url
+        assert "What failed so far" in html, url
+        assert "The score is final when the run completes." in html, url
+        assert re.search(r"Not sent yet</span></span>\s*<b>3</b>", html), url
+    html = page(client, f"/runs/{run.pk}/")
+    assert f'action="/runs/{run.pk}/do/pause/"' in html
+    assert 'id="results"' not in html
+    assert 'id="results"' in page(client, f"/runs/{run.pk}/?outcome=")
+
+
+def test_the_errors_of_results_have_a_column_of_their_own(client: Client) -> None:
+    run = make_scored_run(values=(0.0, None), answer="five")
+    html = page(client, f"/runs/{run.pk}/")
+    rows = html[html.index('id="results"') :].split("<tr>")[2:]
+    cells = [[" ".join(re.sub("<[^>]+>", "", cell).split()) for cell in row.split("</td>")[3:5]] for row in rows]
+    assert cells == [["five", ""], ["–", "No first byte within 120 s. five"]]
+
+
+def test_titles_name_the_run_and_the_result(client: Client) -> None:
+    run = make_scored_run(values=(0.0,), name="Nightly <1>")
+    titles = {
+        f"/runs/{run.pk}/": f"Nightly &lt;1&gt;, run {run.pk} – CodeForge Benchmarks",
+        f"/runs/{run.pk}/results/{run.results.get().pk}/": f"Task 1, run {run.pk} – CodeForge Benchmarks",
+        f"/runs/{run.pk}/surface/": f"Difficulty surface: loop/model, run {run.pk} – CodeForge Benchmarks",
+    }
+    assert {url: page(client, url).partition("<title>")[2].partition("</title>")[0] for url in titles} == titles
+
+
+def test_a_result_begins_with_its_outcome_and_reason(client: Client) -> None:
+    run = make_scored_run(values=(0.0,), answer="five")
+    run.results.update(failure="Another number")
+    html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
+    order = (
+        'class="ruling is-wrong"',
+        "Another number",
+        "Question</h2>",
+        "Expected</h3>",
+        "Scores and reasons",
+        "Messages",
+    )
+    places = [html.index(part) for part in order]
+    assert places == sorted(places)
+    assert 'data-copy="answer-text"' in html
+
+
 def test_a_result_shows_prompt_answer_score_and_reason(client: Client) -> None:
     run = make_scored_run(values=(0.0,), answer="five")
     html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")

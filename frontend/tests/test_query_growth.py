@@ -125,5 +125,7 @@ def test_the_settings_cost_the_same_for_more_rows(client: Client) -> None:
     assert {page: queries(client, f"/settings/{page}") for page in pages} == few
 
 
-def test_the_status_of_a_run_costs_a_query_for_it_and_one_for_examples_of_failures(client: Client) -> None:
-    assert queries(client, f"{a_run(3)}status/") == 2
+def test_the_status_of_a_run_costs_the_same_queries_with_every_poll(client: Client) -> None:
+    live = make_scored_run(status=RunStatus.RUNNING, completed_at=None)
+    assert queries(client, f"/runs/{live.pk}/status/") == 4, "run, examples of failures, newest results, their scores"
+    assert queries(client, f"{a_run(3)}status/") == 6, "once: run, examples, and four for the comparable runs"

@@ -73,8 +73,9 @@ def test_the_mean_above_guessing_is_shown_beside_the_raw_one(canvases: Dataset, 
     raw = shown(run.summary["metrics"]["task_score"])
     corrected = shown(run.summary["chance"]["task_score"]["average"])
     head = words(client, f"/runs/{run.pk}/status/")
-    assert f"{raw} {run.total} of {run.total}" in head
-    assert f"above guessing {corrected}" in head
+    assert f"{raw} 95% interval" in head
+    assert f"Scores: {run.total} of {run.total}" in head
+    assert f"is perfect, below 0 is worse than guessing. All words {corrected}" in head
     board = words(client, f"/leaderboard/?dataset={canvases.slug}")
     assert "Above guessing" in board
     assert f"{raw} {run.total} of {run.total} {corrected}" in board
@@ -85,13 +86,13 @@ def test_a_leaderboard_without_a_guess_rate_has_no_such_column(client: Client) -
     assert "bove guessing" not in words(client, f"/leaderboard/?dataset={run.dataset.slug}")
 
 
-def test_a_run_links_to_comparisons_with_the_latest_runs_of_the_same_dataset(client: Client) -> None:
+def test_a_run_leads_to_comparisons_with_comparable_runs_and_with_the_one_before_it(client: Client) -> None:
     dataset = make_dataset(3)
     old, _, other = (make_scored_run(dataset, model=model) for model in ("a/new", "b/other", "b/other"))
     make_scored_run(make_dataset(3, slug="elsewhere"), model="c/elsewhere")
     run = make_scored_run(dataset, model="a/new")
     page = client.get(f"/runs/{run.pk}/").content.decode()
-    assert re.findall(r'href="/compare/\?runs=([\d,]+)"', page) == [f"{old.pk},{run.pk}", f"{other.pk},{run.pk}"]
+    assert re.findall(r'href="/compare/\?runs=([\d,]+)"', page) == [f"{old.pk},{run.pk}", f"{run.pk},{other.pk}"]
     live = make_scored_run(dataset, status=RunStatus.RUNNING)
     assert "/compare/?runs=" not in client.get(f"/runs/{live.pk}/").content.decode()
 

@@ -100,7 +100,7 @@ def shared_run(request: HttpRequest, key: str) -> StreamingHttpResponse:
 
 
 def _streamed(run: Run, form: str, headers: dict[str, str]) -> StreamingHttpResponse:
-    pictures = [drawing.svg(chart, "light") for chart in run_charts(run)] if form == "html" else []
+    pictures = [(chart.title, drawing.svg(chart, "light")) for chart in run_charts(run)] if form == "html" else []
     try:
         pieces = export_pieces(run, form, pictures)
     except NotPossible as refusal:

@@ -14,14 +14,22 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from benchmarks.models import COMPLETED, Outcome, Run, RunStatus, Task
+from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.leaderboard import comparable_places
 from benchmarks.queries.live import live_state
-from benchmarks.queries.results import SEARCH_WINDOW, examples_of, result_page
+from benchmarks.queries.results import (
+    NOT_CORRECT,
+    SEARCH_WINDOW,
+    ResultPage,
+    examples_of,
+    newest_results,
+    result_page,
+)
 from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
@@ -32,14 +40,24 @@ from benchmarks.services.runs.exports import forms_here
 from benchmarks.services.runs.labels import label_run
 from frontend import params
 from frontend.judges import judge_reliability
-from frontend.run_charts import run_charts, surface_charts, variant_of
-from frontend.view_models import failures_of, metric_rows, outcome_counts, run_row, run_rows, settings_of
+from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
+from frontend.view_models import (
+    comparables,
+    failures_of,
+    metric_rows,
+    outcome_counts,
+    run_row,
+    run_rows,
+    settings_of,
+    weak_spots,
+)
 from frontend.views.exports import shared_address
 from frontend.views.settings.schedules import ADD
 from frontend.views.shared import chart_response, may_copy, paged, placed, require_launch, run_or_404, unconfirmed
 from frontend.views.statistics import report_of
 
 PAGE_SIZE = 50
+COMPARED = 5
 SORTS = (
     ("position", "Task order"),
     ("-position", "Reverse task order"),
@@ -73,28 +91,34 @@ def run_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
-    filters = params.result_filters(request.GET)
+    query = request.GET.copy()
+    if run.summary.get("failures") and not run.is_live and "outcome" not in query and not params.kept(query):
+        query["outcome"] = NOT_CORRECT  # failures first; the other results are one link away
+    filters = params.result_filters(query)
     results = paged(request, lambda after, before: result_page(run, filters, after, before))
     actions = allowed_actions(run) if may_launch(request.user) else {}
     drawn_metrics = [row for row in metric_rows(run) if row.mean is not None]
     chosen = params.text(request.GET, "charts")
-    drawn_metric = next((row.name for row in drawn_metrics if row.name == chosen), run.metrics[0])
+    drawn = next((row for row in drawn_metrics if row.name == chosen), metric_rows(run)[0])
+    weak = weak_spots(run, drawn)
     context = _status(run) | {
         **report_of(run),
         "run_title": f"{run.model} on {run.dataset.slug}",
         "drawn_metrics": drawn_metrics,
-        "drawn_metric": drawn_metric,
-        "charts": placed(run_charts(run, drawn_metric), "run-chart", pk),
+        "drawn_metric": drawn.name,
+        "weak": [*weak.values()],
+        "charts": placed(telling_charts(run, drawn.name, weak), "run-chart", pk),
         "has_surface": bool(run.breakdown.get("surface")),
         "settings": settings_of(run),
         "canvases": sentences.canvases(run.summary.get("canvases", ())),
         "system_prompt": run.parameters.get("system_prompt", ""),
         "filters": filters,
-        "kept": params.kept(request.GET),
+        "kept": params.kept(query),
+        "is_filtered": bool(params.kept(request.GET)),
+        "lists_results": not run.is_live or "outcome" in query or bool(params.kept(query)),
         "results": results,
-        "rows": [
-            (result, [results.scores.get(result.pk, {}).get(name) for name in run.metrics]) for result in results.rows
-        ],
+        "rows": _result_rows(run, results),
+        "not_correct": NOT_CORRECT,
         "scheduled": scheduled_run_of(run),
         "deliveries": deliveries_of(run),
         "export_forms": forms_here(),
@@ -103,9 +127,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         else "",
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
-        "outcomes_known": [*Outcome.choices, ("pending", RESULT_STATE["pending"])],
+        "outcomes_known": [(NOT_CORRECT, "Not correct"), *Outcome.choices, ("pending", RESULT_STATE["pending"])],
         "difficulties": Task.Difficulty.choices,
-        "comparable_runs": reads.comparable_runs(run) if run.status in COMPLETED else [],
+        "previous_run": reads.previous_run(run) if run.status in COMPLETED else None,
         "actions": actions,
         "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name != "budget"],
         "judge_reliability": judge_reliability(run),
@@ -211,6 +235,7 @@ def _raise_budget(run: Run, request: HttpRequest) -> None:
 
 
 _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
+    "pause": lambda run, request: services.pause_run(run, request.user),
     "cancel": lambda run, request: services.cancel_run(run, request.user),
     "resume": lambda run, request: services.resume_run(run, request.user),
     "retry": lambda run, request: services.retry_failed(run, request.user),
@@ -222,17 +247,36 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
 }
 
 
+def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | None]]]:
+    """Each result of the page with its score on each metric of the run."""
+    return [(result, [page.scores.get(result.pk, {}).get(name) for name in run.metrics]) for result in page.rows]
+
+
 def _status(run: Run) -> dict[str, Any]:
+    metrics, outcomes = metric_rows(run), outcome_counts(run)
+    comparable = comparables(comparable_places(run), run.metrics[0]) if run.status in COMPLETED else []
+    failures, n_counted = failures_of(run, examples_of(run)), sum(count for _, count, _ in outcomes)
     return {
         "run": run,
         "row": run_row(run),
-        "metrics": metric_rows(run),
-        "outcomes": outcome_counts(run),
-        "failures": failures_of(run, examples_of(run)),
+        "metrics": metrics,
+        "headline": metrics[0],
+        "numbers": run.summary.get("metrics", {}).get(run.metrics[0], {}),
+        "comparable": [each for at, each in enumerate(comparable) if at < COMPARED or each.run.pk == run.pk],
+        "n_ranked": sum(bool(each.rank) for each in comparable),
+        "place": next((each for each in comparable if each.run.pk == run.pk), None),
+        "outcomes": outcomes,
+        "n_counted": n_counted,  # a little behind ``done`` while the run is live
+        "unfinished": run.total - n_counted,
+        "failures": failures,
+        "n_failed": sum(failure.n for failure in failures),
+        "n_unscored": sum(failure.n for failure in failures if failure.scores_zero is False),
+        "newest": _result_rows(run, newest_results(run)) if run.is_live else [],
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
         "adjustments": sentences.adjustments(run.adjustments, run.judge_trial),
         # In steps of ten: a screen reader would read out every single percent.
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
+        "tokens": sentences.tokens(run.tokens_in, run.tokens_out),
         "latency": run.summary.get("latency_ms") or {},
         "first_token": run.summary.get("first_token_ms") or {},
         "speed": run.summary.get("tokens_per_second") or {},

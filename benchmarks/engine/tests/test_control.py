@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs.control import cancel_run, delete_run, resume_run
+from benchmarks.services.runs.control import cancel_run, delete_run, pause_run, resume_run
 from tests.support.factories import make_dataset, make_run
 from tests.support.running import Endpoint, wait_while, worked, working
 
@@ -27,6 +27,24 @@ def test_canceling_stops_sending_keeps_the_answers_and_resuming_sends_the_rest(e
     run.refresh_from_db()
     assert run.status == RunStatus.RUNNING
     server.delay_ms = 0
+    assert (worked(run).status, run.done) == (RunStatus.COMPLETED, 150)
+    assert not server.stats.asked_again
+
+
+def test_a_paused_run_keeps_its_answers_and_numbers_and_asks_the_rest_when_it_is_resumed(endpoint: Endpoint) -> None:
+    server = endpoint(lambda asked: "2", delay_ms=40)
+    run = make_run(make_dataset(150), concurrency=4)
+    with working(run) as (worker,):
+        wait_while(lambda: server.stats.answered < 8, worker)
+        pause_run(run)
+    run.refresh_from_db()
+    assert run.status == RunStatus.PAUSED
+    assert 8 <= run.done < 150
+    assert run.summary["metrics"]["exact_match"]["n"] == run.done
+    with pytest.raises(NotPossible, match="Only a queued, preparing or running run can be paused"):
+        pause_run(run)
+    server.delay_ms = 0
+    resume_run(run)
     assert (worked(run).status, run.done) == (RunStatus.COMPLETED, 150)
     assert not server.stats.asked_again
 

@@ -53,7 +53,14 @@ ROW = ResultRow(
     finished_at=datetime(2030, 1, 2, tzinfo=UTC),
     scores={"exact_match": ScoreCell(1.0, "scored"), "correctness": ScoreCell(None, "judge_error", "=timeout")},
 )
-HEAD = Head("Run 1: <b>m</b>", [("Dataset", "sums")], [("exact_match", "1.000")], ['<svg xmlns="…"></svg>'])
+HEAD = Head(
+    title="Run 1: <b>m</b>",
+    means=[("exact_match", "1.000", "1 of 1")],
+    outcomes=[("correct", "Correct 1 (100.0%)")],
+    failures=[("Wrong", "<b>Another number</b>", "1 (50.0%)")],
+    facts=[("Dataset", "sums")],
+    images=[("Scores", '<svg xmlns="…"></svg>')],
+)
 HOSTILE = ['=HYPERLINK("http://evil.example","x")', "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "\n=1", "＝1"]
 TEXTS = [
     *HOSTILE,
@@ -126,6 +133,15 @@ def test_a_report_shows_hostile_texts_as_text_and_fetches_nothing() -> None:
         assert not [name for name, _ in attributes if name.startswith("on")], text
         sources = [value for name, value in attributes if name in ("src", "href")]
         assert all(value.startswith("data:image/svg+xml;base64,") for value in sources), text
+
+
+def test_a_report_is_read_from_the_means_to_the_details_and_names_each_cell_for_narrow_screens() -> None:
+    text = "".join(html_pieces(HEAD, [ROW], METRICS))
+    order = ('class="verdict"', "1.000", "Correct 1 (100.0%)", "What failed", 'alt="Scores"', "Results", "Run details")
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert '<td data-label="Answer"><pre>2</pre></td>' in text
+    assert '<td data-label="Correctness"><span>Judge error</span></td>' in text
 
 
 def test_a_report_cuts_long_texts_and_says_by_how_much() -> None:

@@ -185,8 +185,8 @@ class Facts:
 def test_what_can_be_done_with_a_run_follows_from_its_facts() -> None:
     always = ["again", "export", "share"]
     for facts, possible in (
-        (Facts("queued"), ["cancel"]),
-        (Facts("running", errors=2, budget_usd=1.0), ["budget", "cancel"]),
+        (Facts("queued"), ["pause", "cancel"]),
+        (Facts("running", errors=2, budget_usd=1.0), ["budget", "pause", "cancel"]),
         (Facts("paused"), ["resume", "cancel", "delete"]),
         (Facts("completed"), ["delete"]),
         (Facts("completed", representation="full"), ["check", "delete"]),

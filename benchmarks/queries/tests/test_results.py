@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from benchmarks.models import Result, Run, Score
 from benchmarks.queries import results as reads
 from benchmarks.queries.keyset import BadCursor
-from benchmarks.queries.results import ORDERS, ResultFilters, result_neighbors, result_page
+from benchmarks.queries.results import (
+    NOT_CORRECT,
+    ORDERS,
+    ResultFilters,
+    newest_results,
+    result_neighbors,
+    result_page,
+)
 from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +87,7 @@ def test_all_pages_together_are_the_whole_order_both_ways(run: Run, sort: str) -
     ("filters", "positions"),
     [
         (ResultFilters(outcome="correct"), [1, 5, 7]),
+        (ResultFilters(outcome=NOT_CORRECT), [2, 3, 4, 6]),
         (ResultFilters(difficulty="hard"), [2, 4, 6]),
         (ResultFilters(low=0.5), [1, 4, 5, 7]),
         (ResultFilters(high=0.5), [2, 4, 6]),
@@ -97,6 +108,17 @@ def test_a_score_filter_finds_the_same_in_either_way(
     monkeypatch.setattr(reads, "FEW_MATCHES", few)
     assert walk(run, ResultFilters(metric=metric, low=0.4, high=0.9)) == [4]
     assert walk(run, ResultFilters(metric=metric, low=0.5)) == [1, 4, 5, 7]
+    assert walk(run, ResultFilters(outcome=NOT_CORRECT, metric=metric, low=0.5)) == [4]
+
+
+def test_the_newest_results_come_latest_first_and_without_those_not_finished(run: Run) -> None:
+    now = timezone.now()
+    for seconds, position in enumerate((2, 5, 1)):
+        run.results.filter(position=position).update(finished_at=now + timedelta(seconds=seconds))
+    run.results.filter(position=7).update(finished_at=now, outcome="")
+    page = newest_results(run)
+    assert [row.position for row in page.rows] == [1, 5, 2]
+    assert page.scores[page.rows[0].pk]["contains"].value == 1.0
 
 
 @pytest.mark.parametrize("sort", ["position", "-value"])

@@ -31,6 +31,16 @@ def cancel_run(run: Run, user: Caller = None) -> None:
     close_if_over(run.pk)
 
 
+def pause_run(run: Run, user: Caller = None) -> None:
+    """Stop sending within a second, until somebody resumes the run. Answers and verdicts on the way are stored."""
+    require(run, "pause")
+    with transaction.atomic():
+        if not lifecycle.pause(run.pk, ""):
+            raise _changed(run, "pause")
+        record(user, "run.pause", f"run {run.pk}")
+    close_if_over(run.pk)  # its numbers so far, if no worker is there to compute them
+
+
 def resume_run(run: Run, user: Caller = None) -> int:
     """Continue a canceled, failed or paused run; returns how many results are sent or judged again.
 

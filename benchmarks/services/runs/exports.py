@@ -15,8 +15,9 @@ from benchmarks.exports.parquet_file import MISSING, has_parquet, parquet_pieces
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell, batches
 from benchmarks.exports.text_files import csv_pieces, jsonl_pieces, scores_pieces
 from benchmarks.models import Result, Run, Score
-from benchmarks.presentation.labels import metric_title, run_status
-from benchmarks.presentation.numbers import UNKNOWN, duration, interval, n_of, number, plural, score
+from benchmarks.presentation.labels import OUTCOME, metric_title, run_status, sentence_case
+from benchmarks.presentation.numbers import MISSING as NO_NUMBER
+from benchmarks.presentation.numbers import UNKNOWN, duration, interval, n_of, number, percent, plural, score
 from benchmarks.presentation.sentences import adjustments, readable, sample, total_cost
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.services.access import Caller, record
@@ -49,11 +50,11 @@ _SOURCES = {name: _RELATED.get(name, name) for name in (*PLAIN_FIELDS, "tool_cal
 """Field of a row → its lookup from the result."""
 
 
-def export_pieces(run: Run, form: str, images: Sequence[str] = ()) -> Iterator[bytes]:
+def export_pieces(run: Run, form: str, images: Sequence[tuple[str, str]] = ()) -> Iterator[bytes]:
     """The bytes of the file in pieces: every result, or for ``scores.csv`` every mean with its bounds.
 
-    ``form`` is a key of ``CONTENT_TYPES``; ``images`` are SVGs for the report. Raises ``NotPossible`` before the first
-    piece for ``parquet`` if pyarrow is not installed.
+    ``form`` is a key of ``CONTENT_TYPES``; ``images`` are titles and SVGs for the report. Raises ``NotPossible`` before
+    the first piece for ``parquet`` if pyarrow is not installed.
     """
     if form == "parquet" and not has_parquet():
         raise NotPossible(MISSING)
@@ -106,7 +107,7 @@ def result_rows(run: Run) -> Iterator[ResultRow]:
         position, pk = portion[-1]["position"], portion[-1]["pk"]
 
 
-def report_head(run: Run, images: Sequence[str] = ()) -> Head:
+def report_head(run: Run, images: Sequence[tuple[str, str]] = ()) -> Head:
     """The facts and means of a run, as the report shows them."""
     given = {**run.parameters, **({"extra": shown(run.extra)} if run.extra else {})}
     parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "system_prompt")
@@ -122,8 +123,26 @@ def report_head(run: Run, images: Sequence[str] = ()) -> Head:
         ("Started", run.started_at.isoformat(" ", "seconds") if run.started_at else "Not started"),
         ("Code version", run.code_version or UNKNOWN),
     ]
-    means = [(metric_title(name), _mean(run.summary.get("metrics", {}).get(name, {}))) for name in run.metrics]
-    return Head(f"Run {run.pk}: {run.model} on {run.dataset.slug}", facts, means, images)
+    metrics = run.summary.get("metrics", {})
+    outcomes = run.summary.get("outcomes", {})
+    total = sum(outcomes.values())
+
+    def counted(n: int) -> str:
+        return f"{number(n)} ({percent(n / total)})"
+
+    return Head(
+        title=f"{run.name or f'{run.model} on {run.dataset.slug}'}, run {run.pk}",
+        means=[(metric_title(name), *_mean(metrics.get(name, {}))) for name in run.metrics],
+        outcomes=[
+            (name, f"{label} {counted(outcomes[name])}") for name, label in OUTCOME.items() if outcomes.get(name)
+        ],
+        failures=[
+            (OUTCOME[group["outcome"]], sentence_case(group["reason"]), counted(group["n"]))
+            for group in run.summary.get("failures", ())
+        ],
+        facts=facts,
+        images=images,
+    )
 
 
 def _times(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -144,13 +163,15 @@ def _times(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _mean(numbers: dict[str, Any]) -> str:
+def _mean(numbers: dict[str, Any]) -> tuple[str, str]:
+    """A mean, and its interval and n in words."""
     if numbers.get("mean") is None:
-        return "No scored results"
+        return NO_NUMBER, "No scored results"
     low, high = numbers["low"], numbers["high"]
-    bounds = "no interval" if low is None or high is None else f"95% interval {interval(low, high)}"
-    strict = f"{score(numbers['mean'])}, {bounds}, {sample(numbers, live=False)}"
-    return f"{strict}. Readable answers only: {words}" if (words := readable(numbers)) else strict
+    bounds = "No interval" if low is None or high is None else f"95% interval {interval(low, high)}"
+    strict = f"{bounds}, {sample(numbers, live=False)}"
+    words = readable(numbers)
+    return score(numbers["mean"]), f"{strict}. Readable answers only: {words}" if words else strict
 
 
 def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:

@@ -63,11 +63,11 @@ def test_a_run_is_started_followed_without_reloading_and_its_error_opened(tab: T
 
     page.locator(".legend .is-provider_error").click()
     page.locator("#results tbody a").first.click()
-    assert "400" in page.locator(".message.error").inner_text()
+    assert "400" in page.locator(".ruling").inner_text()
     first = page.locator("h1").inner_text()
     page.keyboard.press("j")
     page.wait_for_function("(first) => document.querySelector('h1').innerText !== first", arg=first)
-    assert page.locator(".figures .is-provider_error").is_visible()
+    assert page.locator(".ruling .is-provider_error").is_visible()
 
 
 def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compared(tab: Tab, site: Site) -> None:
@@ -157,7 +157,7 @@ def test_a_wrong_answer_is_found_from_the_gallery_of_canvases(tab: Tab, site: Si
     wrong = page.locator("section", has_text="Count").locator("tr", has_text="scripted/small").first
     assert wrong.locator(".is-wrong").is_visible()
     wrong.get_by_role("link").click()
-    page.locator(".figures .is-wrong").wait_for()
+    page.locator(".ruling .is-wrong").wait_for()
     page.locator(".text del, .text ins").first.wait_for()
 
 
@@ -242,7 +242,7 @@ def test_a_table_is_imported_with_chosen_columns(tab: Tab, site: Site, tmp_path:
 
 
 def test_a_chosen_theme_applies_to_every_page_and_to_charts(tab: Tab, site: Site) -> None:
-    page = tab.open(f"/runs/{site.runs['judged']}/")
+    page = tab.open(f"/runs/{site.runs['canvases medium']}/surface/")
     background = "getComputedStyle(document.documentElement).backgroundColor"
     text = "getComputedStyle(document.querySelector('.chart-canvas svg text')).fill"
     light = page.evaluate(background), page.evaluate(text)

@@ -27,10 +27,12 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
-    const field = document.getElementById(button.dataset.copy);
-    field.select();
+    // A field with a text to copy, or an element that shows it.
+    const source = document.getElementById(button.dataset.copy);
+    if (source.select) source.select();
+    else window.getSelection().selectAllChildren(source);
     // Pages without HTTPS have no clipboard.
-    if (navigator.clipboard) navigator.clipboard.writeText(field.value);
+    if (navigator.clipboard) navigator.clipboard.writeText(source.value ?? source.textContent);
     else document.execCommand("copy");
     button.textContent = "Copied";
   });
@@ -50,12 +52,26 @@
     const rows = [...document.querySelectorAll("[data-row]")];
     if (step && rows.length) {
       const here = rows.indexOf(document.activeElement.closest("[data-row]"));
-      const at = here < 0 ? rows.findIndex((row) => row.ariaExpanded === "true") : here;
+      const current = (row) => row.ariaExpanded === "true" || row.closest("tr[aria-current]");
+      const at = here < 0 ? rows.findIndex(current) : here;
       rows[Math.min(Math.max(at + step, 0), rows.length - 1)].focus();
     } else if (step) {
       document.querySelector(`a[rel="${step > 0 ? "next" : "prev"}"]`)?.click();
     } else if (/^[a-z]$/.test(event.key)) {
       document.querySelector(`[data-key="${event.key}"]`)?.click();
+    }
+  });
+
+  // The row whose link has or had the focus is the current one; a click anywhere in it gives its link the focus.
+  document.addEventListener("focusin", (event) => {
+    const row = event.target.closest("[data-row]")?.closest("tr");
+    if (!row) return;
+    for (const other of row.parentElement.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
+    row.setAttribute("aria-current", "true");
+  });
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("a, button, input, label")) {
+      event.target.closest("tr")?.querySelector("[data-row]")?.focus({ preventScroll: true });
     }
   });
 
