@@ -26,6 +26,13 @@ BUNDLE_VERSION = version("vl-convert-python")
 
 _TOKEN = re.compile(r"(--[\w-]+):\s*light-dark\((#[0-9a-fA-F]{6}),\s*(#[0-9a-fA-F]{6})\)")
 _REFERENCE = re.compile(r"var\((--[\w-]+)\)")
+_CANVAS_COLORS = (
+    ("paper", "fill", "--surface"),
+    ("grid", "stroke", "--line"),
+    ("axis", "stroke", "--line-strong"),
+    *((color, "fill", f"--shape-{color}") for color in ("red", "blue", "yellow", "green")),
+)
+"""Class of a picture, what it colors, token; as in ``app.css`` for pictures inside a page."""
 _SNIPPET = 'window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event("vega-ready"));'
 
 
@@ -33,6 +40,16 @@ _SNIPPET = 'window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event("vega-r
 def tokens(theme: Theme) -> dict[str, str]:
     """The colors of ``tokens.css`` in one theme, by name."""
     return {name: light if theme == "light" else dark for name, light, dark in _TOKEN.findall(TOKENS.read_text())}
+
+
+def dark_canvas(theme: str) -> str:
+    """The style sheet of a picture of a canvas in a theme; without one, in that of the system."""
+    rules = "".join(
+        f".canvas-{name}{{{attribute}:{tokens('dark')[token]}}}" for name, attribute, token in _CANVAS_COLORS
+    )
+    if theme:
+        return rules if theme == "dark" else ""
+    return f"@media (prefers-color-scheme:dark){{{rules}}}"
 
 
 def resolved(part: Any, theme: Theme) -> Any:

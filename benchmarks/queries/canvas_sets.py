@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import Count, F, Max, QuerySet
 from django.db.models.functions import Left
 
-from benchmarks.models import Dataset, Result, Task
+from benchmarks.models import Dataset, Outcome, Result, Run, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page
 from tasks_app.models import Canvas, CanvasSet, Question
 
@@ -78,21 +79,41 @@ def questions_of(canvas: Canvas) -> list[Question]:
     return list(canvas.questions.order_by("task_name"))
 
 
-def answers_to(questions: Iterable[Question], limit: int = 300) -> dict[int, list[Result]]:
-    """Question ID → the latest result of each model and prompt variant, newest first."""
+def variants_of(questions: Iterable[Question]) -> list[tuple[str, bool]]:
+    """The prompt variants, (representation, few-shot), in which runs have these questions, those of most runs first."""
+    ids = [question.pk for question in questions]
+    asked = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True).order_by()
+    counted = asked.values_list("run__representation", "run__few_shot").annotate(n=Count("run", distinct=True))
+    return [(representation, few_shot) for representation, few_shot, _ in sorted(counted, key=lambda row: -row[2])]
+
+
+def answers_to(
+    questions: Iterable[Question], variant: tuple[str, bool], most: int = 8
+) -> tuple[list[Run], dict[int, dict[int, Result]]]:
+    """Question → run → the result of the first repeat, for the latest run of each model in a prompt variant.
+
+    The ``most`` newest runs, the one with most correct answers first. Judge calibrations replay answers, so they are
+    not runs of a model.
+    """
+    ids = [question.pk for question in questions]
+    asked = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True)
+    representation, few_shot = variant
+    asked = asked.filter(run__representation=representation, run__few_shot=few_shot)
+    latest = asked.order_by().values("run__model").annotate(latest=Max("run")).values_list("latest", flat=True)
+    chosen = sorted(latest, reverse=True)[:most]
     results = (
-        Result.objects.filter(task__question__in=[question.pk for question in questions])
-        .exclude(outcome="")
-        .select_related("run")
-        .only("outcome", "value", "run__model", "run__representation", "run__few_shot", "run__texts_pruned_at")
-        .annotate(question_id=F("task__question"), answer_preview=Left("transcript__actual_output", PREVIEW))
-        .order_by("-pk")[:limit]
+        asked.filter(run__in=chosen, repeat=1)
+        .only("run_id", "outcome", "state", "value")
+        .annotate(question_id=F("task__question"), answer=Left("transcript__actual_output", PREVIEW))
     )
-    latest: dict[int, dict[tuple[str, str, bool], Result]] = {}
+    answers: dict[int, dict[int, Result]] = {}
     for result in results:
-        variant = (result.run.model, result.run.representation, result.run.few_shot)
-        latest.setdefault(result.question_id, {}).setdefault(variant, result)
-    return {question: list(results_of.values()) for question, results_of in latest.items()}
+        answers.setdefault(result.question_id, {})[result.run_id] = result
+    right = Counter(
+        run for of_question in answers.values() for run, each in of_question.items() if each.outcome == Outcome.CORRECT
+    )
+    members = Run.objects.filter(pk__in=chosen).only("model", "import_format", "status", "texts_pruned_at")
+    return sorted(members, key=lambda run: (-right[run.pk], -run.pk)), answers
 
 
 def canvas_of_task(task: Task) -> Canvas | None:

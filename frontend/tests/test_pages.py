@@ -18,6 +18,7 @@ from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result, Run,
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
+from frontend.drawing import tokens
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.page_factories import make_canvas_set, make_scored_run, random_values
 
@@ -409,6 +410,39 @@ def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> Non
     assert "my own answer" in html
     assert "Majority guess" in page(client, "/canvases/canvases-7/audit/")
     assert "application/json" in page(client, f"/runs/{run.pk}/surface/")
+
+
+def test_the_picture_of_a_canvas_is_dark_where_the_page_is(client: Client) -> None:
+    make_canvas_set()
+    paper = tokens("dark")["--surface"]
+    for query, dark in (("", True), ("?theme=dark", True), ("?theme=light", False), ("?theme=<b>", False)):
+        drawn = client.get(f"/canvases/canvases-7/0.svg{query}").content.decode()
+        assert (paper in drawn) == dark, query
+        assert ("prefers-color-scheme" in drawn) == (query == ""), query
+    client.cookies["theme"] = "dark"
+    assert "/canvases/canvases-7/0.svg?theme=dark" in page(client, "/canvases/canvases-7/")
+
+
+def test_a_canvas_shows_its_questions_by_the_latest_run_of_each_model_in_one_way_of_asking(client: Client) -> None:
+    dataset = make_canvas_set().dataset
+    make_scored_run(dataset, [0.0] * 30, model="a/old", metrics=["task_score"])
+    older = make_scored_run(dataset, [0.0] * 30, model="b/two", metrics=["task_score"])
+    newer = make_scored_run(dataset, [1.0] * 30, model="b/two", metrics=["task_score"], answer="North")
+    make_scored_run(dataset, [1.0] * 2, model="c/short", metrics=["task_score"])
+    other = make_scored_run(dataset, [1.0] * 30, model="d/few", metrics=["task_score"], few_shot=True)
+    html = page(client, "/canvases/canvases-7/0/")
+    heads = re.findall(r'href="/models/([^"]+)/"', html)
+    assert heads[0] == "b/two"
+    assert set(heads) == {"a/old", "b/two", "c/short"}
+    assert f"/runs/{newer.pk}/results/" in html
+    assert f"/runs/{older.pk}/results/" not in html
+    assert "Not asked" in html
+    n_questions = html.count('scope="rowgroup"')
+    assert f"<b>{n_questions} of {n_questions}</b>" in html
+    assert f"<b>0 of {n_questions}</b>" in html
+    few = page(client, "/canvases/canvases-7/0/?variant=full, few-shot")
+    assert f"/runs/{other.pk}/results/" in few
+    assert f"/runs/{newer.pk}/results/" not in few
 
 
 def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> None:

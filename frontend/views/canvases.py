@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -11,20 +14,32 @@ from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
-from benchmarks.models import Outcome
+from benchmarks.models import Outcome, Result
+from benchmarks.presentation.labels import prompt_variant
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import request_canvas_set
 from benchmarks.services.errors import InvalidRequest
 from frontend import params
+from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
-from frontend.views.shared import or_404, paged
-from tasks_app.canvas import picture as drawing
+from frontend.views.shared import STYLED_SVG, or_404, paged
+from tasks_app.canvas import picture as canvas_picture
 from tasks_app.canvas.shapes import Shape, distinct_names
-from tasks_app.models import Canvas, CanvasSet
+from tasks_app.loader import STORED_DESCRIPTIONS
+from tasks_app.models import Canvas, CanvasSet, Question
 
 _DAY = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A question with its own text, if its class adds one to the canvas, and a result for each run, if it has one."""
+
+    question: Question
+    story: str
+    cells: Sequence[Result | None]
 
 
 @require_safe
@@ -80,17 +95,44 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
 def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
     canvas = _canvas(slug, index)
     questions = reads.questions_of(canvas)
-    answers = reads.answers_to(questions)
+    variants = reads.variants_of(questions)
+    names = [prompt_variant(*variant) for variant in variants]
+    chosen = params.text(request.GET, "variant")
+    at = names.index(chosen) if chosen in names else 0
+    runs, answers = reads.answers_to(questions, variants[at]) if variants else ([], {})
+    rows = [
+        QuestionRow(
+            question,
+            canvas.descriptions.get(question.task_name, ""),
+            [answers.get(question.pk, {}).get(run.pk) for run in runs],
+        )
+        for question in questions
+    ]
     before, after = reads.canvas_neighbors(canvas)
     shapes = _shapes(canvas)
     context = {
         "canvas": canvas,
         "set": canvas.canvas_set,
         # Drawn by our own code from the shapes' numbers and known words; it escapes all other texts.
-        "picture": mark_safe(drawing.svg(shapes, str(canvas))),
+        "picture": mark_safe(canvas_picture.svg(shapes, str(canvas))),
         "shapes": list(zip(distinct_names(shapes), shapes, strict=True)),
-        "descriptions": sorted(canvas.descriptions.items()),
-        "questions": [(question, answers.get(question.pk, [])) for question in questions],
+        # Those of task classes stand with their questions.
+        "descriptions": sorted(
+            (name, text) for name, text in canvas.descriptions.items() if name in STORED_DESCRIPTIONS
+        ),
+        "runs": runs,
+        "rows": rows,
+        "right": [
+            sum(cell is not None and cell.outcome == Outcome.CORRECT for cell in column)
+            for column in zip(*(row.cells for row in rows), strict=True)
+        ],
+        "outcomes": [
+            outcome
+            for outcome in Outcome.values
+            if any(cell and cell.outcome == outcome for row in rows for cell in row.cells)
+        ],
+        "variants": names,
+        "variant": names[at] if names else "",
         "previous": None if before is None else reverse("frontend:canvas", args=(slug, before)),
         "following": None if after is None else reverse("frontend:canvas", args=(slug, after)),
         "crumbs": _crumbs(canvas.canvas_set, f"Canvas {index}"),
@@ -100,9 +142,11 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, index: int) -> HttpResponse:
+    """The picture in the theme of ``?theme=``; without one, in that of the reader's system."""
     canvas = _canvas(slug, index)
-    headers = {"Cache-Control": f"private, max-age={_DAY}"}
-    return HttpResponse(drawing.svg(_shapes(canvas), str(canvas)), content_type="image/svg+xml", headers=headers)
+    drawn = canvas_picture.svg(_shapes(canvas), str(canvas), dark_canvas(request.GET.get("theme", "")))
+    headers = {"Cache-Control": f"private, max-age={_DAY}", "Content-Security-Policy": STYLED_SVG}
+    return HttpResponse(drawn, content_type="image/svg+xml", headers=headers)
 
 
 @require_safe

@@ -19,6 +19,8 @@ from frontend import drawing
 from frontend.chart_parts import Chart
 
 Row = TypeVar("Row")
+STYLED_SVG = "default-src 'none'; style-src 'unsafe-inline'"
+"""The policy of an SVG, which is a document where it is opened on its own: it may style itself and do nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,5 @@ def chart_response(request: HttpRequest, charts: Iterable[Chart | None], name: s
     # Drawn from the stored summary on each request; the address has no version that would allow caching.
     if form == "png":
         return HttpResponse(drawing.png(chart, colors), content_type="image/png")
-    # An SVG opened on its own is a document: it may style itself and do nothing else.
-    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+    policy = {"Content-Security-Policy": STYLED_SVG}
     return HttpResponse(drawing.svg(chart, colors), content_type="image/svg+xml", headers=policy)

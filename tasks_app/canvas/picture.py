@@ -23,18 +23,20 @@ _CORNER = -HALF - _FRAME
 _SIDE = CANVAS_SIZE + 2 * _FRAME
 
 
-def svg(shapes: Sequence[Shape], title: str = "Canvas") -> str:
+def svg(shapes: Sequence[Shape], title: str = "Canvas", style: str = "") -> str:
     """Return a standalone SVG element that scales to the width it is given.
 
     It has the title and, as its description, every shape with its center. Each shape is a group of the class
-    `canvas-shape` with its name and center as title and as `data-name`, `data-x` and `data-y`.
+    `canvas-shape` with its name and center as title and as `data-name`, `data-x` and `data-y`. `style` is a style sheet
+    of its own, for a picture that no page can theme.
     """
     names = distinct_names(shapes)
     description = "; ".join(f"{name} at {shape.center}" for name, shape in zip(names, shapes, strict=True))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{_CORNER:g} {_CORNER:g} {_SIDE:g} {_SIDE:g}"'
         f' role="img" class="canvas-picture" aria-label={quoteattr(title)}>'
-        f"<title>{escape(title)}</title><desc>{escape(description)}</desc>{_BACKGROUND}"
+        + (f"<style>{style}</style>" if style else "")
+        + f"<title>{escape(title)}</title><desc>{escape(description)}</desc>{_BACKGROUND}"
         + "".join(_group(name, shape) for name, shape in zip(names, shapes, strict=True))
         + "</svg>"
     )
