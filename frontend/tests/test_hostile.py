@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.models import Experiment, Run
+from benchmarks.models import Experiment, Run, Schedule
 from benchmarks.services.runs.exports import CONTENT_TYPES
 from frontend.tests.browser.addresses import routes
 from frontend.tests.calibrations import make_calibration
@@ -120,11 +121,11 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "canvas": [f"{canvases}0/"],
         "picture": [f"{canvases}0.svg"],
         "audit": [f"{canvases}audit/"],
-        "new-dataset": ["/datasets/new/", "/datasets/new/%3Cscript%3E/"],
+        "new-dataset": ["/datasets/new/", "/datasets/new/table/", "/datasets/new/empty/"],
         "edit-dataset": [f"/datasets/{slug}/edit/yaml/"],
         "new-task": [f"/datasets/{slug}/tasks/new/"],
         "edit-task": [f"/datasets/{slug}/tasks/{task}/edit/"],
-        "copy-results": [f"/results/copy/?results={result.pk}"],
+        "copy-results": [f"/results/copy/?result={result.pk}"],
         "search": ["/search/?q=%3Cscript%3E", f"/search/?q={quote(HOSTILE[:20])}"],
         "help": ["/help/"],
         "settings": ["/settings/"],
@@ -184,6 +185,7 @@ def hostile_site() -> Run:
         "metrics": list(run.metrics),
     }
     run.experiment = Experiment.objects.create(name=HOSTILE[:150], description=HOSTILE, tags=[HOSTILE], request=request)
+    Schedule.objects.create(name=HOSTILE[:100], when="03:00", request={"dataset": run.dataset.slug, "model": run.model})
     run.variant = HOSTILE[:60]
     Run.objects.filter(pk=other.pk).update(experiment=run.experiment, variant=run.variant)
     level = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 5, "n_shapes": 3, "group": HOSTILE, "metric": "exact_match"}
