@@ -16,6 +16,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
 
+from benchmarks.dataset_format.limits import MAX_NAME
+from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports.reading import (
     MAX_REPEATS,
@@ -31,11 +33,13 @@ from benchmarks.imports.reading import (
     read,
     shown,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "promptfoo"
 PASS = metric_name(FORMAT, "pass")
+GRADER = "promptfoo's grader"
+"""Its model is not in the file."""
 REQUEST_FAILED = 2
 """Promptfoo's ``failureReason``; 0 is no failure, 1 a failed assertion."""
 _EXPECTING = frozenset(
@@ -96,12 +100,14 @@ class Row(Part):
     prompt_index: Count | None = at("promptIdx")
     test_index: Count | None = at("testIdx")
     variables: dict[str, Any] = at("vars", {})
+    description: Text = at("testCase.description|test.description|description", "")
     assertions: tuple[dict[str, Any], ...] = at("testCase.assert|test.assert", ())
     output: Any = at("response.output")
     response_error: Any = at("response.error")
     cached: Any = at("response.cached")
     finish_reason: Text = at("response.finishReason", "")
     usage: Usage = at("tokenUsage|response.tokenUsage", Usage())
+    grading_usage: Usage = at("tokenUsage.assertions|gradingResult.tokensUsed", Usage())
     cost: Amount | None = at("cost|response.cost")
     latency_ms: Amount | None = at("latencyMs")
     error: Any = None
@@ -156,8 +162,15 @@ class Row(Part):
         return self.grading.passed if self.success is None and self.grading else self.success
 
 
+class Stats(Part):
+    successes: Count | None = None
+    failures: Count | None = None
+    errors: Count | None = None
+
+
 class Summary(Part):
     results: tuple[Any, ...] = ()
+    stats: Stats = Stats()
     prompts: Any = at("prompts|table.head.prompts")
     timestamp: Moment = None
 
@@ -179,6 +192,7 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
     ]
     if not rows:
         raise ImportProblem("results: none found")
+    _check_stats(rows, summary.stats)
     prompts = _Prompts(rows, summary.prompts)
     columns: dict[tuple[str, str], _Column] = {}
     tasks = _Tasks(prompts)
@@ -205,6 +219,18 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
         )
         for (model, prompt), column in columns.items()
     ]
+
+
+def _check_stats(rows: Sequence[Row], stats: Stats) -> None:
+    """Compare the number of tests, and of those that passed, with those in the file's own summary."""
+    if stats.successes is None or stats.failures is None or stats.errors is None:
+        return
+    total = stats.successes + stats.failures + stats.errors
+    if total != len(rows):
+        raise ImportProblem(f"results.stats: {total:,} tests, but {len(rows):,} results found")
+    passed = sum(row.passed is True for row in rows)
+    if passed != stats.successes:
+        raise ImportProblem(f"results.stats.successes: {stats.successes:,}, but {passed:,} results passed")
 
 
 def _row(value: Any, where: str) -> Row:
@@ -276,7 +302,8 @@ class _Tasks:
             self._ids[task_id] += 1
             if self._ids[task_id] > 1:
                 task_id = f"{task_id}-{self._ids[task_id]}"
-            self.specs[key] = TaskSpec(id=task_id, name=task_id, input=question, expected_output=_expected_output(row))
+            name = printable(" ".join(row.description.split()))[:MAX_NAME] or task_id
+            self.specs[key] = TaskSpec(id=task_id, name=name, input=question, expected_output=_expected_output(row))
         return key, self.specs[key]
 
     def _question(self, row: Row) -> str:
@@ -320,6 +347,7 @@ def _expected_output(row: Row) -> str:
 
 def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
     answer = "" if row.output is None else as_text(row.output)
+    grading = row.grading_usage
     messages = [{"role": "user", "content": row.question}]
     if answer:
         messages.append({"role": "assistant", "content": answer})
@@ -336,6 +364,8 @@ def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
         tokens_in=row.usage.prompt or None,
         tokens_out=row.usage.completion or None,
         cost_usd=row.cost or None,
+        # Promptfoo does not write what its graders cost.
+        judging={GRADER: Spent(grading.prompt, grading.completion, None)} if grading.prompt else {},
         cached=row.cached is True,
     )
 

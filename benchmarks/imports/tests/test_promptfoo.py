@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,35 @@ def test_an_error_is_reported_with_its_place(tmp_path: Path) -> None:
         with pytest.raises(ImportProblem) as problem:
             read(tmp_path, row)
         assert message in str(problem.value), row
+
+
+LOG = Path(__file__).parent / "tool_logs" / "promptfoo_graded.json"
+
+
+def test_a_file_of_promptfoo_with_a_grader_equals_its_own_summary() -> None:
+    (run,) = read_runs(LOG)
+    stats = json.loads(LOG.read_text())["results"]["stats"]
+    usage, grading = stats["tokenUsage"], stats["tokenUsage"]["assertions"]
+    names = {"test-1": "France is easy", "test-2": "Peru is harder", "test-3": "test-3"}
+    assert {task.id: task.name for task in run.tasks} == names
+    assert sum(result.scores[PASS].value or 0 for result in run.results) == stats["successes"] == 1
+    assert sum(result.tokens_in or 0 for result in run.results) == usage["prompt"] == 30
+    assert sum(result.tokens_out or 0 for result in run.results) == usage["completion"] == 6
+    assert sum(result.cost_usd or 0 for result in run.results) == pytest.approx(0.0015)
+    spent = [each for result in run.results for each in result.judging.values()]
+    assert (sum(each.tokens_in or 0 for each in spent), sum(each.tokens_out or 0 for each in spent)) == (
+        grading["prompt"],
+        grading["completion"],
+    )
+    assert len(spent) == 2, "the third test has no grader"
+    assert {each.cost_usd for each in spent} == {None}
+
+
+def test_a_file_whose_summary_counts_otherwise_is_refused(tmp_path: Path) -> None:
+    for stats, message in (
+        ({"successes": 2, "failures": 2, "errors": 0}, "results.stats: 4 tests, but 3 results found"),
+        ({"successes": 3, "failures": 0, "errors": 0}, "results.stats.successes: 3, but 2 results passed"),
+    ):
+        with pytest.raises(ImportProblem, match=message):
+            read(tmp_path, stats=stats)
+    assert read(tmp_path, stats={"successes": 2, "failures": 1, "errors": 0})

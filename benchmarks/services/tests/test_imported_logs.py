@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from benchmarks.imports import reading
 from benchmarks.models import Outcome, Run, RunStatus
@@ -147,3 +148,16 @@ def test_a_log_that_does_not_match_its_own_results_is_refused_with_both_numbers(
     # A metric of another package may count otherwise, whatever its name.
     head["eval"]["scorers"][0]["metrics"] = [{"name": "mine/accuracy", "options": {}}]
     assert import_runs(rewritten("epochs", tmp_path, head))
+
+
+@pytest.mark.parametrize("file", ["inspect_measurements.eval", "inspect_graded.eval", "promptfoo_graded.json"])
+def test_pages_and_api_show_measurements_below_0_and_judges_without_a_price(file: str, admin_client: Client) -> None:
+    (imported,) = import_runs(LOGS / file)
+    run = imported.run
+    for address in (
+        f"/runs/{run.pk}/",
+        f"/runs/{run.pk}/results/{run.results.all()[0].pk}/",
+        f"/leaderboard/?dataset={run.dataset.slug}&metric=exact_match",
+        f"/api/v1/benchmarks/runs/{run.pk}",
+    ):
+        assert admin_client.get(address).status_code == 200, address

@@ -1,0 +1,1 @@
+module.exports = class { id() { return "judge"; } async callApi() { return { output: JSON.stringify({pass: true, score: 1, reason: "right"}), tokenUsage: {total: 50, prompt: 40, completion: 10}, cost: 0.002 }; } };

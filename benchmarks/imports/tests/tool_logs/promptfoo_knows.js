@@ -1,0 +1,1 @@
+module.exports = class { id() { return "knows"; } async callApi(prompt) { return { output: prompt.includes("Peru") ? "Lima" : "Paris", tokenUsage: {total: 12, prompt: 10, completion: 2}, cost: 0.0005 }; } };
