@@ -60,7 +60,7 @@ requirements: $(VENV)/installed-dev  ## Compile and pin the requirements
 audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
 
-BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-imports bench-canvases bench-shortcuts bench-statistics bench-client
+BENCHES := bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-imports bench-canvases bench-shortcuts bench-statistics bench-subsets bench-client
 .PHONY: $(BENCHES)
 bench: $(BENCHES)  ## Run all benchmarks
 
@@ -93,6 +93,9 @@ bench-shortcuts: $(VENV)/installed-dev  ## Scores reached on canvases without re
 
 bench-statistics: $(VENV)/installed-dev  ## Simulated coverage of intervals and false alarms
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benches.statistics
+
+bench-subsets: $(VENV)/installed-dev  ## Scores estimated from fewer tasks, on stored runs and anew in simulation
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benches.bench_subsets --simulate 5000
 
 bench-client: $(VENV)/installed-dev  ## HTTP client compared with bare aiohttp
 	$(BIN)/python -m tests.benches.client_speed

@@ -71,13 +71,13 @@ def compared(random: np.random.Generator, others: Values, own: Values, n: int) -
     return holds, found.high - found.low, low - 1e-9 <= truth <= high + 1e-9, high - low
 
 
-def subsets(random: np.random.Generator) -> Iterator[str]:
+def subsets(random: np.random.Generator, repeats: int = REPEATS) -> Iterator[str]:
     rows, coverages = [], []
     for name, simulated in KINDS.items():
         for others in (4, 12):
             for tasks, n in SIZES:
                 found = []
-                for _ in range(REPEATS):
+                for _ in range(repeats):
                     values = simulated(random, others + 1, tasks)
                     found.append(compared(random, values[:-1], values[-1], n))
                 held, width, plain_held, plain_width = np.mean(found, axis=0)
