@@ -20,6 +20,7 @@ from benchmarks.queries.runs import models_used
 from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, calibratable_metrics
+from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.start import missing_fields
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
@@ -154,8 +155,12 @@ class LaunchForm(ParametersForm):
 
     def __init__(self, datasets: list[Dataset], data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
         defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
-        super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **(initial or {})})
+        given = dict(initial or {})
         self._datasets = {dataset.slug: dataset for dataset in datasets}
+        # A browser shows the first dataset as chosen if none is.
+        chosen = self._datasets.get(given.get("dataset") or next(iter(self._datasets), ""))
+        preset = {"metrics": preset_metrics(chosen)} if chosen else {}
+        super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **preset, **given})
 
     def request_data(self) -> dict[str, Any]:
         data = super().request_data()

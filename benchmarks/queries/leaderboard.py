@@ -7,7 +7,7 @@ A table compares like with like: runs on the same tasks, asked in the same way (
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Case, IntegerField, Q, QuerySet, When
@@ -182,7 +182,7 @@ def standings(completed: Sequence[Run], models: int = 3) -> list[Standing]:
     """The best models of each dataset among these completed runs, newest first, the dataset with the newest run first.
 
     A dataset is represented by its newest version, setting and first metric with a ranked run; without any, by the
-    newest that has a run at all.
+    newest that has a run at all. Baselines come after the models, without a rank: they show what needs no model.
     """
     versions = DatasetVersion.objects.only("number", "dataset", "facets").select_related("dataset")
     by_id = versions.in_bulk({run.dataset_version_id for run in completed})
@@ -199,7 +199,7 @@ def standings(completed: Sequence[Run], models: int = 3) -> list[Standing]:
                 version_label=setting.version(by_id[version].number),
                 setting=setting.words([other for _, other in of_dataset]),
                 metric=metric,
-                places=ranked[:models],
+                places=_models_first(ranked, models),
             )
             for (version, setting), alike in of_dataset.items()
             for metric in dict.fromkeys(name for run in alike for name in run.metrics)
@@ -207,6 +207,14 @@ def standings(completed: Sequence[Run], models: int = 3) -> list[Standing]:
         ]
         standings += [next((each for each in candidates if each.places[0].rank), candidates[0])] if candidates else []
     return standings
+
+
+def _models_first(ranked: Sequence[Place], models: int) -> list[Place]:
+    """The best models by rank among models, then the best baselines."""
+    real = [place for place in ranked if not place.run.is_baseline]
+    baselines = [replace(place, rank=None) for place in ranked if place.run.is_baseline]
+    numbered = [place if place.rank is None else replace(place, rank=rank) for rank, place in enumerate(real, 1)]
+    return [*numbered[:models], *baselines[:models]]
 
 
 def setting_of(run: Run) -> Setting:

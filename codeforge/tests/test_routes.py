@@ -99,6 +99,7 @@ RULES: dict[str, Rule] = {
     "logout": writes(OPEN),
     "frontend:overview": pages(),
     "frontend:live": pages(),
+    "frontend:benchmarks": pages(),
     "frontend:theme": writes(OPEN),
     "frontend:charts-script": pages(OPEN, version="none"),
     "frontend:datasets": pages(),

@@ -14,7 +14,7 @@ from django.utils import timezone
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result, Run, RunStatus, Score
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Experiment, Result, Run, RunStatus, Score
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
@@ -95,14 +95,15 @@ def test_the_charts_of_a_run_show_one_metric_and_link_to_the_others(client: Clie
     assert "Distribution of Exact match" in page(client, f"/runs/{run.pk}/?charts=nonsense")
 
 
-def test_a_first_visitor_starts_a_baseline_run_with_one_button(client: Client) -> None:
+def test_a_first_visitor_starts_an_experiment_of_the_baselines_with_one_button(client: Client) -> None:
     make_dataset(3, slug="sums")
-    html = page(client, "/")
-    sent = dict(re.findall(r'<input type="hidden"\s+name="(dataset|model|metrics)"\s+value="([^"]*)"', html))
-    response = client.post("/runs/new/", sent)
-    run = Run.objects.get()
-    assert response.headers["Location"] == f"/runs/{run.pk}/"
-    assert (run.dataset.slug, run.model, run.metrics) == ("sums", "baseline/random", ["exact_match"])
+    html = client.get("/").content.decode()
+    form = next(form for form in html.split("<form")[1:] if "Start starter experiment" in form)
+    sent = dict(re.findall(r'<input type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', form))
+    response = client.post("/experiments/new/", sent | {"models": sent["models"].replace("&#10;", "\n")})
+    assert response.headers["Location"] == f"/experiments/{Experiment.objects.get().pk}/"
+    runs = Run.objects.order_by("model").values_list("model", "dataset__slug", "metrics", "limit")
+    assert list(runs) == [(f"baseline/{name}", "sums", ["exact_match"], 10) for name in ("majority", "random")]
 
 
 def test_the_overview_shows_runs_in_progress_what_needs_attention_and_the_standings(client: Client) -> None:
@@ -141,6 +142,56 @@ def test_lists_ask_often_while_something_is_live_and_are_told_once_of_a_change(c
     assert client.get(going).status_code == 200
     Run.objects.filter(pk=run.pk).update(status=RunStatus.COMPLETED)
     assert asked(client.get(going).content.decode())[1] == "10"
+
+
+def test_a_perfect_baseline_stands_below_the_models_without_a_rank(client: Client) -> None:
+    dataset = make_dataset(3, slug="sums")
+    make_scored_run(dataset, (1.0, 1.0, 1.0), model="baseline/reference")
+    make_scored_run(dataset, (0.0, 1.0, 1.0), model="a/model")
+    table = page(client, "/").split('id="standings-title"')[1].split("</table>")[0]
+    model, baseline = (row for row in table.split("<tr")[2:])
+    assert "a/model" in model
+    assert '<td class="num">1</td>' in model
+    assert "baseline/reference" in baseline
+    assert '<td class="num">–</td>' in baseline
+    assert "Baseline</span>" in baseline
+
+
+def test_the_benchmarks_show_the_best_score_of_a_model_and_start_runs(client: Client) -> None:
+    dataset = make_dataset(3, slug="sums")
+    make_dataset(2, slug="never-run")
+    make_scored_run(dataset, (1.0, 1.0, 1.0), model="baseline/reference")
+    make_scored_run(dataset, (0.0, 1.0, 1.0), model="a/better")
+    make_scored_run(dataset, (0.0, 0.0, 1.0), model="a/worse")
+    html = page(client, "/benchmarks/")
+    row = next(row for row in html.split("<tr>") if "sums" in row)
+    assert "a/better" in row
+    assert "0.667" in row
+    assert "baseline/reference" not in html
+    assert "a/worse" not in html
+    assert 'href="/runs/new/?dataset=never-run"' in html
+
+
+def test_a_new_run_begins_with_the_metrics_that_fit_its_dataset(client: Client) -> None:
+    make_dataset([make_task(1, tolerance=0.1), make_task(2)], slug="numbers")
+    form = client.get("/runs/new/?dataset=numbers").context["form"]
+    assert form["metrics"].value() == ["numeric", "exact_match"]
+
+
+@pytest.mark.parametrize("staff", [True, False])
+def test_the_admin_is_linked_for_those_who_can_enter(client: Client, settings: Any, staff: bool) -> None:
+    settings.DEV_MODE, settings.PUBLIC_READING = False, True
+    client.force_login(
+        User.objects.create_user("eve", is_staff=staff), backend="django.contrib.auth.backends.ModelBackend"
+    )
+    assert ('href="/admin/"' in page(client, "/runs/")) == staff
+
+
+def test_htmx_gets_only_the_part_of_the_overview_that_changes(client: Client) -> None:
+    make_scored_run(model="a/going", status=RunStatus.RUNNING, completed_at=None)
+    response = client.get("/", headers={"HX-Request": "true"})
+    assert b"a/going" in response.content
+    assert b"<html" not in response.content
 
 
 def test_a_broken_file_is_shown_with_line_and_text(client: Client) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -18,8 +19,10 @@ from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.numbers import percent, rank_range
 from benchmarks.queries import leaderboard as reads
+from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.matrix import matrix
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
+from benchmarks.services.access import may_launch
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
@@ -28,6 +31,9 @@ from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
 
 Item = TypeVar("Item")
+PAGE_SIZE = 50
+RECENT = 200
+"""Completed runs from which the best scores of the benchmarks are taken."""
 MOST_TESTED = 24
 """Models on a leaderboard up to which all pairs are tested."""
 
@@ -59,6 +65,23 @@ class Row:
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
     return render(request, "frontend/leaderboard/leaderboard.html", _board(request))
+
+
+@require_safe
+def benchmarks(request: HttpRequest) -> HttpResponse:
+    """The datasets with the best recent scores of models on them; where a run is started."""
+    recent = list(reads.completed_runs().exclude(model__startswith="baseline/")[:RECENT])
+    best = {standing.version.dataset_id: standing for standing in reads.standings(recent, models=1)}
+    page = Paginator(runnable_datasets(), PAGE_SIZE).get_page(request.GET.get("page"))
+    shown = [best.get(dataset.pk) for dataset in page]
+    scores = [each and (each, metric_row(each.metric, each.places[0].summary)) for each in shown]
+    context = {
+        "page": page,
+        "rows": list(zip(page, scores, strict=True)),
+        "recent": RECENT,
+        "may_launch": may_launch(request.user),
+    }
+    return render(request, "frontend/leaderboard/benchmarks.html", context)
 
 
 @require_safe

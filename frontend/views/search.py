@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.queries.search import MOST, search
-from frontend.context_processors import SECTIONS
+from frontend.context_processors import SECTIONS, TOOLS
 from frontend.params import text
 
 SHORTEST = 2
@@ -28,7 +28,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "most": MOST,
         "pages": [
             (title, reverse(f"frontend:{name}"))
-            for title, name in SECTIONS
+            for title, name in SECTIONS + TOOLS
             if searched and words.lower() in title.lower()
         ],
         "matches": search(words) if searched else None,

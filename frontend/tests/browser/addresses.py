@@ -15,6 +15,7 @@ Address = Callable[[Site], str]
 
 PAGES: dict[str, dict[str, Address]] = {
     "overview": {"overview": lambda site: "/"},
+    "benchmarks": {"benchmarks": lambda site: "/benchmarks/"},
     "datasets": {"datasets": lambda site: "/datasets/"},
     "dataset": {
         "dataset": lambda site: "/datasets/reasoning/",

@@ -12,11 +12,13 @@ from frontend.tests.browser.site import Site
 pytestmark = pytest.mark.browser
 
 
-def test_a_first_visitor_starts_a_run_and_opens_a_result(new_tab: NewTab, installation: Site) -> None:
+def test_a_first_visitor_starts_the_starter_experiment_and_opens_a_result(new_tab: NewTab, installation: Site) -> None:
     assert not installation.runs, "run this test first: the installation is no longer empty"
     page = new_tab(installation).open("/")
-    assert page.locator("main button.primary").all_inner_texts() == ["Start first run"]
+    assert page.locator("main button.primary").all_inner_texts() == ["Start starter experiment"]
     page.click("main button.primary")
+    page.wait_for_url(re.compile(r"/experiments/\d+/$"))
+    page.locator("main a[href^='/runs/']").first.click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     page.locator("#status .is-completed").wait_for(timeout=60_000)
     page.locator("#report table a").first.click()
