@@ -8,6 +8,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
@@ -24,7 +25,7 @@ from tests.support.page_factories import make_canvas_set, make_scored_run, rando
 
 pytestmark = pytest.mark.django_db
 
-PAGES = ("/", "/datasets/", "/canvases/", "/runs/", "/compare/", "/leaderboard/", "/runs/new/", "/workers/")
+PAGES = ("/", "/benchmarks/", "/datasets/", "/canvases/", "/runs/", "/compare/", "/leaderboard/", "/runs/new/", "/workers/")
 HEAVIEST = 150_000
 
 
