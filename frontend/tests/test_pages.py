@@ -25,7 +25,17 @@ from tests.support.page_factories import make_canvas_set, make_scored_run, rando
 
 pytestmark = pytest.mark.django_db
 
-PAGES = ("/", "/benchmarks/", "/datasets/", "/canvases/", "/runs/", "/compare/", "/leaderboard/", "/runs/new/", "/workers/")
+PAGES = (
+    "/",
+    "/benchmarks/",
+    "/datasets/",
+    "/canvases/",
+    "/runs/",
+    "/compare/",
+    "/leaderboard/",
+    "/runs/new/",
+    "/workers/",
+)
 HEAVIEST = 150_000
 
 
@@ -186,13 +196,6 @@ def test_the_admin_is_linked_for_those_who_can_enter(client: Client, settings: A
         User.objects.create_user("eve", is_staff=staff), backend="django.contrib.auth.backends.ModelBackend"
     )
     assert ('href="/admin/"' in page(client, "/runs/")) == staff
-
-
-def test_htmx_gets_only_the_part_of_the_overview_that_changes(client: Client) -> None:
-    make_scored_run(model="a/going", status=RunStatus.RUNNING, completed_at=None)
-    response = client.get("/", headers={"HX-Request": "true"})
-    assert b"a/going" in response.content
-    assert b"<html" not in response.content
 
 
 def test_a_broken_file_is_shown_with_line_and_text(client: Client) -> None:

@@ -39,32 +39,29 @@ STARTER_MODELS = ("baseline/random", "baseline/majority")
 
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    shown = {
+    shown: dict[str, object] = {
         "live_state": live_state(),
         "live": run_rows(run_reads.latest_runs(LIVE, models.LIVE)),
         "latest": run_rows(run_reads.latest_runs(LATEST)),
     }
     found = list(experiments()[:EXPERIMENTS])
-    if not shown["latest"] or not (found or run_reads.real_models_used()):
+    drops = open_score_drops()[:MOST_SHOWN]
+    if not shown["latest"] or not (found or drops or run_reads.real_models_used()):
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     completed = list(completed_runs()[:RANKED])
-    context = (
-        shown
-        | _connection(request)
-        | {
-            "standings": standing_rows(standings(completed)),
-            "histories": history_rows(histories(completed)[:CHANGED]),
-            "ranked_over": RANKED,
-            "min_coverage": percent(MIN_COVERAGE),
-            "troubled": run_rows(run_reads.latest_runs(TROUBLED, run_reads.TROUBLED)),
-            "score_drops": open_score_drops()[:MOST_SHOWN],
-            "score_drop_level": percent(LEVEL),
-            "files": dataset_reads.files_needing_attention(),
-            "experiments": [(each, progress(list(each.runs.all()))) for each in found],
-            "may_launch": may_launch(request.user),
-        }
-    )
-    return render(request, "frontend/overview/overview.html", context)
+    shown |= _connection(request) | {
+        "standings": standing_rows(standings(completed)),
+        "histories": history_rows(histories(completed)[:CHANGED]),
+        "ranked_over": RANKED,
+        "min_coverage": percent(MIN_COVERAGE),
+        "troubled": run_rows(run_reads.latest_runs(TROUBLED, run_reads.TROUBLED)),
+        "score_drops": drops,
+        "score_drop_level": percent(LEVEL),
+        "files": dataset_reads.files_needing_attention(),
+        "experiments": [(each, progress(list(each.runs.all()))) for each in found],
+        "may_launch": may_launch(request.user),
+    }
+    return render(request, "frontend/overview/overview.html", shown)
 
 
 def _first_visit(request: HttpRequest) -> dict[str, object]:
@@ -73,16 +70,15 @@ def _first_visit(request: HttpRequest) -> dict[str, object]:
     presets = {dataset: preset_metrics(dataset) for dataset in datasets}
     fitting = [dataset for dataset, metrics in presets.items() if metrics]
     starter = next((dataset for dataset in fitting if dataset.slug == STARTER), next(iter(fitting), None))
-    connection = _connection(request)
-    running = connection.get("local_model")
-    return connection | {
+    local = local_model()
+    return _connection(request) | {
         "datasets": datasets,
         "starter": starter,
         "starter_metrics": presets[starter] if starter else [],
         "starter_limit": STARTER_LIMIT,
         "starter_models": [
             *STARTER_MODELS,
-            *([f"{PROVIDER}/{NAME}"] if running and running.state == "running" else []),
+            *([f"{PROVIDER}/{NAME}"] if local and local.state == "running" else []),
         ],
         "providers": provider_rows(),
         "workers": [worker for worker in operations.workers() if worker.alive],
