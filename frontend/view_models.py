@@ -12,10 +12,10 @@ from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import OUTCOME, sentence_case, words
-from benchmarks.presentation.numbers import interval, rank_range, score
+from benchmarks.presentation.numbers import interval, score
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place, Standing
-from benchmarks.queries.matrix import FACETS
+from benchmarks.queries.matrix import FACETS, rank_ranges
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
@@ -120,7 +120,7 @@ def run_rows(runs: Iterable[Run]) -> list[RunRow]:
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """A run among comparable ones. ``rank`` is the range of ranks that the intervals allow, empty with a ``reason``."""
+    """A run among comparable ones. ``rank`` is the range that the paired tests allow, empty with a ``reason``."""
 
     run: Run
     score: MetricRow
@@ -129,18 +129,17 @@ class Comparable:
 
 
 def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
-    """Ranked runs, best first, and those without a rank. Runs whose intervals overlap are not separated."""
-    ranked = [place.summary for place in places if place.rank]
-    bounds = [[row["mean"] if row[name] is None else row[name] for name in ("low", "high")] for row in ranked]
-
-    def rank(place: Place) -> str:
-        if not place.rank or not is_score(metric):
-            return str(place.rank or "")
-        low, high = bounds[place.rank - 1]
-        better, worse = sum(other > high for other, _ in bounds), sum(other < low for _, other in bounds)
-        return rank_range(1 + better, len(bounds) - worse)
-
-    return [Comparable(place.run, metric_row(metric, place.summary), rank(place), place.reason) for place in places]
+    """Ranked runs, best first, and those without a rank."""
+    tested = rank_ranges([place.run for place in places if place.rank], metric)
+    return [
+        Comparable(
+            place.run,
+            metric_row(metric, place.summary),
+            tested.get(place.run.pk) or str(place.rank or ""),
+            place.reason,
+        )
+        for place in places
+    ]
 
 
 def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:

@@ -28,8 +28,7 @@ GLOSSARY = {
     "half_width": Entry("Half-width", "Half the width of the 95% interval: the ± of a mean."),
     "rank": Entry(
         "Rank",
-        "Ranked by the strict mean; a range such as 2–3 means that these places are not separated by the paired tests, "
-        "or, on the page of a run, by the 95% intervals.",
+        "Ranked by the strict mean; a range such as 2–3 means that the paired tests do not separate these places.",
     ),
     "group": Entry(
         "Groups",

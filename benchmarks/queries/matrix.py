@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
-from benchmarks.presentation.numbers import MISSING, interval, percent
+from benchmarks.presentation.numbers import MISSING, interval, percent, rank_range
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
 from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
 from benchmarks.statistics.ranking import (
@@ -25,6 +25,8 @@ from benchmarks.statistics.sentences import ranking_sentences
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the columns of one dataset can be split."""
+MOST_TESTED = 24
+"""Runs of one dataset up to which all pairs are tested for a list of ranks."""
 _FORMAT = 2
 """Goes up when ``Standing`` changes, so that no old one is read."""
 
@@ -148,6 +150,14 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
     if facet in FACETS and len(heads) == 1:
         heads, finished = _by_level(heads[0].run, finished, metric, facet)
     return Matrix(metric, heads, finished, standing.sentences)
+
+
+def rank_ranges(ranked: Sequence[Run], metric: str) -> dict[int, str]:
+    """Run → the ranks that the paired tests of all pairs allow: ``1``, ``2–3``. Empty if there are too many pairs."""
+    if not is_score(metric) or len(ranked) > MOST_TESTED:
+        return {}
+    rows = matrix(ranked, metric).rows
+    return {row.runs[0].pk: rank_range(row.place.rank_low, row.place.rank_high) for row in rows if row.place}
 
 
 def facets_of(run: Run) -> list[str]:

@@ -70,7 +70,7 @@ def test_the_list_shows_every_status_and_is_polled_only_while_something_is_live(
     ended = [status for status in RunStatus if status not in LIVE]
     for status in ended:
         make_calibration(status=status, questions=12)
-    assert "hx-get" not in page(client, "/judges/")
+    assert "every 3s" not in page(client, "/judges/")
     for status in LIVE:
         make_calibration(status=status, questions=12)
     html = page(client, "/judges/")

@@ -14,13 +14,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
-from benchmarks.presentation.numbers import percent, rank_range
+from benchmarks.presentation.numbers import percent
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.matrix import matrix
+from benchmarks.queries.matrix import rank_ranges
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.services.access import may_launch
 from frontend import charts, params
@@ -34,8 +33,6 @@ Item = TypeVar("Item")
 PAGE_SIZE = 50
 RECENT = 200
 """Completed runs from which the best scores of the benchmarks are taken."""
-MOST_TESTED = 24
-"""Models on a leaderboard up to which all pairs are tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     choose = reads.BEST if request.GET.get("choose") == reads.BEST else reads.LATEST
     rank = reads.THRESHOLD if request.GET.get("rank") == reads.THRESHOLD else reads.MEAN
     places = reads.places(runs, metric, choose, rank)
-    tested = _ranges([place.run for place in places if place.rank], metric) if rank == reads.MEAN else {}
+    tested = rank_ranges([place.run for place in places if place.rank], metric) if rank == reads.MEAN else {}
     rows = [_row(place, metric, tested) for place in places]
     query = ""
     if dataset and version:
@@ -160,14 +157,6 @@ def _board(request: HttpRequest) -> dict[str, Any]:
 def _first(items: Sequence[Item], wanted: Any) -> Item | None:
     """The wanted item, otherwise the first one."""
     return next(filter(wanted, items), next(iter(items), None))
-
-
-def _ranges(ranked: Sequence[Run], metric: str) -> Mapping[int, str]:
-    """Run → the ranks that the paired tests allow, if there are not too many pairs to test."""
-    if not is_score(metric) or len(ranked) > MOST_TESTED:
-        return {}
-    rows = matrix(ranked, metric).rows
-    return {row.runs[0].pk: rank_range(row.place.rank_low, row.place.rank_high) for row in rows if row.place}
 
 
 def _row(place: reads.Place, metric: str, tested: Mapping[int, str]) -> Row:
