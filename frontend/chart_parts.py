@@ -22,8 +22,6 @@ def figures(level: Level) -> Spec:
     return {"mean": level["mean"], "low": level["low"], "high": level["high"], "n": n_of_expected(level)}
 
 
-SERIES = tuple(f"var(--series-{number})" for number in range(1, 7))
-
 _AXIS_COLORS = {"labelColor": "var(--ink-soft)", "titleColor": "var(--ink-soft)", "titleFontWeight": "normal"}
 _CONFIG: Spec = {
     "background": "transparent",
@@ -63,6 +61,22 @@ class Chart:
     spec: Spec
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    links: tuple[str, ...] = ()
+    """For each row, the address of what is behind it: for readers who do not point at marks."""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.title}. {self.note.rstrip('.')}. The table below has the same numbers."
+
+    @property
+    def drawing(self) -> Spec:
+        """The spec with the sentence for screen readers."""
+        return {**self.spec, "description": self.sentence}
+
+    @property
+    def linked_rows(self) -> list[tuple[tuple[Cell, ...], str]]:
+        """The rows, each with its address or an empty text."""
+        return list(zip(self.rows, self.links or [""] * len(self.rows), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +128,37 @@ def category(field: str, names: Sequence[str] = (), colors: Sequence[str] = (), 
     return {"field": field, "type": "nominal", "title": None, "scale": scale, **options}
 
 
-def series(names: Sequence[str], **options: Any) -> Spec:
-    """The color of each group. After six groups the colors repeat; shapes and the table tell the groups apart."""
-    return category("group", names, [SERIES[index % len(SERIES)] for index in range(len(names))], **options)
+def multiples(values: Sequence[Mapping[str, Any]], layers: Sequence[Spec]) -> Spec:
+    """One small plot for each ``group`` of the values, on common axes. The page chooses the number of columns."""
+    spec = {key: part for key, part in spec_of(values).items() if key != "width"}
+    header = {
+        "labelFontSize": 13,
+        "labelColor": "var(--ink)",
+        "labelAnchor": "start",
+        "labelLimit": 190,
+        "labelPadding": 8,
+    }
+    groups = list(dict.fromkeys(value["group"] for value in values))
+    return spec | {
+        "facet": category("group", sort=groups, header=header),
+        "columns": 3,
+        "resolve": {"axis": {"x": "independent"}},
+        "bounds": "flush",
+        "spacing": {"row": 56, "column": 32},
+        "spec": {"width": 190, "height": 120, "layer": list(layers)},
+    }
 
 
 def score_of(field: str, measure: Measure) -> Spec:
-    return quantity(field, measure.axis, scale={"domain": [0, 1]} if measure.bounded else {"zero": False})
+    """The axis of the score. That of a bounded score has no title: the title of the chart names the metric."""
+    if not measure.bounded:
+        return quantity(field, measure.axis, scale={"zero": False})
+    return {**quantity(field), "title": None, "scale": {"domain": [0, 1]}, "axis": {"values": [0, 0.5, 1]}}
+
+
+def score_words(mean: float, measure: Measure) -> str:
+    """A mean as it is written beside its mark."""
+    return f"{mean:.3f}" if measure.bounded else f"{mean:,.3g}"
 
 
 def tooltip(*fields: str) -> list[Spec]:
@@ -130,7 +168,10 @@ def tooltip(*fields: str) -> list[Spec]:
 
 
 def dots_with_intervals(x: Spec, color: str = "var(--accent)") -> list[Spec]:
-    """A line from low to high and a dot at the mean for each ``level``. ``x`` is the axis of the mean."""
+    """A line from low to high and a dot at the mean for each ``level``, and its ``words`` at the right.
+
+    ``x`` is the axis of the mean.
+    """
     y = category("level")
     return [
         layer(
@@ -146,5 +187,12 @@ def dots_with_intervals(x: Spec, color: str = "var(--accent)") -> list[Spec]:
             size=60,
             color=color,
             opacity=1,
+        ),
+        layer(
+            "text",
+            {"x": {"value": "width"}, "y": y, "text": {"field": "words"}},
+            align="left",
+            dx=8,
+            aria=False,
         ),
     ]

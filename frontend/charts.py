@@ -24,9 +24,10 @@ from frontend.chart_parts import (
     dots_with_intervals,
     figures,
     layer,
+    multiples,
     quantity,
     score_of,
-    series,
+    score_words,
     spec_of,
     tooltip,
     whole_numbers,
@@ -39,9 +40,15 @@ _CURVE_POINTS = 60
 _INTERVAL_COLUMNS = ("Mean", "Low", "High", "n")
 _FRONTIER = ("On the frontier", "Behind the frontier")
 _AGAINST = {
-    "cost": ("cost", "Cost per 1,000 answers (USD)", "cheaper"),
-    "latency": ("latency", "Median latency (s)", "faster"),
+    "cost": ("cost", "Cost per 1,000 answers (USD)", "cheaper", "'$' + format(datum.value, ',~r')"),
+    "latency": (
+        "latency",
+        "Median latency (s)",
+        "faster",
+        "datum.value < 1 ? format(1000 * datum.value, ',~r') + ' ms' : format(datum.value, ',~r') + ' s'",
+    ),
 }
+"""Axis → its name, its column, the better end in words, and the text of a tick."""
 DIFFICULTY = {
     "n_shapes": ("shapes", "number of shapes"),
     "tracking_steps": ("tracking", "tracking steps"),
@@ -69,6 +76,9 @@ def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Level
     values: list[Spec] = [
         {"level": level, **figures(row)} for level, row in levels.items() if row.get("mean") is not None
     ]
+    table = tuple(tuple(row.values()) for row in values)
+    for row in values:
+        row["words"] = f"{score_words(row['mean'], measure)} (n = {row['n']})"
     if not values:
         return None
     return Chart(
@@ -77,7 +87,7 @@ def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Level
         "Dot: mean." + ("" if all(row["low"] is None for row in values) else " Line: 95% interval."),
         spec_of(values, height=_STEP * len(values), layer=dots_with_intervals(score_of("mean", measure))),
         (level_title, *_INTERVAL_COLUMNS),
-        tuple(tuple(row.values()) for row in values),
+        table,
     )
 
 
@@ -93,12 +103,23 @@ def histogram(name: str, edges: Sequence[float], counts: Sequence[int], measure:
         spec_of(
             [dict(zip(("from", "to", "count"), row, strict=True)) for row in rows],
             height=140,
-            mark={"type": "bar", "color": "var(--accent)", "tooltip": True, "binSpacing": 1},
-            encoding={
-                "x": quantity("from", measure.axis, bin={"binned": True}),
-                "x2": {"field": "to"},
-                "y": quantity("count", "Results", axis=whole_numbers(0, max(counts), most=5)),
-            },
+            encoding={"y": quantity("count", "Results", axis=whole_numbers(0, max(counts), most=5))},
+            layer=[
+                layer(
+                    "bar",
+                    {"x": quantity("from", measure.axis, bin={"binned": True}), "x2": {"field": "to"}},
+                    color="var(--accent)",
+                    tooltip=True,
+                    binSpacing=1,
+                ),
+                {
+                    "transform": [
+                        {"filter": "datum.count > 0"},
+                        {"calculate": "(datum.from + datum.to) / 2", "as": "middle"},
+                    ],
+                    **layer("text", {"x": quantity("middle"), "text": {"field": "count"}}, dy=-8, aria=False),
+                },
+            ],
         ),
         ("From", "To", "Results"),
         rows,
@@ -115,7 +136,8 @@ def surface_heat_map(
     if not cells:
         return None
     ramp = ["var(--ramp-low)", "var(--ramp-middle)", "var(--ramp-high)"]
-    color = quantity("mean", "Mean", scale={"domain": [0, 0.5, 1], "interpolate": "rgb", "range": ramp})
+    # Every cell has its value, so the colors need no legend.
+    color = quantity("mean", scale={"domain": [0, 0.5, 1], "interpolate": "rgb", "range": ramp}, legend=None)
     # From this mean on, the dark end of the ramp needs light ink to reach the contrast of WCAG AA.
     ink = {
         "condition": {"test": "datum.mean > 0.87", "value": "var(--ramp-high-ink)"},
@@ -124,50 +146,85 @@ def surface_heat_map(
     return _surface(
         name,
         f"{measure.title} by number of shapes and {by}",
-        "Each cell is a mean. Select a cell to see its results.",
+        "Each cell is a mean. Select a cell, or its row in the table, to see its results.",
         by,
         cells,
-        height=32 * len({cell["group"] for cell in cells}),
-        encoding={
-            "x": {"field": "n_shapes", "type": "ordinal", "title": "Number of shapes", "axis": {"labelAngle": 0}},
-            "y": category("group"),
-            "href": {"field": "url"},
-            "tooltip": tooltip("group", "n_shapes"),
-        },
-        layer=[
-            layer("rect", {"color": color}, cursor="pointer", stroke="var(--surface)"),
-            layer("text", {"text": quantity("mean", format=".2f"), "color": ink}, cursor="pointer"),
-        ],
+        spec=spec_of(
+            cells,
+            height=32 * len({cell["group"] for cell in cells}),
+            encoding={
+                "x": {"field": "n_shapes", "type": "ordinal", "title": "Number of shapes", "axis": {"labelAngle": 0}},
+                "y": category("group"),
+                "href": {"field": "url"},
+                "tooltip": tooltip("group", "n_shapes"),
+            },
+            layer=[
+                layer("rect", {"color": color}, cursor="pointer", stroke="var(--surface)"),
+                layer("text", {"text": quantity("mean", format=".2f"), "color": ink}, cursor="pointer"),
+            ],
+        ),
     )
 
 
 def surface_lines(
     cells: Sequence[Spec], measure: Measure, name: str = "surface-lines", by: str = "task class"
 ) -> Chart | None:
-    """The same means as lines over the number of shapes, with bands for their intervals."""
+    """The same means as a line over the number of shapes for each group, with a band for the intervals.
+
+    The first and the last value of a group stand at its line.
+    """
     if len({cell["n_shapes"] for cell in cells}) < 2:
         return None
-    groups = list(dict.fromkeys(cell["group"] for cell in cells))
-    mean = {
-        "y": score_of("mean", measure),
-        "shape": category("group", groups),
-        "tooltip": tooltip("group", "n_shapes"),
-    }
+    first = {cell["group"]: cell["n_shapes"] for cell in reversed(cells)}
+    last = {cell["group"]: cell["n_shapes"] for cell in cells}
+    values = [
+        {
+            **cell,
+            "words": score_words(cell["mean"], measure),
+            "side": "left" if cell["n_shapes"] == first[cell["group"]] else "right",
+        }
+        if cell["n_shapes"] in (first[cell["group"]], last[cell["group"]])
+        else cell
+        for cell in cells
+    ]
+    x = _difficulty_axis("n_shapes", [cell["n_shapes"] for cell in cells])
+    mean = {"x": x, "y": score_of("mean", measure)}
     return _surface(
         name,
         f"{measure.title} by number of shapes, by {by}",
-        "Line: mean. Band: 95% interval.",
+        "From left to right: more shapes. Line: mean. Band: 95% interval.",
         by,
         cells,
-        height=260,
-        encoding={
-            "x": _difficulty_axis("n_shapes", "Number of shapes", [cell["n_shapes"] for cell in cells]),
-            "color": series(groups, legend={"columns": 2}),
-        },
-        layer=[
-            layer("area", {"y": score_of("low", measure), "y2": {"field": "high"}}, opacity=0.1),
-            layer("line", mean, point={"size": 40, "filled": True}),
-        ],
+        spec=multiples(
+            values,
+            [
+                layer(
+                    "area",
+                    {"x": x, "y": score_of("low", measure), "y2": {"field": "high"}},
+                    color="var(--accent)",
+                    opacity=0.15,
+                ),
+                layer("line", mean, color="var(--accent)"),
+                layer(
+                    "point",
+                    mean | {"tooltip": tooltip("group", "n_shapes")},
+                    filled=True,
+                    size=40,
+                    color="var(--accent)",
+                    opacity=1,
+                ),
+                {
+                    "transform": [{"filter": "isValid(datum.words)"}],
+                    **layer(
+                        "text",
+                        mean | {"text": {"field": "words"}},
+                        align={"expr": "datum.side"},
+                        dy={"expr": "datum.mean > 0.7 ? 15 : -11"},
+                        aria=False,
+                    ),
+                },
+            ],
+        ),
     )
 
 
@@ -192,12 +249,13 @@ def score_over_time(name: str, title: str, points: Sequence[Spec], measure: Meas
         ),
     ]
     has_new = any(point["is_new"] for point in points)
+    latest = {"words": score_words(points[-1]["mean"], measure)}
     return Chart(
         name,
         title,
         "Dot: mean. Line: 95% interval." + (" Dashed: another version from here on." if has_new else ""),
         spec_of(
-            points,
+            [*points[:-1], points[-1] | latest],
             height=160,
             layer=[
                 *(new_versions if has_new else ()),  # Vega warns of a layer without data
@@ -211,6 +269,10 @@ def score_over_time(name: str, title: str, points: Sequence[Spec], measure: Meas
                 layer(
                     "point", {"x": x, "y": y, "tooltip": shown}, filled=True, size=50, color="var(--accent)", opacity=1
                 ),
+                {
+                    "transform": [{"filter": "isValid(datum.words)"}],
+                    **layer("text", {"x": x, "y": y, "text": {"field": "words"}}, align="left", dx=8, aria=False),
+                },
             ],
         ),
         ("Run", "Time", "Version", *_INTERVAL_COLUMNS),
@@ -230,11 +292,19 @@ def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:
 def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) -> Chart | None:
     """Quality versus ``cost`` or ``latency`` of at least two contenders, with the efficient frontier.
 
-    What is free stands in a strip of its own beside a logarithmic axis.
+    What is free stands in a strip of its own beside a logarithmic axis. Baselines are not models to choose from.
     """
-    words, column, better = _AGAINST[by]
+    contenders = [row for row in contenders if not (row.model or row.label).startswith("baseline/")]
+    words, column, better, tick_words = _AGAINST[by]
     points: list[Spec] = [
-        {"label": row.label, "model": row.model or row.label, "x": expense, "at": expense, **figures(row.score)}
+        {
+            "label": row.label,
+            "words": f"{row.label} {score_words(row.score['mean'], measure)}",
+            "model": row.model or row.label,
+            "x": expense,
+            "at": expense,
+            **figures(row.score),
+        }
         for row, expense in ((row, _expense(row, by)) for row in contenders)
         if expense is not None
     ]
@@ -252,23 +322,32 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
         for point in points:
             point["at"] = point["x"] or free
     _place_labels(points, best, log=log)
-    x = quantity("at", column, scale={"type": "log"} if log else {"zero": True, "nice": True})
-    if free is not None:
-        ticks = [power * step for power in _powers(lowest, highest) for step in (1, 2, 5)]
-        values = [free, *(tick for tick in ticks if lowest * 0.9 <= tick <= highest * 1.1)]
-        label = f"datum.value < {lowest * 0.9:g} ? 'Free' : format(datum.value, '~g')"
-        x |= {"axis": {"values": values, "labelExpr": label}}
+    x = quantity("at", column.partition(" (")[0], scale={"type": "log"} if log else {"zero": True, "nice": True})
+    x["axis"] = {"tickCount": 5, "labelExpr": tick_words}
+    if log:
+        # Over more than two powers of ten, the steps between them would write over each other.
+        steps_of_ten = (1, 2, 5) if highest < 100 * lowest else (1,)
+        ticks = [power * step for power in _powers(lowest, highest) for step in steps_of_ten]
+        values = [tick for tick in ticks if lowest * 0.9 <= tick <= highest * 1.1]
+        x["axis"] = {"values": values, "labelExpr": tick_words}
+        if free is not None:
+            label = f"datum.value < {lowest * 0.9:g} ? 'Free' : {tick_words}"
+            x["axis"] = {"values": [free, *values], "labelExpr": label}
     y = score_of("mean", measure)
     dot = {
         "x": x,
         "y": y,
-        "shape": category("frontier", _FRONTIER, ("circle", "diamond")),
-        "color": category("frontier", _FRONTIER, ("var(--accent)", "var(--ink-soft)")),
+        "shape": category("frontier", _FRONTIER, ("circle", "diamond"), legend=None),
+        "color": category("frontier", _FRONTIER, ("var(--accent)", "var(--ink-soft)"), legend=None),
         "tooltip": [*tooltip("label"), {"field": "x", "title": column, "format": ".3~g"}],
     }
     steps = {"values": [{"at": points[index]["at"], "mean": points[index]["mean"]} for index in best]}
     joined = {"x": x, "y": y, "detail": {"field": "model", "type": "nominal"}}
-    note = f"Line: efficient frontier (no model is both better and {better}). Vertical line: 95% interval."
+    note = (
+        f"Circles, joined by a line: efficient frontier (no model is both better and {better}). Vertical: 95% interval."
+    )
+    if len(best) < len(points):
+        note += " Diamonds: behind it."
     if len({point["model"] for point in points}) < len(points):
         note += " Dashed: variants of one model."
     if not all(point["place"] for point in points):
@@ -318,7 +397,11 @@ def deltas(rows: Sequence[tuple[str, float, float, float, int]], against: str, m
         f"{measure.title}: difference from {against} on shared tasks",
         f"Right of zero: better than {against}. Dot: mean difference. Line: 95% interval.",
         spec_of(
-            [dict(zip(("level", *FIGURES), row, strict=True)) for row in rows],
+            [
+                dict(zip(("level", *FIGURES), row, strict=True))
+                | {"words": f"{row[1]:+.3f} (n = {row[4]})".replace("-", "−")}
+                for row in rows
+            ],
             height=_STEP * len(rows),
             layer=[layer("rule", zero, color="var(--line-strong)", aria=False), *dots_with_intervals(x)],
         ),
@@ -346,29 +429,28 @@ def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
     return indexes
 
 
-def _surface(name: str, title: str, note: str, by: str, cells: Sequence[Spec], **parts: Any) -> Chart:
+def _surface(name: str, title: str, note: str, by: str, cells: Sequence[Spec], *, spec: Spec) -> Chart:
     return Chart(
         name,
         title,
         note,
-        spec_of(cells, **parts),
+        spec,
         (sentence_case(by.partition(",")[0]), "Shapes", *_INTERVAL_COLUMNS),
         tuple(tuple(cell[field] for field in ("group", "n_shapes", *FIGURES)) for cell in cells),
+        tuple(cell["url"] for cell in cells),
     )
 
 
-def _difficulty_axis(field: str, title: str, levels: Sequence[float]) -> Spec:
-    ticks = whole_numbers(min(levels), max(levels))
-    return quantity(field, title, scale={"zero": False, "nice": False}, axis=ticks)
+def _difficulty_axis(field: str, levels: Sequence[float]) -> Spec:
+    ticks = whole_numbers(min(levels), max(levels), most=6)
+    return {**quantity(field), "title": None, "scale": {"zero": False, "nice": False}, "axis": ticks}
 
 
 def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
     name, words = DIFFICULTY[measure]
     groups = [sentence_case(row["group"]) or "All task classes" for row in rows]
     tested = [level["difficulty"] for row in rows for level in row["levels"]]
-    x = _difficulty_axis("x", sentence_case(words), tested)
-    y = quantity("share", "Mean score", scale={"domain": [0, 1]})
-    encoding = {"x": x, "y": y, "color": series(groups)}
+    encoding = {"x": _difficulty_axis("x", tested), "y": score_of("share", Measure("score", "Mean score"))}
     dots, curves, table = [], [], []
     for group, row in zip(groups, rows, strict=True):
         for level in row["levels"]:
@@ -379,24 +461,30 @@ def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
         lowest, highest = (bound(level["difficulty"] for level in row["levels"]) for bound in (min, max))
         for index in range(_CURVE_POINTS + 1):
             place = lowest + (highest - lowest) * index / _CURVE_POINTS
-            curves.append({"group": group, "x": round(place, 3), "share": round(_fitted(row, place), 4)})
+            curves.append(
+                {"group": group, "x": round(place, 3), "share": round(_fitted(row, place), 4), "fitted": True}
+            )
     shown = [{"field": "group"}, {"field": "x"}, {"field": "share", "format": ".3f"}, {"field": "n", "type": "nominal"}]
     return Chart(
         f"threshold-{name}",
         f"Score by {words}",
-        "Dot: mean. Line: fitted curve. The threshold is halfway between guessing and perfect.",
-        spec_of(
-            dots,
-            height=260,
-            layer=[
-                {"data": {"values": curves}} | layer("line", encoding, strokeWidth=2),
-                layer(
-                    "point",
-                    encoding | {"shape": category("group", groups), "tooltip": shown},
-                    filled=True,
-                    size=40,
-                    opacity=1,
-                ),
+        f"From left to right: more {words.removeprefix('number of ')}. Dot: mean. Line: fitted curve. "
+        "The threshold is halfway between guessing and perfect.",
+        multiples(
+            [*dots, *curves],
+            [
+                {"transform": [{"filter": "datum.fitted"}], **layer("line", encoding, color="var(--accent)")},
+                {
+                    "transform": [{"filter": "!datum.fitted"}],
+                    **layer(
+                        "point",
+                        encoding | {"tooltip": shown},
+                        filled=True,
+                        size=40,
+                        color="var(--accent)",
+                        opacity=1,
+                    ),
+                },
             ],
         ),
         ("Task class", sentence_case(words), "Mean", "Fitted", "n"),
@@ -422,7 +510,7 @@ def _place_labels(points: Sequence[Spec], best: Sequence[int], *, log: bool) -> 
     bottom = min(0.0, *(point["mean"] for point in points))
     top = max(1.0, *(point["mean"] for point in points))
     spots = [(share_of(p["at"], low, high, log=log), share_of(p["mean"], bottom, top)) for p in points]
-    for point, place in zip(points, label_places([p["label"] for p in points], spots, best), strict=True):
+    for point, place in zip(points, label_places([p["words"] for p in points], spots, best), strict=True):
         point["place"] = place
 
 
@@ -432,5 +520,5 @@ def _label_layers(place: str, x: Spec, y: Spec) -> list[Spec]:
     options = {"limit": LONGEST, "align": where.align, "dx": where.dx, "dy": where.dy}
     rim = {"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round", "color": "var(--paper)", "aria": False}
     chosen = {"transform": [{"filter": {"field": "place", "equal": place}}]}
-    encoding = {"x": x, "y": y, "text": {"field": "label"}}
+    encoding = {"x": x, "y": y, "text": {"field": "words"}}
     return [chosen | layer("text", encoding, **options, **colors) for colors in (rim, {})]

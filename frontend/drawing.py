@@ -115,6 +115,8 @@ def _standalone(chart: Chart, theme: Theme) -> Spec:
         "subtitleColor": colors["--ink-soft"],
         "offset": 12,
     }
-    around = {"width": WIDTH, "padding": 12, "background": colors["--surface"], "title": title}
-    spec: Spec = drawable(resolved(chart.spec, theme) | around)
+    around: Spec = {"padding": 12, "background": colors["--surface"], "title": title}
+    if "width" in chart.spec:  # small multiples have widths of their own
+        around["width"] = WIDTH
+    spec: Spec = drawable(resolved(chart.drawing, theme) | around)
     return spec

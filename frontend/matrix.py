@@ -128,14 +128,13 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
-    """The score of ranked rows against their cost and their latency. Baselines are not models to choose from."""
+    """The score of ranked rows against their cost and their latency."""
     ranked: Sequence[BoardRow] = context["ranked"]
     names = {metric_of(run, context["metric"]) for each in ranked for run in each.row.runs}
     measure = metric_row(names.pop()) if len(names) == 1 else Measure("score", "Mean score")
     contenders = [
         Contender(each.row.name, _level(each.row, context["metric"]), each.cost, each.latency_ms, each.row.model)
         for each in ranked
-        if not each.row.model.startswith("baseline/")
     ]
     return [charts.quality_against(by, contenders, measure) for by in ("cost", "latency")]
 

@@ -24,6 +24,10 @@
     const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
     // On a phone, axis labels take at most two fifths of the width.
     spec.config.axis.labelLimit = Math.min(spec.config.axis.labelLimit, figure.clientWidth / 2.5);
+    if (spec.facet) {
+      spec.columns = Math.max(1, Math.floor(figure.clientWidth / 240));
+      spec.spec.width = Math.min(300, Math.floor(figure.clientWidth / spec.columns) - 60);
+    }
     window
       .vegaEmbed(figure.querySelector(".chart-canvas"), resolved(spec), {
         actions: false,
