@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.http import QueryDict
 from rest_framework.fields import empty
 
 from benchmarks.metrics.base import Metric
@@ -24,6 +25,9 @@ from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.start import missing_fields
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+
+LONGEST_SHOWN = 20
+"""Characters of a value that the heading of its folded group shows."""
 
 
 class AnyChoice(forms.MultipleChoiceField):
@@ -140,11 +144,23 @@ class ParametersForm(RequestForm):
         names = sorted({*known_baselines(), *settings.CODEFORGE.models, *models_used(external=False)})
         return list(dict.fromkeys([*names, *suggested_models(provider_rows())]))
 
-    def groups(self) -> Iterator[tuple[str, list[tuple[str, forms.BoundField]]]]:
-        """Heading, and kind with field of each parameter, for every group that is folded."""
+    def groups(self) -> Iterator[tuple[str, str, list[tuple[str, forms.BoundField]]]]:
+        """Heading, what is not the default in words, and kind with field of each parameter, for every folded group."""
         for group in (Group.CANVAS, Group.LIMITS, Group.PROMPT):
             fields = [(row.kind.name.lower(), self[row.name]) for row in self.folded if row.group is group]
-            yield self.heading.format(group=group.value), fields
+            changed = ", ".join(_changed(field) for _, field in fields if _is_changed(field))
+            yield self.heading.format(group=group.value), changed, fields
+
+
+def _is_changed(field: forms.BoundField) -> bool:
+    value = field.value()
+    return value not in (None, "", [], False) and str(value) != str(RUN_PARAMETERS[field.name].default)
+
+
+def _changed(field: forms.BoundField) -> str:
+    """A field that is not at its default, with its value if that is short: ``Temperature 0.2``, ``System prompt``."""
+    value = str(field.value())
+    return f"{field.label} {value}" if len(value) <= LONGEST_SHOWN and value != "True" else str(field.label)
 
 
 class LaunchForm(ParametersForm):
@@ -167,10 +183,40 @@ class LaunchForm(ParametersForm):
         tags = [tag.strip() for tag in data.pop("tags", "").split(",") if tag.strip()]
         return data | ({"tags": tags} if tags else {})
 
-    def missing_for(self, metric: Metric) -> list[str]:
+    @property
+    def dataset_slug(self) -> str:
+        """The selected dataset; a browser shows the first as selected if none is."""
+        return self["dataset"].value() or next(iter(self._datasets), "")
+
+    def metric_choice(self) -> dict[str, Any]:
+        """The metrics that fit the selected dataset, the ``other`` ones with what they miss, and which are selected."""
+        selected = set(self["metrics"].value() or ())
+        missing = {metric: self._missing_for(metric) for metric in REGISTERED_METRICS.values()}
+        other = [(metric, fields) for metric, fields in missing.items() if fields]
+        return {
+            "fitting": [metric for metric, fields in missing.items() if not fields],
+            "other": other,
+            "other_selected": any(metric.name in selected for metric, _ in other),
+            "selected": selected,
+        }
+
+    def refitted(self) -> LaunchForm | None:
+        """The form with the metrics of the dataset that is now selected, if it was shown with another one; metrics that
+        somebody chose stay."""
+        shown = self._datasets.get(self.data.get("preset_for", ""))
+        chosen = self._datasets.get(self.dataset_slug)
+        if shown is None or chosen is None or shown == chosen:
+            return None
+        assert isinstance(self.data, QueryDict), "a form that was sent"
+        data = self.data.copy()
+        if set(data.getlist("metrics")) == set(preset_metrics(shown)):
+            data.setlist("metrics", preset_metrics(chosen))
+        return LaunchForm([*self._datasets.values()], data)
+
+    def _missing_for(self, metric: Metric) -> list[str]:
         """Titles of the fields that the metric needs and no task of the selected dataset has; empty if it applies."""
-        slug = self["dataset"].value() or next(iter(self._datasets), "")
-        version = self._datasets[slug].current_version if slug in self._datasets else None
+        dataset = self._datasets.get(self.dataset_slug)
+        version = dataset.current_version if dataset else None
         missing = [] if version is None else missing_fields(metric, version)
         return [TASK_FIELD.get(name, "task class" if name == "group" else name).lower() for name in missing]
 

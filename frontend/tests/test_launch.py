@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from benchmarks.run_parameters import labels
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.start import validated
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -130,7 +131,19 @@ def test_a_late_estimate_does_not_change_the_selection(client: Client) -> None:
     make_dataset(2, slug="sums")
     html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "baseline/reference"})
     assert "<input" not in html, "it would replace a part of the form while its user fills it in"
-    assert 'id="about-exact_match" hx-swap-oob="true"' in html
+
+
+def test_the_metrics_follow_the_dataset_unless_somebody_chose_some(client: Client) -> None:
+    make_dataset(2, slug="sums")
+    make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
+    sent = {"dataset": "quiz", "preset_for": "sums", "model": "baseline/reference"}
+    for metrics, ticked in ((["exact_match"], {"multiple_choice", "exact_match"}), (["contains"], {"contains"})):
+        html = page(client, "/runs/new/plan/", {**sent, "metrics": metrics})
+        assert 'id="metric-choice" hx-swap-oob="true"' in html, metrics
+        assert 'name="preset_for" value="quiz"' in html
+        assert set(re.findall(r'id="metric-(\w+)"\s+checked', html)) == ticked
+    unchanged = page(client, "/runs/new/plan/", {**sent, "preset_for": "quiz", "metrics": ["contains"]})
+    assert "metric-choice" not in unchanged
 
 
 def test_run_again_fills_in_the_form_from_the_run(client: Client) -> None:
@@ -156,7 +169,8 @@ def test_every_action_on_a_run_is_a_plain_form(client: Client) -> None:
 def test_a_metric_that_does_not_apply_says_what_is_missing(client: Client) -> None:
     make_dataset(3, slug="sums")
     response = client.get("/runs/new/?dataset=sums")
-    missing = {metric.name: names for metric, names in response.context["metrics"]}
+    missing = {metric.name: names for metric, names in response.context["metrics"]["other"]}
     assert missing["json_schema"] == ["schema"]
-    assert missing["exact_match"] == missing["latency"] == missing["answer_relevancy"] == []
+    fitting = {metric.name for metric in response.context["metrics"]["fitting"]}
+    assert {"exact_match", "latency", "answer_relevancy"} <= fitting
     assert "Not applicable: no task in this dataset has schema." in response.content.decode()

@@ -12,7 +12,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Run
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.providers import warnings_before_run
@@ -54,10 +53,14 @@ def launch(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def plan(request: HttpRequest) -> HttpResponse:
-    """The estimate of the run in the form, and which metrics do not apply to its dataset."""
+    """The estimate of the run in the form, and the metrics anew if another dataset was selected."""
     _require_permission(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    return render(request, "frontend/runs/planned.html", _estimate(form) | _choices(form))
+    refitted = form.refitted()
+    context = _estimate(refitted or form)
+    if refitted:
+        context |= {"form": refitted, "metrics": refitted.metric_choice(), "is_refitted": True}
+    return render(request, "frontend/runs/planned.html", context)
 
 
 def _require_permission(request: HttpRequest) -> None:
@@ -76,18 +79,11 @@ def _estimate(form: LaunchForm) -> dict[str, Any]:
         found["plan_errors"] = form.problems(error)
     else:
         judge = request.get("judge_model") or settings.CODEFORGE.judge.model
-        models += [judge] if found["plan"].judge_requests and judge else []
+        if found["plan"].judge_requests and judge:
+            models.append(judge)
+            found |= {"judge": judge, "default_judge": settings.CODEFORGE.judge.model}
     check_if_stale(models)
     return found | {"warnings": warnings_before_run(models)}
-
-
-def _choices(form: LaunchForm) -> dict[str, Any]:
-    """The form, and each metric with what no task of the selected dataset has and the metric needs."""
-    return {
-        "form": form,
-        "metrics": [(metric, form.missing_for(metric)) for metric in REGISTERED_METRICS.values()],
-        "selected_metrics": set(form["metrics"].value() or ()),
-    }
 
 
 def _parent(request: HttpRequest) -> Run | None:
@@ -104,5 +100,5 @@ def _page(
     request: HttpRequest, form: LaunchForm, parent: Run | None, status: int = 200, **context: object
 ) -> HttpResponse:
     crumbs = [("Runs", reverse("frontend:runs")), ("New run", None)]
-    context |= _choices(form) | {"parent": parent, "crumbs": crumbs}
+    context |= {"form": form, "metrics": form.metric_choice(), "parent": parent, "crumbs": crumbs}
     return render(request, "frontend/runs/launch.html", context, status=status)
