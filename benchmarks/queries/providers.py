@@ -180,7 +180,7 @@ def warnings_before_run(models: Iterable[str]) -> list[str]:
         elif row.listed_at and (known is None or not known.listed):
             found.append(f"{row.name} does not list {model.partition('/')[2]}. Check the name of the model.")
         found += _unknown_prices(model)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _unknown_prices(model: str) -> list[str]:
