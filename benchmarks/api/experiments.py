@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
@@ -197,6 +197,14 @@ class TaskQuery(StrictRequest):
     format = serializers.CharField(required=False)
 
 
+@extend_schema_view(
+    retrieve=extend_schema(
+        parameters=[
+            OpenApiParameter("dataset", str, description="Matrix of this dataset only; its slug"),
+            OpenApiParameter("metric", str, description="Matrix by this metric; by default by the first of each run"),
+        ]
+    )
+)
 class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
     """Experiments: datasets × models × variants, launched once and read as one."""
 

@@ -126,6 +126,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "new-task": [f"/datasets/{slug}/tasks/new/"],
         "edit-task": [f"/datasets/{slug}/tasks/{task}/edit/"],
         "copy-results": [f"/results/copy/?result={result.pk}"],
+        "benchmarks": ["/benchmarks/"],
         "search": ["/search/?q=%3Cscript%3E", f"/search/?q={quote(HOSTILE[:20])}"],
         "help": ["/help/"],
         "settings": ["/settings/"],
