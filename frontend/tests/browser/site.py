@@ -30,7 +30,7 @@ CONFIG = """
 benchmark: {{datasets_dir: "{state}/datasets"}}
 judge: {{model: scripted/judge}}
 providers:
-  scripted: {{base_url: "{url}", timeouts: {{first_byte: 900.0, whole: 900.0}}, retries: {{max_attempts: 1}}}}
+  scripted: {{base_url: "{url}", timeouts: {{first_byte: 3600.0, whole: 3600.0}}, retries: {{max_attempts: 1}}}}
 models:
   scripted/large: {{input_per_million: 2.5, output_per_million: 10.0}}
   scripted/medium: {{input_per_million: 0.4, output_per_million: 1.6}}
