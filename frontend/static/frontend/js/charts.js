@@ -20,7 +20,16 @@
     return typeof part === "string" && part.startsWith("var(--") ? color(part) : part;
   };
 
+  // A chart that is wider than its place scrolls, which takes the focus.
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const canvas = target.closest(".chart-canvas");
+      if (canvas.scrollWidth > canvas.clientWidth) canvas.tabIndex = 0;
+    }
+  });
+
   const draw = (figure) => {
+    const canvas = figure.querySelector(".chart-canvas");
     const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
     // On a phone, axis labels take at most two fifths of the width.
     spec.config.axis.labelLimit = Math.min(spec.config.axis.labelLimit, figure.clientWidth / 2.5);
@@ -29,7 +38,7 @@
       spec.spec.width = Math.min(300, Math.floor(figure.clientWidth / spec.columns) - 60);
     }
     window
-      .vegaEmbed(figure.querySelector(".chart-canvas"), resolved(spec), {
+      .vegaEmbed(canvas, resolved(spec), {
         actions: false,
         ast: true,
         defaultStyle: false,
@@ -37,6 +46,7 @@
         renderer: "svg",
         tooltip: { disableDefaultStyle: true },
       })
+      .then(() => [canvas, ...canvas.children].forEach((part) => sizes.observe(part)))
       .catch((error) => console.error("chart:", error));
   };
 
