@@ -23,8 +23,8 @@
   // A chart that is wider than its place scrolls, which takes the focus.
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
-      const canvas = target.closest(".chart-canvas");
-      if (canvas.scrollWidth > canvas.clientWidth) canvas.tabIndex = 0;
+      const canvas = target.closest(".chart-canvas"); // none, where the drawing was replaced
+      if (canvas && canvas.scrollWidth > canvas.clientWidth) canvas.tabIndex = 0;
     }
   });
 
