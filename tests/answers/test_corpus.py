@@ -27,7 +27,7 @@ MISREAD = {
     ("adversarial", "numeric"): (1, 5),
     ("adversarial", "multiple_choice"): (0, 2),
 }
-"""The most false positives and false negatives. Record a lower number here and in docs/statistics.md."""
+"""The most false positives and false negatives. Record lower numbers here, and their sums in docs/statistics.md."""
 
 
 def test_no_plain_reply_is_misread() -> None:
