@@ -22,9 +22,9 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: Any) -> Any:
-    groups = {group: {f"{name}.md": title for name, title in found.items()} for group, found in DOCUMENTS.items()}
+    groups = {group: {f"{name}.md": title for name, title in pages.items()} for group, pages in DOCUMENTS.items()}
     groups["Extend"] |= BESIDE
-    nav = [{group: [{title: path} for path, title in found.items()]} for group, found in groups.items()]
+    nav = [{group: [{title: path} for path, title in pages.items()]} for group, pages in groups.items()]
     config["nav"] = [{"Documents": "README.md"}, *nav]
     return config
 

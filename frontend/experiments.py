@@ -85,11 +85,11 @@ class ExperimentForm(ParametersForm):
             filled = []
         rest = []
         for message in errors.pop("variants", []):
-            found = _IN_VARIANT.match(message)
-            form = filled[int(found[1])] if found and int(found[1]) < len(filled) else None
-            if found and form is not None and found[2] in form.fields:
+            match = _IN_VARIANT.match(message)
+            form = filled[int(match[1])] if match and int(match[1]) < len(filled) else None
+            if match and form is not None and match[2] in form.fields:
                 form.full_clean()
-                form.add_error(found[2], found[3])
+                form.add_error(match[2], match[3])
             else:
                 rest.append(message)
         super().reject(InvalidRequest({**errors, **({"variants": rest} if rest else {})}))

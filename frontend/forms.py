@@ -291,8 +291,8 @@ def _of_single_fields(error: InvalidRequest) -> InvalidRequest:
     errors = {name: [*messages] for name, messages in error.unlabeled.items()}
     for lists, first, others in (("models", "model", "more_models"), ("datasets", "dataset", "dataset")):
         for message in errors.pop(lists, []):
-            found = _IN_LIST.fullmatch(message)
-            place, text = found.groups() if found else ("1", message)
+            match = _IN_LIST.fullmatch(message)
+            place, text = match.groups() if match else ("1", message)
             errors.setdefault(first if place == "0" else others, []).append(text)
     return InvalidRequest(errors)
 

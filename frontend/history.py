@@ -15,10 +15,10 @@ from frontend.view_models import metric_row
 MOST_CHARTS = 12
 
 
-def history_charts(found: Iterable[History], *, by_dataset: bool) -> list[Chart]:
+def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Chart]:
     """One chart for each of the first histories, named by its dataset or by its model."""
     shown = []
-    for place, history in enumerate(found):
+    for place, history in enumerate(histories):
         if place == MOST_CHARTS:
             break
         name = history.dataset.slug if by_dataset else history.model

@@ -33,28 +33,28 @@ class Estimate:
 class AgreementPage:
     """``JudgeAgreement`` in words."""
 
-    found: JudgeAgreement
+    agreement: JudgeAgreement
     pair: tuple[int, ...] = ()
     """Ids of the two runs that the reader compares, if any were chosen."""
 
     @property
     def title(self) -> str:
-        return f"{self.found.judge_model} as judge of {metric_title(self.found.metric)}"
+        return f"{self.agreement.judge_model} as judge of {metric_title(self.agreement.metric)}"
 
     @property
     def lead(self) -> str:
-        found = self.found
-        labels = f"{plural(len(found.answers), 'labeled answer')} of {plural(found.n_reviewers, 'reviewer')}"
+        agreement = self.agreement
+        labels = f"{plural(len(agreement.answers), 'labeled answer')} of {plural(agreement.n_reviewers, 'reviewer')}"
         other = (
-            f" {plural(found.n_other_labels, 'label')} from outside random reviews are not used."
-            if found.n_other_labels
+            f" {plural(agreement.n_other_labels, 'label')} from outside random reviews are not used."
+            if agreement.n_other_labels
             else ""
         )
-        return f"{labels}, drawn at random from {plural(len(found.runs), 'run')}.{other}"
+        return f"{labels}, drawn at random from {plural(len(agreement.runs), 'run')}.{other}"
 
     @property
     def n_agreed(self) -> str:
-        return n_of(len(self.found.answers) - len(self.found.disagreements), len(self.found.answers))
+        return n_of(len(self.agreement.answers) - len(self.agreement.disagreements), len(self.agreement.answers))
 
     @property
     def confusion(self) -> list[tuple[str, list[tuple[int, str]], int]]:
@@ -62,7 +62,7 @@ class AgreementPage:
         rows = []
         for title, people in (("People: right", True), ("People: wrong", False)):
             cells = [
-                (self.found.count(people, judge), "agrees" if people == judge else error)
+                (self.agreement.count(people, judge), "agrees" if people == judge else error)
                 for judge, error in ((True, "too lenient"), (False, "too strict"))
             ]
             rows.append((title, cells, sum(count for count, _ in cells)))
@@ -71,45 +71,45 @@ class AgreementPage:
     @property
     def columns(self) -> list[int]:
         """How many answers the judge passes, how many it does not, and all."""
-        passed = sum(answer.judge_passes for answer in self.found.answers)
-        return [passed, len(self.found.answers) - passed, len(self.found.answers)]
+        passed = sum(answer.judge_passes for answer in self.agreement.answers)
+        return [passed, len(self.agreement.answers) - passed, len(self.agreement.answers)]
 
     @property
     def disagreements(self) -> list[LabeledAnswer]:
-        return self.found.shown_disagreements[:SHOWN]
+        return self.agreement.shown_disagreements[:SHOWN]
 
     @property
     def n_hidden(self) -> int:
-        return len(self.found.disagreements) - len(self.found.shown_disagreements)
+        return len(self.agreement.disagreements) - len(self.agreement.shown_disagreements)
 
     @property
     def estimates(self) -> list[Estimate]:
         """Judge alone, labels alone, corrected; empty without a corrected mean."""
-        return estimates(self.found.corrected) if self.found.corrected else []
+        return estimates(self.agreement.corrected) if self.agreement.corrected else []
 
     @property
     def no_estimate(self) -> str:
         """Why there is no mean of all runs together."""
-        if len(self.found.answers) < FEWEST:
+        if len(self.agreement.answers) < FEWEST:
             return f"A corrected mean requires {FEWEST} labeled answers."
         return "The runs were drawn in different reviews, so only each run has a corrected mean."
 
     @property
     def runs(self) -> list[tuple[CorrectedRun, Estimate | None]]:
-        return [(each, estimates(each.means)[2] if each.means else None) for each in self.found.runs]
+        return [(each, estimates(each.means)[2] if each.means else None) for each in self.agreement.runs]
 
     @property
     def separations(self) -> Sequence[Separation]:
         """The chosen pair, or neighbors by corrected mean."""
         if self.pair:
-            chosen = [each for each in self.found.runs if each.run.pk in self.pair]
-            found = separation(chosen[0], chosen[1]) if len(chosen) == 2 else None
-            return [found] if found else []
-        return self.found.separations
+            chosen = [each for each in self.agreement.runs if each.run.pk in self.pair]
+            agreement = separation(chosen[0], chosen[1]) if len(chosen) == 2 else None
+            return [agreement] if agreement else []
+        return self.agreement.separations
 
     @property
     def pair_options(self) -> list[tuple[int, str]]:
-        return [(each.run.pk, f"Run {each.run.pk}, {each.run.model_label}") for each in self.found.runs]
+        return [(each.run.pk, f"Run {each.run.pk}, {each.run.model_label}") for each in self.agreement.runs]
 
     @property
     def pair_fields(self) -> list[tuple[str, str, int]]:
@@ -120,7 +120,7 @@ class AgreementPage:
 
     @property
     def calibration(self) -> CalibrationRow | None:
-        return calibration_row(self.found.calibration) if self.found.calibration else None
+        return calibration_row(self.agreement.calibration) if self.agreement.calibration else None
 
 
 def estimates(means: CorrectedMean) -> list[Estimate]:

@@ -106,18 +106,18 @@ def _piece(at: int, span: range) -> str:
 def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     """What a page shows of runs read as one, by ``?metric=``, ``?dataset=`` and ``?columns=``."""
     metric, dataset, facet = (params.text(request.GET, name) for name in ("metric", "dataset", "columns"))
-    found = reads.matrix(runs, metric, dataset, facet)
-    ranked = [row for row in found.rows if row.place]
+    grid = reads.matrix(runs, metric, dataset, facet)
+    ranked = [row for row in grid.rows if row.place]
     joined = braces([row.place.group for row in ranked if row.place])
-    alone = found.columns[0].run if len({column.run.dataset_id for column in found.columns}) == 1 else None
-    changes = effects(reads.matrix(runs, metric, dataset) if facet else found)
+    alone = grid.columns[0].run if len({column.run.dataset_id for column in grid.columns}) == 1 else None
+    changes = effects(reads.matrix(runs, metric, dataset) if facet else grid)
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
     return {
-        "matrix": found,
-        "lead": found.sentences[:2],
-        "aside": [*found.sentences[2:], *([changes.sentence] if changes.sentence else [])],
+        "matrix": grid,
+        "lead": grid.sentences[:2],
+        "aside": [*grid.sentences[2:], *([changes.sentence] if changes.sentence else [])],
         "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],
-        "unranked": [board_row(row) for row in found.rows if not row.place],
+        "unranked": [board_row(row) for row in grid.rows if not row.place],
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],
         "datasets": sorted({run.dataset.slug for run in runs}),
         "facets": [(name, reads.FACETS[name]) for name in reads.facets_of(alone)] if alone else [],

@@ -80,18 +80,20 @@ class Live:
     sentence: str
 
 
-def live_runs(found: Sequence[Run]) -> Live:
-    rows = run_rows(found)
+def live_runs(runs: Sequence[Run]) -> Live:
+    rows = run_rows(runs)
     queued = [row for row in reversed(rows) if row.run.status == "queued"]
     running = [row for row in rows if row.run.status != "queued"]
     parts = [(len(running), "running"), (len(queued), "queued")]
     return Live(running, queued, ", ".join(f"{count} {word}" for count, word in parts if count))
 
 
-def changes(found: Sequence[History]) -> Changes:
+def changes(histories: Sequence[History]) -> Changes:
     """Histories as a table of datasets by models, at most ``DATASETS`` by ``MODELS``."""
-    compared = latest_changes(found)
-    every = sorted((_change(each, compared.get(each.last.run.pk)) for each in found), key=lambda each: not each.change)
+    compared = latest_changes(histories)
+    every = sorted(
+        (_change(each, compared.get(each.last.run.pk)) for each in histories), key=lambda each: not each.change
+    )
     models = list(dict.fromkeys(each.history.model for each in every))[:MODELS]
     by_row: dict[tuple[int, str, str], dict[str, Change]] = {}
     for each in every:

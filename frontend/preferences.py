@@ -111,10 +111,10 @@ class PreferenceRow(JudgingRow):
 
     @property
     def title(self) -> str:
-        return f"Answers of {len(self.candidates)} runs on {self.asked['dataset']}"
+        return f"Answers of {len(self.candidates)} runs on {self.request['dataset']}"
 
     @property
-    def asked(self) -> Mapping[str, Any]:
+    def request(self) -> Mapping[str, Any]:
         return self.run.preference or {}
 
     @property
@@ -128,7 +128,7 @@ class PreferenceRow(JudgingRow):
 
     @property
     def basis(self) -> str:
-        return basis_sentence(self.who, self.asked["dataset"], self.numbers)
+        return basis_sentence(self.who, self.request["dataset"], self.numbers)
 
     @property
     def verdict(self) -> str:
@@ -153,16 +153,16 @@ class PreferenceRow(JudgingRow):
         return [self.place_of(number) for number in self.numbers["order"]]
 
     def place_of(self, number: int) -> Ranked:
-        found, candidate = self.numbers["strengths"][number], self.candidates[number]
-        bounds = "" if found["low"] is None else f"{strength(found['low'])} to {strength(found['high'])}"
+        numbers, candidate = self.numbers["strengths"][number], self.candidates[number]
+        bounds = "" if numbers["low"] is None else f"{strength(numbers['low'])} to {strength(numbers['high'])}"
         return Ranked(
             name=candidate["name"],
             run=candidate["run"],
-            rank=rank_range(found["rank_low"], found["rank_high"]),
-            strength=strength(found["value"]),
+            rank=rank_range(numbers["rank_low"], numbers["rank_high"]),
+            strength=strength(numbers["value"]),
             bounds=bounds,
-            wins=found["wins"],
-            judgements=found["judgements"],
+            wins=numbers["wins"],
+            judgements=numbers["judgements"],
         )
 
     @property
@@ -187,9 +187,11 @@ class PreferenceRow(JudgingRow):
     @property
     def settings(self) -> list[tuple[str, object]]:
         labels = {"tasks": "Max tasks", "pairs_per_task": "Max pairs per task", "seed": "Seed", "criteria": "Criteria"}
-        asked = [(label, "All" if self.asked[name] is None else self.asked[name]) for name, label in labels.items()]
-        asked.append(("Only new pairs", "Yes" if self.asked["only_new"] else "No"))
-        return [("Judge", self.run.judge_model or "–"), *asked, ("Code version", self.run.code_version or "–")]
+        settings = [
+            (label, "All" if self.request[name] is None else self.request[name]) for name, label in labels.items()
+        ]
+        settings.append(("Only new pairs", "Yes" if self.request["only_new"] else "No"))
+        return [("Judge", self.run.judge_model or "–"), *settings, ("Code version", self.run.code_version or "–")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +272,10 @@ def pooled_row(run: Run) -> PooledRow | None:
 def columns_of_experiment(experiment_id: int, with_open: bool) -> list[PreferenceRow]:
     """Strengths beside the scores of an experiment's runs, by each judge and by people."""
     return [
-        PeopleRow(run, found.as_json(), candidates_of(run))
-        if isinstance(found, PeoplesChoices)
-        else PreferenceRow(run, found, candidates_of(run))
-        for run, found in strengths_of_experiment(experiment_id, with_open)
+        PeopleRow(run, strengths.as_json(), candidates_of(run))
+        if isinstance(strengths, PeoplesChoices)
+        else PreferenceRow(run, strengths, candidates_of(run))
+        for run, strengths in strengths_of_experiment(experiment_id, with_open)
     ]
 
 

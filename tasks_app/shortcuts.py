@@ -88,7 +88,7 @@ class Asked:
         return [sentence for sentence in self.text.split(". ") if _names(sentence)]
 
     @cached_property
-    def told(self) -> str | None:
+    def stated_answer(self) -> str | None:
         """The shape at the place asked about, according to the line in the text."""
         place = _PLACE.search(self.question)
         line = next((sentence for sentence in self.sentences if _LISTED.match(sentence)), "")
@@ -105,9 +105,9 @@ class Asked:
         """The first or the last sentence about the shape that the question names at this place, without names."""
         if shape >= len(self.asked_about):
             return None
-        asked = self.asked_about[shape]
+        kind = self.asked_about[shape]
         for sentence in reversed(self.sentences) if last else self.sentences:
-            masked = _NAME.sub(lambda name: "it" if asked <= _attributes(name[0]) else "another", sentence)
+            masked = _NAME.sub(lambda name: "it" if kind <= _attributes(name[0]) else "another", sentence)
             if re.search(r"\bit\b", masked):
                 return masked
         return None
@@ -134,11 +134,11 @@ class Asked:
     def partner(self, last: bool) -> str | None:
         """The shape that the first or last sentence after the line names beside the one at the place asked about."""
         swaps = [_names(it) for it in self.sentences if not _LISTED.match(it)]
-        with_it = [names for names in swaps if self.told in names and len(names) == 2]
-        if self.told is None or not with_it:
-            return self.told
+        with_it = [names for names in swaps if self.stated_answer in names and len(names) == 2]
+        if self.stated_answer is None or not with_it:
+            return self.stated_answer
         first, second = with_it[-1 if last else 0]
-        return second if first == self.told else first
+        return second if first == self.stated_answer else first
 
 
 def _names(sentence: str) -> list[str]:
@@ -159,13 +159,13 @@ class _Table:
     def fit(self, questions: Sequence[Asked], score: Score) -> Callable[[Asked], str]:
         answers: dict[Hashable, Counter[str]] = defaultdict(Counter)
         total: Counter[str] = Counter()
-        for asked in questions:
-            answers[self.key(asked)][asked.answer] += 1
-            total[asked.answer] += 1
+        for question in questions:
+            answers[self.key(question)][question.answer] += 1
+            total[question.answer] += 1
         guesses = [answer for answer, _ in total.most_common(MAX_GUESSES)]
         best = {key: _best_constant(counts, guesses, score) for key, counts in answers.items()}
         otherwise = _best_constant(total, guesses, score)
-        return lambda asked: best.get(self.key(asked), otherwise)
+        return lambda question: best.get(self.key(question), otherwise)
 
 
 def _best_constant(answers: Mapping[str, int], guesses: Iterable[str], score: Score) -> str:
@@ -179,8 +179,8 @@ class _Pointer:
         self.find = find
 
     def fit(self, questions: Sequence[Asked], score: Score) -> Callable[[Asked], str]:
-        otherwise = Counter(asked.answer for asked in questions).most_common(1)[0][0]
-        return lambda asked: self.find(asked) or otherwise
+        otherwise = Counter(question.answer for question in questions).most_common(1)[0][0]
+        return lambda question: self.find(question) or otherwise
 
 
 class _NaiveBayes:
@@ -190,17 +190,17 @@ class _NaiveBayes:
     """
 
     def fit(self, questions: Sequence[Asked], score: Score) -> Callable[[Asked], str]:
-        answers = Counter(asked.answer for asked in questions)
+        answers = Counter(question.answer for question in questions)
         guesses = [answer for answer, _ in answers.most_common(MAX_GUESSES)]
         grams: dict[str, Counter[str]] = {answer: Counter() for answer in guesses}
-        for asked in questions:
-            if asked.answer in grams:
-                grams[asked.answer].update(_grams(asked))
+        for question in questions:
+            if question.answer in grams:
+                grams[question.answer].update(_grams(question))
         size = len(set().union(*grams.values()))
         totals = {answer: counts.total() + size for answer, counts in grams.items()}
 
-        def answer_to(asked: Asked) -> str:
-            features = _grams(asked)
+        def answer_to(question: Asked) -> str:
+            features = _grams(question)
 
             def likelihood(answer: str) -> float:
                 counts, total = grams[answer], totals[answer]
@@ -211,41 +211,43 @@ class _NaiveBayes:
         return answer_to
 
 
-def _grams(asked: Asked) -> list[str]:
-    words = _WORD.findall(asked.question.lower())
-    return [*words, *map(" ".join, pairwise(words)), f"{asked.n_shapes} shapes"]
+def _grams(question: Asked) -> list[str]:
+    words = _WORD.findall(question.question.lower())
+    return [*words, *map(" ".join, pairwise(words)), f"{question.n_shapes} shapes"]
 
 
 Rule = _Table | _Pointer | _NaiveBayes
 
 GUESSES: dict[str, Rule] = {
-    "constant": _Table(lambda asked: ""),
-    "form": _Table(lambda asked: asked.form),
-    "form and number of shapes": _Table(lambda asked: (asked.form, asked.n_shapes)),
-    "first shape of the text": _Pointer(lambda asked: asked.named(0, 0)),
-    "last shape of the text": _Pointer(lambda asked: asked.named(-1, -1)),
+    "constant": _Table(lambda question: ""),
+    "form": _Table(lambda question: question.form),
+    "form and number of shapes": _Table(lambda question: (question.form, question.n_shapes)),
+    "first shape of the text": _Pointer(lambda question: question.named(0, 0)),
+    "last shape of the text": _Pointer(lambda question: question.named(-1, -1)),
 }
 """Rules that always say the same, for each form of question. Where answers are names, the same place in the text."""
 
 SHORTCUTS: dict[str, Rule] = {
     "words of the question": _NaiveBayes(),
-    "first mention": _Table(lambda asked: (asked.form, asked.mention(0, last=False))),
-    "last mention": _Table(lambda asked: (asked.form, asked.mention(0, last=True))),
-    "first mention of the second shape": _Table(lambda asked: (asked.form, asked.mention(1, last=False))),
-    "last mention of the second shape": _Table(lambda asked: (asked.form, asked.mention(1, last=True))),
-    "place as first told": _Pointer(lambda asked: asked.told),
-    "first swap": _Pointer(lambda asked: asked.partner(last=False)),
-    "last swap": _Pointer(lambda asked: asked.partner(last=True)),
+    "first mention": _Table(lambda question: (question.form, question.mention(0, last=False))),
+    "last mention": _Table(lambda question: (question.form, question.mention(0, last=True))),
+    "first mention of the second shape": _Table(lambda question: (question.form, question.mention(1, last=False))),
+    "last mention of the second shape": _Table(lambda question: (question.form, question.mention(1, last=True))),
+    "place as first told": _Pointer(lambda question: question.stated_answer),
+    "first swap": _Pointer(lambda question: question.partner(last=False)),
+    "last swap": _Pointer(lambda question: question.partner(last=True)),
 }
 """Rules that use the words of the question, or one sentence about what it asks."""
 
 RULES: dict[str, Rule] = GUESSES | SHORTCUTS
 
 EXAMPLES: dict[str, Rule] = {
-    "answers of the examples": _Table(lambda asked: (asked.form, asked.example_answers)),
-    "forms and answers of the examples": _Table(lambda asked: (asked.form, asked.example_forms, asked.example_answers)),
-    "first shape that no example has": _Pointer(lambda asked: asked.unlike_examples(last=False)),
-    "last shape that no example has": _Pointer(lambda asked: asked.unlike_examples(last=True)),
+    "answers of the examples": _Table(lambda question: (question.form, question.example_answers)),
+    "forms and answers of the examples": _Table(
+        lambda question: (question.form, question.example_forms, question.example_answers)
+    ),
+    "first shape that no example has": _Pointer(lambda question: question.unlike_examples(last=False)),
+    "last shape that no example has": _Pointer(lambda question: question.unlike_examples(last=True)),
 }
 """Rules that use the worked examples of a few-shot prompt."""
 
@@ -264,14 +266,14 @@ class Probe:
     by_shapes: dict[int, tuple[float, int]]
     _rules: dict[int, Callable[[Asked], str]] = field(repr=False)
 
-    def answer(self, asked: Asked) -> str:
+    def answer(self, question: Asked) -> str:
         """Answer a question by the best rule of its fold."""
-        return self._rules[asked.fold](asked)
+        return self._rules[question.fold](question)
 
 
 def probe(questions: Sequence[Asked], score: Score, candidates: Mapping[str, Rule] = RULES) -> Probe | None:
     """Try the rules that apply; None if none does, or there are no questions outside some fold."""
-    learning = {fold: [asked for asked in questions if asked.fold != fold] for fold in range(FOLDS)}
+    learning = {fold: [question for question in questions if question.fold != fold] for fold in range(FOLDS)}
     rules = {
         name: rule
         for name, rule in candidates.items()
@@ -281,7 +283,8 @@ def probe(questions: Sequence[Asked], score: Score, candidates: Mapping[str, Rul
         return None
     fitted = {name: {fold: rule.fit(learning[fold], score) for fold in learning} for name, rule in rules.items()}
     values = {
-        name: [score(asked.answer, folds[asked.fold](asked)) for asked in questions] for name, folds in fitted.items()
+        name: [score(question.answer, folds[question.fold](question)) for question in questions]
+        for name, folds in fitted.items()
     }
     chosen = {
         fold: max(
@@ -289,7 +292,7 @@ def probe(questions: Sequence[Asked], score: Score, candidates: Mapping[str, Rul
         )
         for fold in learning
     }
-    blind = [(asked.n_shapes, values[chosen[asked.fold]][place]) for place, asked in enumerate(questions)]
+    blind = [(question.n_shapes, values[chosen[question.fold]][place]) for place, question in enumerate(questions)]
     by_shapes: dict[int, list[float]] = defaultdict(list)
     for n_shapes, value in blind:
         by_shapes[n_shapes].append(value)

@@ -124,8 +124,8 @@ class JudgeAgreementView(APIView):
         """Only labels of random reviews count. 404 if no such review was drawn from answers of this judge."""
         query = AgreementQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = dict(query.validated_data)
-        found = judge_agreement(asked.pop("judge_model"), asked.pop("metric"), **asked)
-        if found is None:
+        query_data = dict(query.validated_data)
+        agreement = judge_agreement(query_data.pop("judge_model"), query_data.pop("metric"), **query_data)
+        if agreement is None:
             raise Http404("No random review was drawn from answers that this judge has scored.")
-        return Response(found.numbers())
+        return Response(agreement.numbers())

@@ -228,15 +228,15 @@ class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
 
     published = serializers.IntegerField(source="published.pk", help_text="The run on the published set")
     fresh = serializers.IntegerField(source="fresh.pk", help_text="The run on fresh canvases")
-    difference = serializers.FloatField(source="found.difference", default=None, allow_null=True)
-    low = serializers.FloatField(source="found.low", default=None, allow_null=True)
-    high = serializers.FloatField(source="found.high", default=None, allow_null=True)
-    p_value = serializers.FloatField(source="found.p_value", default=None, allow_null=True)
-    n_published = serializers.IntegerField(source="found.n_published", default=None, allow_null=True)
-    n_fresh = serializers.IntegerField(source="found.n_fresh", default=None, allow_null=True)
+    difference = serializers.FloatField(source="measured.difference", default=None, allow_null=True)
+    low = serializers.FloatField(source="measured.low", default=None, allow_null=True)
+    high = serializers.FloatField(source="measured.high", default=None, allow_null=True)
+    p_value = serializers.FloatField(source="measured.p_value", default=None, allow_null=True)
+    n_published = serializers.IntegerField(source="measured.n_published", default=None, allow_null=True)
+    n_fresh = serializers.IntegerField(source="measured.n_fresh", default=None, allow_null=True)
     left_out = serializers.ListField(
         child=serializers.CharField(),
-        source="found.left_out",
+        source="measured.left_out",
         default=list,
         help_text="Numbers of shapes with scores in one of the runs only",
     )

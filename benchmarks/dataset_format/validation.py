@@ -206,18 +206,18 @@ def _checked_task(data: object, path: Path) -> tuple[TaskSpec | None, list[Fault
 
 def _question_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield what is wrong with the choice between ``input``, ``messages`` and ``turns``, and with their ends."""
-    asked = "turns" if data.get("turns") else "messages" if "messages" in data else ""
-    if not asked:
+    field = "turns" if data.get("turns") else "messages" if "messages" in data else ""
+    if not field:
         if "input" not in data and "turns" not in data:
             advice = "or enter messages or turns"
             yield Fault(("input",), f"is missing: what the model is asked, exactly as it is sent; {advice}")
         return
-    if data.get("user") and asked == "turns":
+    if data.get("user") and field == "turns":
         yield Fault(("user",), "does not go together with turns: begin with input or messages, which the user follows")
-    for key, advice in (("input", "use one of the two"), ("context", f"put the passages into the {asked}")):
+    for key, advice in (("input", "use one of the two"), ("context", f"put the passages into the {field}")):
         if data.get(key):
-            yield Fault((key,), f"does not go together with {asked}: {advice}")
-    for fault in ending_faults(data.get("messages"), before_turns=asked == "turns"):
+            yield Fault((key,), f"does not go together with {field}: {advice}")
+    for fault in ending_faults(data.get("messages"), before_turns=field == "turns"):
         yield replace(fault, path=("messages", *fault.path))
     yield from _turn_faults(data.get("turns"))
 

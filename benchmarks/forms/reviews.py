@@ -69,10 +69,10 @@ class ReviewForm(ProblemForm):
         deciding = {name: metric.title for name, metric in REGISTERED_METRICS.items() if metric.decides_outcome}
         deciding[Preference.name] = "Preference between two answers"
         # A rubric or the scorer of another tool is known only by the runs that use it.
-        asked = str((data or initial or {}).get("metric", ""))[:64]
-        metric = metric_named(asked)
+        name = str((data or initial or {}).get("metric", ""))[:64]
+        metric = metric_named(name)
         if metric and metric.decides_outcome:
-            deciding[asked] = metric.title
+            deciding[name] = metric.title
         self._offer("metric", list(deciding.items()))
         self._offer("outcome", [("", "Any"), *Outcome.choices])
         runs = Run.objects.filter(OF_MODELS).select_related("dataset", "dataset_version").defer("summary")

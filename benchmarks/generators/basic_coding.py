@@ -146,10 +146,10 @@ def _word_rules(random: KeyedRandom) -> list[_Rule]:
 
 
 def _first_of_each(words: list[str]) -> list[str]:
-    found: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for word in words:
-        found.setdefault(word.lower(), word)
-    return list(found.values())
+        spellings.setdefault(word.lower(), word)
+    return list(spellings.values())
 
 
 def _stack_rules(random: KeyedRandom) -> list[_Rule]:

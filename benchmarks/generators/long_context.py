@@ -92,10 +92,10 @@ def holder(random: KeyedRandom, level: int, tokens: int) -> Task:
     planted = [f"{people[0]} finds the {key}."]
     planted += [f"{giver} gives it to {taker}." for giver, taker in pairwise(people)]
     planted = [line.replace(" it ", f" the {key} ") for line in planted]
-    asked = random.randrange(len(people))
-    before = "at the end" if asked == len(people) - 1 else f"after it has been given on {asked} times"
+    place = random.randrange(len(people))
+    before = "at the end" if place == len(people) - 1 else f"after it has been given on {place} times"
     question = f"Who has the {key} {before}?"
-    return _task("Who has the key", question, "<name>", people[asked], _register(random, planted, key, tokens))
+    return _task("Who has the key", question, "<name>", people[place], _register(random, planted, key, tokens))
 
 
 KINDS = {"count": count, "holder": holder, "price": price, "total": total}

@@ -90,10 +90,10 @@ def replaced(random: KeyedRandom, level: int) -> Task:
             f"Change {number} at {desk.place}: from 1 {MONTHS[month]} 2025 the fee for a {thing} is {fee} crowns. "
             f"This replaces {before}."
         )
-    asked = random.randrange(len(months))
-    month = random.randrange(months[asked], [*months, len(MONTHS)][asked + 1])
+    place = random.randrange(len(months))
+    month = random.randrange(months[place], [*months, len(MONTHS)][place + 1])
     question = f"How many crowns was the fee for a {thing} at {desk.place} on 15 {MONTHS[month]} 2025?"
-    return desk.task("A fee that was replaced", question, fees[asked])
+    return desk.task("A fee that was replaced", question, fees[place])
 
 
 def exception(random: KeyedRandom, level: int) -> Task:

@@ -133,20 +133,20 @@ def sets(random: KeyedRandom, level: int) -> Task:
     size = (5, 8, 12)[level - 1]
     letters = "ABCDE"[: level + 1]
     groups = {letter: sorted(random.sample(range(1, 3 * size), size)) for letter in letters}
-    said = {"and": "both in {} and in {}", "or": "in {} or in {} (or in both)", "not": "in {} but not in {}"}
+    wording = {"and": "both in {} and in {}", "or": "in {} or in {} (or in both)", "not": "in {} but not in {}"}
     results: dict[str, set[int]] = {letter: set(members) for letter, members in groups.items()}
     lines: list[str] = []
     while len(lines) < level:
         known = list(results)
         first, second = (known[-1], random.choice(known[:-1])) if lines else tuple(random.sample(known, 2))
-        operation = random.choice(tuple(said))
+        operation = random.choice(tuple(wording))
         a, b = results[first], results[second]
         result = a & b if operation == "and" else a | b if operation == "or" else a - b
         if not result or result in results.values():
             return sets(random, level)
         new = "XYZ"[len(lines)]
         results[new] = result
-        lines.append(f"{new} holds the numbers that are {said[operation].format(first, second)}.")
+        lines.append(f"{new} holds the numbers that are {wording[operation].format(first, second)}.")
     listed = "\n".join(f"{letter}: {', '.join(map(str, members))}" for letter, members in groups.items())
     text = f"{listed}\n\n" + "\n".join(lines)
     last = list(results)[-1]
@@ -173,9 +173,9 @@ def swaps(random: KeyedRandom, level: int) -> Task:
     moved = [person for person, thing in zip(people, things, strict=True) if held[person] != thing]
     if not moved:
         return swaps(random, level)
-    asked = random.choice(moved)
+    person = random.choice(moved)
     text = f"At first these people have: {begun}. Then this happens, in this order:\n\n{_numbered(lines)}"
-    return _task("Who has what", f"{text}\n\nWhat does {asked} have at the end?", "<thing>", held[asked])
+    return _task("Who has what", f"{text}\n\nWhat does {person} have at the end?", "<thing>", held[person])
 
 
 def grid(random: KeyedRandom, level: int) -> Task:

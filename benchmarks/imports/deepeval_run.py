@@ -247,12 +247,12 @@ def _of_spans(case: Case, where: str) -> Iterator[Metric]:
 
 def _check(run: Run, cases: Sequence[Case], spans: Sequence[Metric], inside: str) -> None:
     """Compare the passes, the counts and mean of each metric, and the cost with the file's own summary."""
-    for what, stated, found in (
+    for what, stated, counted in (
         ("testPassed", run.passed, sum(case.success is True for case in cases)),
         ("testFailed", run.failed, sum(case.success is False for case in cases)),
     ):
-        if stated not in (None, found):
-            raise ImportProblem(f"{inside}{what}: {stated:,}, but {found:,} test cases found")
+        if stated not in (None, counted):
+            raise ImportProblem(f"{inside}{what}: {stated:,}, but {counted:,} test cases found")
     by_name: dict[str, list[Metric]] = defaultdict(list)
     for metric in (*(metric for case in cases for metric in case.metrics), *spans):
         if metric.expectations is None:

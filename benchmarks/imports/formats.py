@@ -114,8 +114,8 @@ def with_summaries(names: Sequence[str]) -> dict[int, int | None]:
     dates = {date[1]: position for position in rest if (date := _DATE.search(names[position]))}
     named = [position for position in rest if Path(names[position]).name.startswith("results_")]
     only = named[0] if len(named) == 1 else None
-    found: dict[int, int | None] = {}
+    pairs: dict[int, int | None] = {}
     for position in lines:
         date = _DATE.search(names[position])
-        found[position] = dates.get(date[1], only) if date else only
-    return {position: found.get(position) for position in range(len(names)) if position not in found.values()}
+        pairs[position] = dates.get(date[1], only) if date else only
+    return {position: pairs.get(position) for position in range(len(names)) if position not in pairs.values()}

@@ -115,16 +115,16 @@ class Hub:
                 path: f"{self._base()}/datasets/{repository.name}/resolve/{repository.commit}/{quote(path)}"
                 for path, _ in missing
             }
-            found = self._run(
+            contents = self._run(
                 _fetch_all(urls, self._headers(), self.total_s), repository.name, repository.commit, [*urls]
             )
             for path, target in missing:
                 expected = repository.sha256.get(path)
-                if expected and hashlib.sha256(found[path]).hexdigest() != expected:
+                if expected and hashlib.sha256(contents[path]).hexdigest() != expected:
                     raise ImportProblem(
                         f"{repository.name}: {quoted(path)} arrived damaged (its SHA-256 differs): import it again"
                     )
-                _write(target, found[path])
+                _write(target, contents[path])
         return targets
 
     def _base(self) -> str:
@@ -198,11 +198,11 @@ class _Refused(Exception):
 async def _fetch_all(urls: Mapping[str, str], headers: Mapping[str, str], total_s: float) -> dict[str, bytes]:
     """The bodies by path, one after the other."""
     deadline = asyncio.get_running_loop().time() + total_s
-    found = {}
+    contents = {}
     for path, url in urls.items():
         left = deadline - asyncio.get_running_loop().time()
-        found[path] = await _fetch(url, MAX_FILE, headers, max(left, 0.001), path)
-    return found
+        contents[path] = await _fetch(url, MAX_FILE, headers, max(left, 0.001), path)
+    return contents
 
 
 async def _fetch(url: str, limit: int, headers: Mapping[str, str], total_s: float, path: str = "it") -> bytes:

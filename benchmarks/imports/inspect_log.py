@@ -344,8 +344,8 @@ def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[
     )
     answer, reasoning = _content(sample.content, resolve)
     answer = answer or resolve(sample.completion)
-    said = [message for message in sample.messages if message.role == "assistant" and message.source != "input"]
-    calls = [_call(call) for message in said for call in message.tool_calls]
+    replies = [message for message in sample.messages if message.role == "assistant" and message.source != "input"]
+    calls = [_call(call) for message in replies for call in message.tool_calls]
     calls = calls or [_call(call) for call in sample.tool_calls]
     interrupted = sample.error is not None and sample.error.startswith(_INTERRUPTED)
     scores = dict(_scores(sample)) if sample.error is None or log.score_on_error else {}

@@ -106,8 +106,8 @@ def check_results(scores: Sequence[Results], declared: Any, values: Values) -> l
 def _compare(entry: Results, what: str, stated: float, reduced: Sequence[Sequence[float]]) -> None:
     means = [math.fsum(each) / len(each) for each in reduced if each]
     if not any(math.isclose(mean, stated, rel_tol=1e-9, abs_tol=1e-9) for mean in means):
-        found = f"{means[0]:.6g}" if means else "unknown"
-        raise ImportProblem(f"results.scores: {what} is {stated:.6g}, but the mean of its samples is {found}")
+        computed = f"{means[0]:.6g}" if means else "unknown"
+        raise ImportProblem(f"results.scores: {what} is {stated:.6g}, but the mean of its samples is {computed}")
     counts = [len(each) for each in reduced]
     if entry.scorer == entry.name and entry.scored_samples not in (None, *counts):
         raise ImportProblem(
@@ -129,9 +129,9 @@ def _reduced(reducer: str, epochs: Sequence[Sequence[Any]]) -> list[list[float]]
         return [[number_of(Counter(map(_hashable, each)).most_common(1)[0][0]) or 0.0 for each in epochs]]
     if reducer in ("median", "max"):
         return [[max(each) if reducer == "max" else statistics.median(each) for each in numbers]]
-    if not (found := _OF_K.fullmatch(reducer)) or any(number not in (0, 1) for each in numbers for number in each):
+    if not (match := _OF_K.fullmatch(reducer)) or any(number not in (0, 1) for each in numbers for number in each):
         return None
-    formula, k = _FORMULAS[found[1]], int(found[2])
+    formula, k = _FORMULAS[match[1]], int(match[2])
     shares = [formula(round(sum(each)), len(each), k) for each in numbers]
     return [[share for share in shares if share is not None]]
 

@@ -164,25 +164,25 @@ def run_of(path: Path, name: str, summary: Any, max_bytes: int) -> ImportedRun:
 
     Raises ``ImportProblem``, and ``OSError``.
     """
-    found = _Read()
+    log = _Read()
     if path.stat().st_size > max_bytes:
         raise ImportProblem(f"exceeds the limit of {max_bytes // 2**20} MB")
     for row in tables.jsonl_rows(path):
         if row.problem:
             raise ImportProblem(f"line {row.line}: {row.problem}")
-        _add(found, row.values, f"line {row.line}")
-    if not found.documents:
+        _add(log, row.values, f"line {row.line}")
+    if not log.documents:
         raise ImportProblem("no samples found")
     named = _NAME.fullmatch(Path(name).stem)
     task = named["task"] if named else Path(name).stem
     if summary is None:
-        return _run(Summary(), TaskConfig(), task, found, None)
-    head = read(Summary, summary, "", found.unused)
-    task = _task_in(head, task, found.hashed.hexdigest())
-    config = read(TaskConfig, head.configs.get(task, {}), f"configs.{task}", found.unused)
-    averaged = _averaged(config, found)
-    _check(head, task, found, averaged)
-    return _run(head, config, task, found, averaged)
+        return _run(Summary(), TaskConfig(), task, log, None)
+    head = read(Summary, summary, "", log.unused)
+    task = _task_in(head, task, log.hashed.hexdigest())
+    config = read(TaskConfig, head.configs.get(task, {}), f"configs.{task}", log.unused)
+    averaged = _averaged(config, log)
+    _check(head, task, log, averaged)
+    return _run(head, config, task, log, averaged)
 
 
 def _task_in(head: Summary, name: str, digest: str) -> str:
@@ -197,14 +197,14 @@ def _task_in(head: Summary, name: str, digest: str) -> str:
     )
 
 
-def _add(found: _Read, values: Mapping[str, Any], where: str) -> None:
+def _add(log: _Read, values: Mapping[str, Any], where: str) -> None:
     unused: Unused = Counter()
     sample = read(Sample, values, where, unused)
-    found.unused.update({key: count for key, count in unused.items() if key[0] not in sample.metrics})
-    document = found.documents.get(sample.doc_id)
+    log.unused.update({key: count for key, count in unused.items() if key[0] not in sample.metrics})
+    document = log.documents.get(sample.doc_id)
     if document is None:
-        document = found.documents[sample.doc_id] = _document(sample, where, found)
-        document.task = replace(document.task, metadata=_metadata(sample, document.task, found.unused))
+        document = log.documents[sample.doc_id] = _document(sample, where, log)
+        document.task = replace(document.task, metadata=_metadata(sample, document.task, log.unused))
     if document.prompt_hash != sample.prompt_hash:
         raise ImportProblem(f"{where}: document {quoted(sample.doc_id)} has different prompts in its filters")
     if sample.filter in document.filters:
@@ -212,38 +212,38 @@ def _add(found: _Read, values: Mapping[str, Any], where: str) -> None:
             f"{where}: document {quoted(sample.doc_id)} occurs twice with filter {quoted(sample.filter)}"
         )
     document.filters.add(sample.filter)
-    found.hashed.update((sample.doc_hash + sample.prompt_hash + sample.target_hash).encode())
+    log.hashed.update((sample.doc_hash + sample.prompt_hash + sample.target_hash).encode())
     for metric in sample.metrics:
         name = f"{metric},{sample.filter}"
         value = values.get(metric)
-        found.values[name].append(value)
+        log.values[name].append(value)
         document.scores[name] = _score(value, _extracted(sample, metric, document))
 
 
-def _check(head: Summary, task: str, found: _Read, averaged: Sequence[str]) -> None:
+def _check(head: Summary, task: str, log: _Read, averaged: Sequence[str]) -> None:
     """Compare the number of samples, the means over them, and their hash with those in the results file."""
     stated = head.samples.get(task, Samples()).effective
-    present = max(map(len, found.values.values()), default=0)
+    present = max(map(len, log.values.values()), default=0)
     if stated not in (None, present):
         raise ImportProblem(f"n-samples.{task}.effective: {stated:,}, but {present:,} samples found")
     for name in averaged:
-        mean, given = _mean(found.values[name]), _number(head.results[task].get(name))
+        mean, given = _mean(log.values[name]), _number(head.results[task].get(name))
         if mean is not None and given is not None and not math.isclose(mean, given, rel_tol=1e-9, abs_tol=1e-9):
             raise ImportProblem(
                 f"results.{task}: {quoted(name)} is {given:.6g}, but the mean of the samples is {mean:.6g}"
             )
-    if head.hashes.get(task, "") not in ("", found.hashed.hexdigest()):
+    if head.hashes.get(task, "") not in ("", log.hashed.hexdigest()):
         raise ImportProblem(
             f"task_hashes.{task}: {quoted(head.hashes[task][:12])}, but that of the samples is "
-            f"{quoted(found.hashed.hexdigest()[:12])}: they are of another evaluation or not complete"
+            f"{quoted(log.hashed.hexdigest()[:12])}: they are of another evaluation or not complete"
         )
 
 
-def _averaged(config: TaskConfig, found: _Read) -> list[str]:
+def _averaged(config: TaskConfig, log: _Read) -> list[str]:
     """The metrics, with their filters, whose result is the mean over the samples."""
     stated = {each.metric: each.aggregation for each in config.metrics if type(each.metric) is str}
     names = []
-    for name in found.values:
+    for name in log.values:
         metric = name.rpartition(",")[0]
         if stated.get(metric) == "mean" or (stated.get(metric) is None and metric in _MEANS):
             names.append(name)
@@ -255,10 +255,10 @@ def _mean(values: Sequence[Any]) -> float | None:
     return math.fsum(numbers) / len(numbers) if len(numbers) == len(values) else None
 
 
-def _run(head: Summary, config: TaskConfig, task: str, found: _Read, averaged: Sequence[str] | None) -> ImportedRun:
+def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Sequence[str] | None) -> ImportedRun:
     """The run; without a results file ``averaged`` is ``None``."""
     numbers = {
-        name: [n for value in values if (n := _number(value)) is not None] for name, values in found.values.items()
+        name: [n for value in values if (n := _number(value)) is not None] for name, values in log.values.items()
     }
     lower = {metric for metric, higher in head.higher_is_better.get(task, {}).items() if higher is False}
     metrics = {}
@@ -266,10 +266,10 @@ def _run(head: Summary, config: TaskConfig, task: str, found: _Read, averaged: S
         metric, _, chosen = name.rpartition(",")
         measured = metric in lower or not all(0 <= number <= 1 for number in numbers[name])
         metrics[name] = metric_name(FORMAT, metric if chosen == "none" else name, measurement=measured)
-    documents = found.documents.values()
-    parameters = dict(found.settings)
-    if len(found.systems) == 1:
-        (parameters["system_prompt"],) = found.systems
+    documents = log.documents.values()
+    parameters = dict(log.settings)
+    if len(log.systems) == 1:
+        (parameters["system_prompt"],) = log.systems
     started, completed = _times(head)
     return ImportedRun(
         format=FORMAT,
@@ -296,27 +296,27 @@ def _run(head: Summary, config: TaskConfig, task: str, found: _Read, averaged: S
             "commit": head.commit,
         },
         shortfall=_shortfall(head, task, len(documents)),
-        unused=list(_unused(found, metrics, averaged)),
+        unused=list(_unused(log, metrics, averaged)),
         started_at=started,
         completed_at=completed,
     )
 
 
-def _unused(found: _Read, metrics: Mapping[str, str], averaged: Sequence[str] | None) -> Iterator[str]:
+def _unused(log: _Read, metrics: Mapping[str, str], averaged: Sequence[str] | None) -> Iterator[str]:
     if averaged is None:
         yield "Without the results file (results_*.json), counts and means are not checked, and the model is not named."
     elif unchecked := [name for name in metrics if name not in averaged]:
         yield f"Not means of their samples, so not checked: {', '.join(unchecked)}."
-    if left_out := [name for name in found.values if name not in metrics]:
+    if left_out := [name for name in log.values if name not in metrics]:
         yield f"Metrics without a number for each sample, not imported: {', '.join(left_out)}."
-    if found.repeats > 1:
+    if log.repeats > 1:
         yield (
-            f"Each document has {found.repeats} answers, of which the filters make one. The answer shown is the first; "
+            f"Each document has {log.repeats} answers, of which the filters make one. The answer shown is the first; "
             "the others are in its messages."
         )
-    if len(found.systems) > 1:
+    if len(log.systems) > 1:
         yield "The system messages differ between documents. They are in the messages of the results only."
-    yield from unused_sentences(found.unused)
+    yield from unused_sentences(log.unused)
 
 
 def _shortfall(head: Summary, task: str, present: int) -> str:
@@ -336,7 +336,7 @@ def _times(head: Summary) -> tuple[datetime | None, datetime | None]:
         return None, None
 
 
-def _document(sample: Sample, where: str, found: _Read) -> _Document:
+def _document(sample: Sample, where: str, log: _Read) -> _Document:
     requests = list(sample.requests.values())
     if not requests or len(sample.replies) < len(requests):
         raise ImportProblem(
@@ -345,7 +345,7 @@ def _document(sample: Sample, where: str, found: _Read) -> _Document:
     prompts = [_messages(request.prompt, f"{where}.arguments") for request in requests]
     settings = requests[0].rest
     if isinstance(settings, dict):
-        return _generated(sample, prompts[0], settings, found)
+        return _generated(sample, prompts[0], settings, log)
     if isinstance(settings, str):
         return _likely(sample, prompts, [as_text(request.rest).strip() for request in requests], where)
     # A rolling likelihood, of the whole text.
@@ -354,21 +354,21 @@ def _document(sample: Sample, where: str, found: _Read) -> _Document:
     return _Document(_task(sample, as_text(text), ""), result, sample.prompt_hash)
 
 
-def _generated(sample: Sample, prompt: Sequence[Message], settings: Mapping[str, Any], found: _Read) -> _Document:
+def _generated(sample: Sample, prompt: Sequence[Message], settings: Mapping[str, Any], log: _Read) -> _Document:
     replies = [reply if isinstance(reply, list) else [reply] for reply in sample.replies]
     # Of several requests for one document, which no task of lm-eval's own makes, the answers are one text.
     answers = ["\n\n".join(map(as_text, each)) for each in zip(*replies, strict=False)]
-    found.repeats = max(found.repeats, len(answers))
+    log.repeats = max(log.repeats, len(answers))
     system = as_text(prompt[0].content) if len(prompt) > 1 and prompt[0].role == "system" else ""
-    found.systems |= {system}
+    log.systems |= {system}
     # The settings of the first document stand for all: lm-eval takes them from the task.
-    found.settings = found.settings or {
+    log.settings = log.settings or {
         "temperature": _number(settings.get("temperature")),
         "top_p": _number(settings.get("top_p")),
         "max_tokens": _number(settings.get("max_gen_toks", settings.get("max_tokens"))),
         "seed": _number(settings.get("seed")),
     }
-    asked = prompt[1:] if system else prompt
+    question = prompt[1:] if system else prompt
     messages = [*prompt, *(Message(role="assistant", content=answer) for answer in answers)]
     result = ImportedResult(
         task_id=sample.doc_id,
@@ -376,7 +376,7 @@ def _generated(sample: Sample, prompt: Sequence[Message], settings: Mapping[str,
         messages=[{"role": message.role, "content": as_text(message.content)} for message in messages],
         notes=[f"The first of {len(answers)} answers"] if len(answers) > 1 else [],
     )
-    return _Document(_task(sample, _text_of(asked), _targets(sample)), result, sample.prompt_hash)
+    return _Document(_task(sample, _text_of(question), _targets(sample)), result, sample.prompt_hash)
 
 
 def _likely(sample: Sample, prompts: Sequence[Sequence[Message]], texts: list[str], where: str) -> _Document:

@@ -294,8 +294,8 @@ class _Prompts:
         counts = Counter(label for label, _ in labels)
         self._repeated = {label for label, count in counts.items() if count > 1}
         self.names = list(dict.fromkeys(self.name_of(row) for row in rows))
-        found = [head for head in (heads if isinstance(heads, list) else ()) if isinstance(head, dict)]
-        self._templates = {as_text(head.get("label")): as_text(head["raw"]) for head in found if head.get("raw")}
+        prompts = [head for head in (heads if isinstance(heads, list) else ()) if isinstance(head, dict)]
+        self._templates = {as_text(head.get("label")): as_text(head["raw"]) for head in prompts if head.get("raw")}
         self._templates |= {name: name for name in self.names if "{{" in name and name not in self._templates}
         # JSON Lines have filled prompts only. A template is what all of one prompt are without their variables.
         for name in self.names if not self._templates else ():

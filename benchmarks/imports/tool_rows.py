@@ -119,14 +119,14 @@ def _spans(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _span(span: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     attributes = _attributes(span)
     events = {event.get("name"): _attributes(event) for event in _list(span.get("events"))}
-    asked = _first(
+    question = _first(
         attributes.get("gen_ai.input.messages"),
         events.get("gen_ai.client.inference.operation.details", {}).get("gen_ai.input.messages"),
         events.get("gen_ai.content.prompt", {}).get("gen_ai.prompt"),
         _numbered(attributes, "gen_ai.prompt"),
         attributes.get("gen_ai.prompt"),
     )
-    if asked is None:
+    if question is None:
         return  # a span of something else, such as a tool or a database
     answered = _first(
         attributes.get("gen_ai.output.messages"),
@@ -136,7 +136,7 @@ def _span(span: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         attributes.get("gen_ai.completion"),
     )
     instructions = _first(attributes.get("gen_ai.system_instructions"))
-    messages = asked if isinstance(asked, list) else [{"role": "user", "content": asked}]
+    messages = question if isinstance(question, list) else [{"role": "user", "content": question}]
     if instructions is not None:
         messages = [{"role": "system", "parts": instructions}, *messages]
     answers = _list(answered)
@@ -251,8 +251,8 @@ def _inner(given: Mapping[str, Any], names: Sequence[str]) -> Any:
     """The value of an object with one key, or at the first of the names that it has; the object itself otherwise."""
     if len(given) == 1:
         return next(iter(given.values()))
-    found = next((given[name] for name in names if name in given), None)
-    return given if found is None else found
+    inner = next((given[name] for name in names if name in given), None)
+    return given if inner is None else inner
 
 
 def _reference(given: Any) -> Any:

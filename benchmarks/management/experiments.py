@@ -42,13 +42,13 @@ def plan_text(plan: ExperimentPlan) -> str:
 
 def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
     """State, verdict and matrix."""
-    state, found = progress(runs), matrix(runs)
+    state, grid = progress(runs), matrix(runs)
     head = (
         f"Experiment {experiment.pk}: {experiment.name}\n"
         f"{run_status(state.status)}, {n_of(state.ended, state.runs)} runs ended, "
         f"{n_of(state.done, state.total)} results, {plural(state.errors, 'error')}, cost {state.cost}"
     )
-    verdict = found.verdict or found.no_verdict
+    verdict = grid.verdict or grid.no_verdict
     columns = [
         "rank",
         "model",
@@ -56,10 +56,10 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
         "overall",
         "group",
         "best",
-        *(column.run.dataset.slug for column in found.columns),
+        *(column.run.dataset.slug for column in grid.columns),
     ]
-    rows = [_cells(row) for row in found.rows]
-    reasons = [f"{row.name}: not ranked. {row.reason}" for row in found.rows if row.reason]
+    rows = [_cells(row) for row in grid.rows]
+    reasons = [f"{row.name}: not ranked. {row.reason}" for row in grid.rows if row.reason]
     return "\n\n".join([head, verdict, table([*columns, "latency"], rows), *reasons])
 
 
@@ -86,13 +86,13 @@ def _score(cell: Cell | None) -> str:
 
 def experiment_json(experiment: Experiment, runs: Sequence[Run]) -> dict[str, Any]:
     """State, verdict and matrix for other programs, with the names of the API."""
-    state, found = progress(runs), matrix(runs)
+    state, grid = progress(runs), matrix(runs)
     return {
         "id": experiment.pk,
         "name": experiment.name,
         "status": state.status,
         "progress": {"total": state.total, "done": state.done, "errors": state.errors},
         "cost_usd": state.cost_usd,
-        "verdict": found.verdict,
-        "matrix": matrix_rows(found),
+        "verdict": grid.verdict,
+        "matrix": matrix_rows(grid),
     }

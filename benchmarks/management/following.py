@@ -83,8 +83,8 @@ def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True)
                 if run.status not in LIVE and not working:
                     return run
                 errors = f", {plural(run.errors, 'error')}" if run.errors else ""
-                asked = waiting(run.waits_until, run.done, run.total)
-                progress.show(run.done, run.total, f"{status_label(run.status)}{errors} {asked}".rstrip())
+                wait = waiting(run.waits_until, run.done, run.total)
+                progress.show(run.done, run.total, f"{status_label(run.status)}{errors} {wait}".rstrip())
                 now = time.monotonic()
                 if working or run.leases.exists():
                     without_worker_since = now

@@ -87,10 +87,10 @@ def _case_problems(given: str, text: str) -> list[str]:
 
 
 def _language_problems(given: str, text: str) -> list[str]:
-    found = language_of(text)
-    if found is None:
+    language = language_of(text)
+    if language is None:
         return [f"has too little text to tell whether its language is {given}"]
-    return ["" if found == given else f"is in the language {found}, not {given}"]
+    return ["" if language == given else f"is in the language {language}, not {given}"]
 
 
 def _included(given: Sequence[str], text: str) -> list[str]:

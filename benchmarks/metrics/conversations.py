@@ -70,11 +70,11 @@ def with_answers(item: Item, messages: Sequence[Mapping[str, Any]], last: str) -
     """
     answers = turn_answers(messages, item.opening_users, last)
     users = [turn.input for turn in item.turns]
-    said = [f"user: {user}\n\nassistant: {answer}" for user, answer in zip(users, answers[:-1], strict=False)]
+    turns = [f"user: {user}\n\nassistant: {answer}" for user, answer in zip(users, answers[:-1], strict=False)]
     complete = len(answers) == len(item.turns)
     return replace(
         item,
-        input="\n\n".join([*said, *(f"user: {user}" for user in users[len(said) :][:1])]),
+        input="\n\n".join([*turns, *(f"user: {user}" for user in users[len(turns) :][:1])]),
         actual_output=last if complete else "",
         turn_answers=tuple(answers),
     )
@@ -82,20 +82,20 @@ def with_answers(item: Item, messages: Sequence[Mapping[str, Any]], last: str) -
 
 def with_conversation(item: Item, messages: Sequence[Mapping[str, Any]], last: str) -> Item:
     """The item with the last answer, and all that was said before it as its input."""
-    said = (f"{message['role']}: {message['content']}" for message in spoken(messages))
-    return replace(item, input="\n\n".join(said), actual_output=last)
+    turns = (f"{message['role']}: {message['content']}" for message in spoken(messages))
+    return replace(item, input="\n\n".join(turns), actual_output=last)
 
 
 def spoken(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """What user and assistant said in words: without the system prompt, tool calls, their results and images."""
-    said = []
+    turns = []
     for message in messages:
         content = message.get("content")
         if isinstance(content, list | tuple):
             content = "\n".join(str(part["text"]) for part in content if part.get("type") == "text")
         if content and message["role"] in ("user", "assistant"):
-            said.append({"role": str(message["role"]), "content": str(content)})
-    return said
+            turns.append({"role": str(message["role"]), "content": str(content)})
+    return turns
 
 
 def most_turns(user: Mapping[str, Any]) -> int:

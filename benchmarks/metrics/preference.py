@@ -76,8 +76,8 @@ class Preference(JudgedMetric):
         session = JudgeSession(judge)
         try:
             async with asyncio.timeout(self.timeout_s):
-                found = cast("Verdict", await session.ask(self.prompt(item), Verdict))
-            score = scored(POINTS[found.verdict], found.reason)
+                verdict = cast("Verdict", await session.ask(self.prompt(item), Verdict))
+            score = scored(POINTS[verdict.verdict], verdict.reason)
         except (ProviderError, JudgeResponseError, TimeoutError) as error:
             score = judge_failure(judge.model, error, self.timeout_s)
         return replace(score, usage=session.usage)

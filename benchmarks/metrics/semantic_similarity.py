@@ -59,9 +59,9 @@ def cosine(text: str, other: str) -> float:
     tokens = [tokenizer.encode(each, add_special_tokens=False).ids for each in readable]
     if not all(tokens):
         return 0.0
-    one, two = (vectors[ids].astype(np.float32).mean(axis=0) for ids in tokens)
-    lengths = float(np.linalg.norm(one) * np.linalg.norm(two))
-    return float(one @ two) / lengths if lengths else 0.0
+    first, second = (vectors[ids].astype(np.float32).mean(axis=0) for ids in tokens)
+    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / lengths if lengths else 0.0
 
 
 @cache

@@ -69,10 +69,10 @@ class ChrF(_Translation):
 
 
 def bleu(answer: str, expected: str) -> float:
-    said, wanted = _tokens(answer), _tokens(expected)
+    answered, wanted = _tokens(answer), _tokens(expected)
     logarithms, smoothing = [], 1
-    for order in range(1, min(BLEU_ORDER, len(said)) + 1):
-        grams = _grams(said, order)
+    for order in range(1, min(BLEU_ORDER, len(answered)) + 1):
+        grams = _grams(answered, order)
         common = (grams & _grams(wanted, order)).total()
         if not common:
             if order == 1:
@@ -81,18 +81,18 @@ def bleu(answer: str, expected: str) -> float:
         logarithms.append(math.log((common or 1 / smoothing) / grams.total()))
     if not logarithms:
         return 0.0
-    brevity = min(0.0, 1 - len(wanted) / len(said))
+    brevity = min(0.0, 1 - len(wanted) / len(answered))
     return min(1.0, math.exp(brevity + sum(logarithms) / len(logarithms)))
 
 
 def chrf(answer: str, expected: str) -> float:
-    said, wanted = "".join(answer.split()), "".join(expected.split())
-    orders = min(CHRF_ORDER, len(said), len(wanted))
+    answered, wanted = "".join(answer.split()), "".join(expected.split())
+    orders = min(CHRF_ORDER, len(answered), len(wanted))
     if not orders:
         return 0.0
     precision = recall = 0.0
     for order in range(1, orders + 1):
-        grams, others = _grams(said, order), _grams(wanted, order)
+        grams, others = _grams(answered, order), _grams(wanted, order)
         common = (grams & others).total()
         precision += common / grams.total() / orders
         recall += common / others.total() / orders

@@ -95,8 +95,8 @@ def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secret
     text = body[:_MOST_READ].decode("utf-8", "replace")
     refused = () if code in _BY_CODE else refused_parameters(status, error, text)
     verdict = refusal_of(refused) if refused else _verdict(status, code)
-    found = verdict.error(message, status, headers)
-    return replace(found, refused=refused, retry_after=_retry_delay(error) if wait is None else wait)
+    problem = verdict.error(message, status, headers)
+    return replace(problem, refused=refused, retry_after=_retry_delay(error) if wait is None else wait)
 
 
 def refusal_of(parameters: Sequence[str]) -> Verdict:

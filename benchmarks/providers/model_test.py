@@ -158,5 +158,5 @@ async def run_model_test(
             reply = await answer("Reply with OK.", {})
     except ProviderError as error:
         return ModelReport(error=error)
-    found = await asyncio.gather(*(capability(trial) for trial in _TRIALS.values()))
-    return ModelReport(reply.duration_ms, None, dict(zip(_TRIALS, found, strict=True)))
+    capabilities = await asyncio.gather(*(capability(trial) for trial in _TRIALS.values()))
+    return ModelReport(reply.duration_ms, None, dict(zip(_TRIALS, capabilities, strict=True)))

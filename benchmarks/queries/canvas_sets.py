@@ -82,8 +82,8 @@ def questions_of(canvas: Canvas) -> list[Question]:
 def variants_of(questions: Iterable[Question]) -> list[tuple[str, bool]]:
     """The prompt variants, (representation, few-shot), in which runs have these questions, those of most runs first."""
     ids = [question.pk for question in questions]
-    asked = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True).order_by()
-    counted = asked.values_list("run__representation", "run__few_shot").annotate(n=Count("run", distinct=True))
+    results = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True).order_by()
+    counted = results.values_list("run__representation", "run__few_shot").annotate(n=Count("run", distinct=True))
     return [(representation, few_shot) for representation, few_shot, _ in sorted(counted, key=lambda row: -row[2])]
 
 
@@ -96,13 +96,13 @@ def answers_to(
     not runs of a model.
     """
     ids = [question.pk for question in questions]
-    asked = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True)
+    results = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True)
     representation, few_shot = variant
-    asked = asked.filter(run__representation=representation, run__few_shot=few_shot)
-    latest = asked.order_by().values("run__model").annotate(latest=Max("run")).values_list("latest", flat=True)
+    results = results.filter(run__representation=representation, run__few_shot=few_shot)
+    latest = results.order_by().values("run__model").annotate(latest=Max("run")).values_list("latest", flat=True)
     chosen = sorted(latest, reverse=True)[:most]
     results = (
-        asked.filter(run__in=chosen, repeat=1)
+        results.filter(run__in=chosen, repeat=1)
         .only("run_id", "outcome", "state", "value")
         .annotate(question_id=F("task__question"), answer=Left("transcript__actual_output", PREVIEW))
     )

@@ -72,10 +72,10 @@ class Effects:
         )
 
 
-def effects(found: Matrix) -> Effects:
+def effects(grid: Matrix) -> Effects:
     """What each variant changes against the model's first one, on the runs of a matrix of datasets that have ended."""
     by_model: dict[str, list[Row]] = {}
-    for row in sorted(found.rows, key=lambda row: min(run.pk for run in row.runs)):
+    for row in sorted(grid.rows, key=lambda row: min(run.pk for run in row.runs)):
         if row.runs[0].variant:
             by_model.setdefault(row.model, []).append(row)
     pairs = [
@@ -86,9 +86,9 @@ def effects(found: Matrix) -> Effects:
     ]
     if not pairs:
         return Effects()
-    datasets = [column.run.dataset.slug for column in found.columns]
-    members = [run for row in found.rows for run in row.runs if has_ended(run)]
-    return kept_for(f"effects:{_FORMAT}:{found.metric}", members, lambda: _effects(datasets, pairs, found.metric))
+    datasets = [column.run.dataset.slug for column in grid.columns]
+    members = [run for row in grid.rows for run in row.runs if has_ended(run)]
+    return kept_for(f"effects:{_FORMAT}:{grid.metric}", members, lambda: _effects(datasets, pairs, grid.metric))
 
 
 def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: str) -> Effects:
@@ -103,10 +103,10 @@ def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: 
             effect = None
             if len(both) == 2 and is_score(metric_of(both[0], metric)):
                 (first, clusters), (second, _) = (read(run, metric_of(run, metric)) for run in both)
-                found = compare(first, second, clusters)
-                if found.difference is not None and found.low is not None and found.high is not None:
-                    effect = Effect(found.difference, found.low, found.high)
-                    p_values.append(found.p_value if found.p_value is not None else 1.0)
+                comparison = compare(first, second, clusters)
+                if comparison.difference is not None and comparison.low is not None and comparison.high is not None:
+                    effect = Effect(comparison.difference, comparison.low, comparison.high)
+                    p_values.append(comparison.p_value if comparison.p_value is not None else 1.0)
                     scores.append(scores_of(both, metric, read))
             cells.append(effect)
         overall = None

@@ -79,13 +79,13 @@ def histories(candidates: Sequence[Run]) -> list[History]:
     ]
 
 
-def latest_changes(found: Sequence[History]) -> dict[int, Compared]:
+def latest_changes(histories: Sequence[History]) -> dict[int, Compared]:
     """Id of the last run of each history → how it compares with the run before on their shared tasks.
 
     All comparisons are one family, so that among histories in which nothing changed at most 5% show any change.
     """
     pairs = []
-    for history in found:
+    for history in histories:
         before, last = history.points[-2].run, history.last.run
         names = {run.pk: f"run {run.pk}" for run in (before, last)}
         pairs += compared_runs([before, last], names, metrics=[history.metric])
@@ -105,7 +105,7 @@ def _points(runs: Sequence[Run], metric: str) -> list[Point]:
     for run in runs[-MOST_POINTS:]:
         numbers = run.summary["metrics"][metric]
         mean, low, high, n, expected = (numbers.get(name) for name in ("mean", "low", "high", "n", "n_expected"))
-        asked = (run.dataset_version_id, run.added_canvases)
-        points.append(Point(run, mean, low, high, n, expected, is_new_version=version not in (None, asked)))
-        version = asked
+        content = (run.dataset_version_id, run.added_canvases)
+        points.append(Point(run, mean, low, high, n, expected, is_new_version=version not in (None, content)))
+        version = content
     return points

@@ -171,11 +171,11 @@ def judges_with_labels() -> list[tuple[str, str, int]]:
     for pk, source, judge in _judged_runs(sources).values_list("pk", "rescored_from", "judge_model"):
         judges[pk].add(judge)
         judges[source or pk].add(judge)
-    found: Counter[tuple[str, str]] = Counter()
+    totals: Counter[tuple[str, str]] = Counter()
     for queue in queues:
         names = set().union(*(judges[pk] for pk in queue.source.get("runs", [])))
-        found.update({(name, queue.metric): n_labels[queue.pk] for name in names if queue.pk in n_labels})
-    return sorted((judge, metric, total) for (judge, metric), total in found.items())
+        totals.update({(name, queue.metric): n_labels[queue.pk] for name in names if queue.pk in n_labels})
+    return sorted((judge, metric, total) for (judge, metric), total in totals.items())
 
 
 def judge_agreement(
@@ -230,8 +230,8 @@ def corrected_run(run: Run) -> dict[str, CorrectedMean]:
     judged = {name: metric for name in run.metrics if (metric := metric_named(name)) and metric.judged}
     sources = {run.pk, run.rescored_from}
     drawn = {queue.metric for queue in _random_reviews("") if sources & {*queue.source.get("runs", [])}}
-    found = {name: _corrected([_AnswersOf(run, metric)]) for name, metric in judged.items() if name in drawn}
-    return {name: means for name, means in found.items() if means}
+    corrected = {name: _corrected([_AnswersOf(run, metric)]) for name, metric in judged.items() if name in drawn}
+    return {name: means for name, means in corrected.items() if means}
 
 
 def _random_reviews(metric: str) -> list[ReviewQueue]:

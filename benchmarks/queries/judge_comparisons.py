@@ -96,26 +96,25 @@ class Favor:
     @property
     def verdict(self) -> str:
         """``favors``, ``disfavors``, ``no sign`` or ``too few labels``."""
-        found = self.comparison
-        if found is None or found.low is None or found.high is None:
+        comparison = self.comparison
+        if comparison is None or comparison.low is None or comparison.high is None:
             return "too few labels"
-        return "favors" if found.low > 0 else "disfavors" if found.high < 0 else "no sign"
+        return "favors" if comparison.low > 0 else "disfavors" if comparison.high < 0 else "no sign"
 
     @property
     def words(self) -> tuple[str, str]:
         """The finding, and on what it rests."""
         makers = " and ".join(self.makers)
         counts = f"{plural(self.n_own, 'labeled answer')} of {makers} models, {number(self.n_others)} of others."
-        found = self.comparison
-        if found is None:
+        comparison = self.comparison
+        if comparison is None:
             side = f"{makers} models" if self.n_own <= self.n_others else "models of other makers"
             return f"Too few labels: {number(self.missing)} more, on answers of {side}.", counts
-        if found.difference is None or found.low is None or found.high is None:
+        if comparison.difference is None or comparison.low is None or comparison.high is None:
             return "Not decided: no right and no wrong answers of both groups are labeled.", counts
-        size, bounds = points(abs(found.difference)), interval(found.low, found.high, points)
-        basis = (
-            f"It passes answers of {makers} models {points(found.difference)} points ({bounds}) more often. {counts}"
-        )
+        size, bounds = points(abs(comparison.difference)), interval(comparison.low, comparison.high, points)
+        signed = points(comparison.difference)
+        basis = f"It passes answers of {makers} models {signed} points ({bounds}) more often. {counts}"
         if self.verdict == "favors":
             return f"Favors {makers} models by {size} points over equally good answers of others.", basis
         if self.verdict == "disfavors":
@@ -123,8 +122,10 @@ class Favor:
         return f"No sign that it favors {makers} models.", basis
 
     def numbers(self) -> dict[str, Any]:
-        found = self.comparison
-        bounds = {name: getattr(found, name) if found else None for name in ("difference", "low", "high", "p_value")}
+        comparison = self.comparison
+        bounds = {
+            name: getattr(comparison, name) if comparison else None for name in ("difference", "low", "high", "p_value")
+        }
         counts = {"n_own": self.n_own, "n_others": self.n_others, "more_labels": self.missing}
         return {"makers": self.makers, "models": self.own, "verdict": self.verdict, **bounds, **counts}
 
@@ -149,7 +150,7 @@ def separations(runs: Iterable[CorrectedRun]) -> list[Separation]:
         key=lambda each: (-each.run.dataset_version_id, each.means.mean if each.means else 0.0),
         reverse=True,
     )
-    return [found for pair in pairwise(placed) if (found := separation(*pair))]
+    return [gap for pair in pairwise(placed) if (gap := separation(*pair))]
 
 
 def favor_of(judge_model: str, answers: Sequence[LabeledAnswer]) -> Favor | None:
@@ -159,15 +160,15 @@ def favor_of(judge_model: str, answers: Sequence[LabeledAnswer]) -> Favor | None
     if not own:
         return None
     others = [answer for answer in answers if maker_of(answer.model) not in makers]
-    found = None
+    comparison = None
     missing = max(0, FEWEST - min(len(own), len(others)))
     if not missing:
         strata = {
             name: (_passes(own, right), _passes(others, right)) for name, right in (("right", True), ("wrong", False))
         }
-        found = published_against_fresh(strata)
+        comparison = published_against_fresh(strata)
     models = tuple(sorted({answer.model for answer in own}))
-    return Favor(tuple(sorted(makers)), models, len(own), len(others), found, missing)
+    return Favor(tuple(sorted(makers)), models, len(own), len(others), comparison, missing)
 
 
 def _passes(answers: Iterable[LabeledAnswer], right: bool) -> Sample:

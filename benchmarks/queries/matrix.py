@@ -173,7 +173,7 @@ def facets_of(run: Run) -> list[str]:
     return [name for name in FACETS if name in breakdown]
 
 
-def matrix_rows(found: Matrix) -> list[dict[str, Any]]:
+def matrix_rows(grid: Matrix) -> list[dict[str, Any]]:
     """Each run of the matrix for other programs, with the rank and the group of its row."""
     numbers = ("mean", "low", "high", "n", "total", "coverage", "cost_usd", "latency_ms")
     return [
@@ -189,7 +189,7 @@ def matrix_rows(found: Matrix) -> list[dict[str, Any]]:
             "group": row.place.group if row.place else None,
             "best": row.place.best if row.place else None,
         }
-        for row in found.rows
+        for row in grid.rows
         for cell in row.cells
         if cell is not None
     ]

@@ -38,8 +38,8 @@ def matrix_file(
     ``form`` is a key of ``MATRIX_TYPES``. Raises ``Experiment.DoesNotExist``, and ``Run.DoesNotExist`` without any run.
     """
     if experiment is not None:
-        found = experiment_detail(experiment)
-        members, title, name = experiment_runs(found), found.name, f"experiment-{found.pk}"
+        chosen = experiment_detail(experiment)
+        members, title, name = experiment_runs(chosen), chosen.name, f"experiment-{chosen.pk}"
     else:
         members = runs_to_compare(runs)
         title, name = f"{len(members)} runs", f"runs-{'-'.join(str(run.pk) for run in members)}"
@@ -48,14 +48,14 @@ def matrix_file(
     return _WRITERS[form][1](_table(matrix(members, metric, dataset, facet), title)), f"{name}.{form}"
 
 
-def _table(found: Matrix, title: str) -> MatrixTable:
-    levels = [cell.level for row in found.rows for cell in row.cells if cell is not None]
+def _table(grid: Matrix, title: str) -> MatrixTable:
+    levels = [cell.level for row in grid.rows for cell in row.cells if cell is not None]
     return MatrixTable(
         title=title,
-        verdict=found.verdict,
-        columns=[_column(column) for column in found.columns],
-        rows=[_row(row) for row in found.rows],
-        numbers=[row | {"level": level} for row, level in zip(matrix_rows(found), levels, strict=True)],
+        verdict=grid.verdict,
+        columns=[_column(column) for column in grid.columns],
+        rows=[_row(row) for row in grid.rows],
+        numbers=[row | {"level": level} for row, level in zip(matrix_rows(grid), levels, strict=True)],
     )
 
 

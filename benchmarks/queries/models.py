@@ -73,7 +73,7 @@ def model_standings(model: str) -> list[ModelStanding]:
         for run in alike.runs:
             if run.model == model and (run.dataset_id not in newest or newest[run.dataset_id][0].pk < run.pk):
                 newest[run.dataset_id] = (run, alike)
-    return [_standing(run, alike) for run, alike in sorted(newest.values(), key=lambda found: -found[0].pk)]
+    return [_standing(run, alike) for run, alike in sorted(newest.values(), key=lambda standing: -standing[0].pk)]
 
 
 def _standing(run: Run, alike: Alike) -> ModelStanding:

@@ -48,13 +48,13 @@ def strengths_of_experiment(experiment_id: int, with_open: bool) -> list[tuple[R
             chosen[run.dataset_id, run.judge_model] = run
         if run.pk in with_labels:
             chosen[run.dataset_id, ""] = run
-    found: list[tuple[Run, dict[str, Any] | PeoplesChoices]] = []
+    strengths: list[tuple[Run, dict[str, Any] | PeoplesChoices]] = []
     for (dataset, judge), run in sorted(chosen.items()):
         if judge:
-            found.append((run, pooled_numbers(run) or numbers_of(run)))
+            strengths.append((run, pooled_numbers(run) or numbers_of(run)))
         elif choices := peoples_choices(run, with_open, [other for other in runs if other.dataset_id == dataset]):
-            found.append((run, choices))
-    return found
+            strengths.append((run, choices))
+    return strengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,10 @@ def pooled_numbers(run: Run) -> dict[str, Any] | None:
     """
     if not run.judge_model or not numbers_of(run):
         return None
-    asked = run.preference or {}
-    places = {each["run"]: place for place, each in enumerate(asked["candidates"])}
+    request = run.preference or {}
+    places = {each["run"]: place for place, each in enumerate(request["candidates"])}
     same = preferences().filter(
-        dataset=run.dataset_id, judge_model=run.judge_model, preference__criteria=asked["criteria"]
+        dataset=run.dataset_id, judge_model=run.judge_model, preference__criteria=request["criteria"]
     )
     joined = [
         other
@@ -168,7 +168,11 @@ def peoples_choices(run: Run, with_open: bool, others: Sequence[Run] = ()) -> Pe
     open are left out unless ``with_open``.
     """
     places = {each["run"]: place for place, each in enumerate((run.preference or {})["candidates"])}
-    joined = [each for each in others if {one["run"] for one in (each.preference or {})["candidates"]} <= places.keys()]
+    joined = [
+        each
+        for each in others
+        if {candidate["run"] for candidate in (each.preference or {})["candidates"]} <= places.keys()
+    ]
     pairs = Task.objects.filter(version__in={each.dataset_version_id for each in (run, *joined)})
     labels = _labels(pairs.values("content_hash"), with_open)
     columns = ("result__task__content_hash", "result__cluster", "result__task__known_answer", "value")

@@ -58,9 +58,9 @@ class ModelRow:
     @property
     def supports(self) -> list[tuple[str, str]]:
         """For each of ``CAPABILITY``: the support that the latest test found, and what the endpoint said."""
-        found = self.test.capabilities if self.test else {}
+        tested = self.test.capabilities if self.test else {}
         untested = {"support": "unknown", "message": "Not tested"}
-        return [(each["support"], each["message"]) for each in (found.get(name, untested) for name in CAPABILITY)]
+        return [(each["support"], each["message"]) for each in (tested.get(name, untested) for name in CAPABILITY)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def suggested_models(rows: Iterable[ProviderRow]) -> list[str]:
 def warnings_before_run(models: Iterable[str]) -> list[str]:
     """What is known against requests to these models: no key, no connection, a failed test, an unknown price."""
     rows = {row.name: row for row in provider_rows()}
-    found = []
+    sentences = []
     for model in dict.fromkeys(models):
         row = rows.get(model.partition("/")[0])
         if row is None:  # a baseline
@@ -175,13 +175,13 @@ def warnings_before_run(models: Iterable[str]) -> list[str]:
         test = known.test if known else None
         if row.problem:
             when = f" (checked {ago(row.looked_at, timezone.now())})" if row.looked_at else ""
-            found.append(f"{row.name}: {row.problem}{when}")
+            sentences.append(f"{row.name}: {row.problem}{when}")
         elif test and test.error:
-            found.append(f"The latest test of {model} failed: {test.error}")
+            sentences.append(f"The latest test of {model} failed: {test.error}")
         elif row.listed_at and (known is None or not known.listed):
-            found.append(f"{row.name} does not list {model.partition('/')[2]}. Check the name of the model.")
-        found += _unknown_prices(model)
-    return list(dict.fromkeys(found))
+            sentences.append(f"{row.name} does not list {model.partition('/')[2]}. Check the name of the model.")
+        sentences += _unknown_prices(model)
+    return list(dict.fromkeys(sentences))
 
 
 def _unknown_prices(model: str) -> list[str]:

@@ -191,10 +191,10 @@ def review_detail(pk: int) -> ReviewQueue:
 
 def items_of(queues: Iterable[ReviewQueue]) -> dict[int, list[ReviewItem]]:
     """Id of a queue → its items in order, in one query."""
-    found: dict[int, list[ReviewItem]] = defaultdict(list)
+    by_queue: dict[int, list[ReviewItem]] = defaultdict(list)
     for item in ReviewItem.objects.filter(queue__in=list(queues)):
-        found[item.queue_id].append(item)
-    return found
+        by_queue[item.queue_id].append(item)
+    return by_queue
 
 
 def progress_of(items: Sequence[ReviewItem], reviewer: str, now: float) -> Progress:
@@ -255,10 +255,10 @@ def review_counts(queue: ReviewQueue) -> ReviewCounts:
 
 def labels_in(queue: ReviewQueue) -> dict[int, list[Label]]:
     """Id of a result → the current labels that people gave its answer in this queue."""
-    found: dict[int, list[Label]] = defaultdict(list)
+    by_result: dict[int, list[Label]] = defaultdict(list)
     for label in queue.labels.filter(replaced_at=None, metric=queue.metric).order_by("pk"):
-        found[label.result_id].append(label)
-    return found
+        by_result[label.result_id].append(label)
+    return by_result
 
 
 def answers_where(queue: ReviewQueue, which: str) -> list[int]:

@@ -143,12 +143,12 @@ def run_list(filters: RunFilters) -> QuerySet[Run]:
         "name__icontains": filters.name,
         "pinned": filters.pinned,
     }
-    found = runs().filter(**{name: value for name, value in chosen.items() if value})
+    selected = runs().filter(**{name: value for name, value in chosen.items() if value})
     if filters.tag:
-        found = found.filter(HasTag("tags", Value(filters.tag)))
+        selected = selected.filter(HasTag("tags", Value(filters.tag)))
     descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")
     order = OrderBy(SORTS.get(key, SORTS["run"]), descending=descending, nulls_last=True)
-    return found.order_by("-pinned", order, "-id")
+    return selected.order_by("-pinned", order, "-id")
 
 
 def tags_used() -> list[str]:
@@ -177,9 +177,9 @@ def troubled_runs(limit: int) -> list[Run]:
 
 def spending(since: datetime) -> tuple[float, bool]:
     """What runs queued since then have cost in US dollars with their judges, and whether a part of it is unknown."""
-    asked = Run.objects.filter(created_at__gte=since, total__gt=0)
+    recent = Run.objects.filter(created_at__gte=since, total__gt=0)
     unknown = Count("pk", filter=Q(cost_usd=None) | Q(judge_cost_usd=None) & ~Q(judge_model=""))
-    sums = asked.aggregate(own=Sum("cost_usd"), judge=Sum("judge_cost_usd"), unknown=unknown)
+    sums = recent.aggregate(own=Sum("cost_usd"), judge=Sum("judge_cost_usd"), unknown=unknown)
     return (sums["own"] or 0.0) + (sums["judge"] or 0.0), bool(sums["unknown"])
 
 
@@ -225,10 +225,10 @@ def previous_run(run: Run) -> Run | None:
 
 def models_used(*, external: bool = True) -> list[str]:
     """The names of all models that any run asked, sorted; without ``external`` those that were asked from here."""
-    found = Run.objects.filter(OF_MODELS)
+    selected = Run.objects.filter(OF_MODELS)
     if not external:
-        found = found.filter(import_format="")
-    return list(found.order_by("model").values_list("model", flat=True).distinct())
+        selected = selected.filter(import_format="")
+    return list(selected.order_by("model").values_list("model", flat=True).distinct())
 
 
 def real_models_used() -> bool:
@@ -241,17 +241,19 @@ def moved_by(old: DatasetVersion, new: DatasetVersion, most: int) -> list[tuple[
 
     That scoring may still be in progress.
     """
-    found = list(full_runs().filter(OF_MODELS, dataset_version=old, rescored_from=None, status__in=COMPLETED)[:most])
-    again = full_runs().filter(dataset_version=new, rescored_from__in=[run.pk for run in found]).exclude(_FUTILE)
+    moved = list(full_runs().filter(OF_MODELS, dataset_version=old, rescored_from=None, status__in=COMPLETED)[:most])
+    again = full_runs().filter(dataset_version=new, rescored_from__in=[run.pk for run in moved]).exclude(_FUTILE)
     by_source = {run.rescored_from: run for run in again.order_by("pk")}
-    return [(run, by_source.get(run.pk)) for run in found]
+    return [(run, by_source.get(run.pk)) for run in moved]
 
 
 def runs_to_rescore(old: DatasetVersion, new: DatasetVersion, most: int) -> list[Run]:
     """The latest completed runs on the old version of whose answers there is no scoring on the new one."""
     again = Run.objects.filter(dataset_version=new, rescored_from=OuterRef("pk")).exclude(_FUTILE)
-    found = Run.objects.filter(OF_MODELS, ~Exists(again), dataset_version=old, rescored_from=None, status__in=COMPLETED)
-    return list(found.select_related("dataset", "dataset_version").order_by("-pk")[:most])
+    sources = Run.objects.filter(
+        OF_MODELS, ~Exists(again), dataset_version=old, rescored_from=None, status__in=COMPLETED
+    )
+    return list(sources.select_related("dataset", "dataset_version").order_by("-pk")[:most])
 
 
 def scorings(run: Run) -> list[Run]:

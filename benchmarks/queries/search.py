@@ -38,13 +38,13 @@ def search(text: str) -> Matches:
     number = text.lower().removeprefix("run").strip(" #")
     by_number = Q(pk=int(number)) if number.isascii() and number.isdigit() and len(number) < 10 else Q()
     datasets = Dataset.objects.exclude(kind__in=HIDDEN_KINDS)
-    asked = Run.objects.filter(OF_MODELS, model__icontains=text).order_by("model")
+    with_model = Run.objects.filter(OF_MODELS, model__icontains=text).order_by("model")
     tasks = Task.objects.filter(version__in=datasets.values("current_version"))
     tagged = Q(HasTag("tags", Value(text)))
     return Matches(
         datasets=list(datasets.filter(Q(slug__icontains=text) | Q(name__icontains=text)).order_by("-id")[:MOST]),
         canvas_sets=list(CanvasSet.objects.filter(slug__icontains=text).order_by("-id")[:MOST]),
-        models=list(asked.values_list("model", flat=True).distinct()[:MOST]),
+        models=list(with_model.values_list("model", flat=True).distinct()[:MOST]),
         experiments=list(Experiment.objects.filter(Q(name__icontains=text) | tagged).order_by("-id")[:MOST]),
         reviews=list(ReviewQueue.objects.filter(name__icontains=text).order_by("-id")[:MOST]),
         runs=list(runs().filter(by_number | Q(name__icontains=text) | tagged).order_by("-id")[:MOST]),

@@ -236,14 +236,14 @@ class ContaminationCheck:
 
     published: Run
     fresh: Run
-    found: Contamination | None
+    measured: Contamination | None
 
     @property
     def sentence(self) -> str:
-        if self.found is None:
+        if self.measured is None:
             status = self.fresh.get_status_display()
             return f"Run {self.fresh.pk} repeats the questions on fresh canvases. Status: {status}."
-        return contamination_sentence(self.found)
+        return contamination_sentence(self.measured)
 
 
 def contamination_check(run: Run) -> ContaminationCheck | None:

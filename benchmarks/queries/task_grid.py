@@ -232,13 +232,13 @@ def _named(columns: Sequence[Run], tasks: NDArray[np.int64], filters: TaskGridFi
 
     if not filters.text and not filters.group:
         return np.ones(len(tasks), dtype=bool)
-    found = Task.objects.filter(version__in={run.dataset_version_id for run in columns}).order_by()
+    selected = Task.objects.filter(version__in={run.dataset_version_id for run in columns}).order_by()
     if filters.group:
-        found = found.filter(group=filters.group)
+        selected = selected.filter(group=filters.group)
     if filters.text:
         words = Q(input__icontains=filters.text, position__lt=MOST_SEARCHED)
-        found = found.filter(Q(name__icontains=filters.text) | words)
-    return np.isin(tasks, np.fromiter(found.values_list("pk", flat=True), dtype=np.int64))
+        selected = selected.filter(Q(name__icontains=filters.text) | words)
+    return np.isin(tasks, np.fromiter(selected.values_list("pk", flat=True), dtype=np.int64))
 
 
 def groups_of(runs: Sequence[Run]) -> list[str]:

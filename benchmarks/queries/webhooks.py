@@ -59,8 +59,8 @@ def webhook_rows() -> list[WebhookRow]:
 
 def deliveries(webhook: str, state: str = "") -> QuerySet[WebhookDelivery]:
     """The deliveries to a webhook, newest first, without their bodies; of one state or of all."""
-    found = WebhookDelivery.objects.filter(address=webhook).defer("body").order_by("-created_at")
-    return found.filter(state=state) if state else found
+    stored = WebhookDelivery.objects.filter(address=webhook).defer("body").order_by("-created_at")
+    return stored.filter(state=state) if state else stored
 
 
 def deliveries_of(run: Run) -> list[WebhookDelivery]:

@@ -122,12 +122,12 @@ def import_runs(
         raise NotPossible(f"The slug is not valid: {SLUG_RULE}.")
     try:
         digest = " ".join(_sha256(each) for each in (path, summary) if each)
-        found = read_runs(path, form, name, summary=summary, max_bytes=max_bytes)
+        read = read_runs(path, form, name, summary=summary, max_bytes=max_bytes)
     except ImportProblem as problem:
         raise NotPossible(f"{problem}. Nothing was imported.") from None
     except OSError as error:
         raise NotPossible(f"Cannot read {path}: {error.strerror}.") from None
-    sources = [replace(source, model=source.model or (model or "").strip() or UNNAMED) for source in found]
+    sources = [replace(source, model=source.model or (model or "").strip() or UNNAMED) for source in read]
     if slug is not None and len({source.name for source in sources}) > 1:
         raise NotPossible("The file has several sets of tasks, one for each prompt. Leave the slug out.")
     origin = {"file": printable(name or path.name), "sha256": digest}

@@ -251,9 +251,9 @@ def plan_preference(data: Any) -> RunPlan:
     pairs = _pairs(valid)
     ids = {pk for pair in pairs for pk in pair.results}
     rows = Result.objects.filter(pk__in=ids).annotate(
-        asked=Length("task__input"), answered=Length("transcript__actual_output")
+        question=Length("task__input"), answer=Length("transcript__actual_output")
     )
-    sizes = {pk: (asked, answered or 0) for pk, asked, answered in rows.values_list("pk", "asked", "answered")}
+    sizes = {pk: (question, answer or 0) for pk, question, answer in rows.values_list("pk", "question", "answer")}
     characters = sum(sizes[a][0] + sizes[a][1] + sizes[b][1] for a, b in (pair.results for pair in pairs))
     characters += len(pairs) * len(valid["criteria"])
     requests = 2 * len(pairs)
@@ -359,7 +359,7 @@ def _judged(valid: Mapping[str, Any]) -> set[tuple[str, frozenset[int]]]:
     same = Run.objects.filter(preference__criteria=valid["criteria"], judge_model=model)
     same = same.filter(dataset__slug=_slug_of_pairs(dataset))
     current = judge_settings(model)
-    ids = [pk for pk, asked in same.values_list("pk", "judge_settings") if asked == current]
+    ids = [pk for pk, settings in same.values_list("pk", "judge_settings") if settings == current]
     scores = Score.objects.filter(run__in=ids, value__isnull=False)
     known = "result__task__known_answer__"
     rows = scores.values_list("result__cluster", f"{known}first", f"{known}second")

@@ -46,8 +46,8 @@ def check_providers(names: Iterable[str] | None = None, timeouts: Timeouts = CHE
     """
     chosen = list(settings.CODEFORGE.providers if names is None else names)
     ways = {name: way for name in chosen if (way := _way_to(name, timeouts)) is not None}
-    found = asyncio.run(_lists(list(ways.values())))
-    return [_store_check(name, result) for name, result in zip(ways, found, strict=True)]
+    lists = asyncio.run(_lists(list(ways.values())))
+    return [_store_check(name, result) for name, result in zip(ways, lists, strict=True)]
 
 
 def check_if_stale(models: Iterable[str]) -> None:
@@ -96,7 +96,7 @@ def _store_test(model: str, report: ModelReport, user: Caller) -> ModelTest:
         "duration_ms": report.duration_ms,
         "error_kind": failure.kind if failure else "",
         "error": failure.message if failure else "",
-        "capabilities": {capability: asdict(found) for capability, found in report.capabilities.items()},
+        "capabilities": {capability: asdict(support) for capability, support in report.capabilities.items()},
     }
     with transaction.atomic():
         test, _ = ModelTest.objects.update_or_create(model=model, defaults=values)

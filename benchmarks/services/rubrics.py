@@ -32,8 +32,10 @@ def rubric_of_text(text: str) -> Mapping[str, Any]:
     root = read_yaml(text.encode("utf-8", "replace"), "rubric", problems, "name and criteria")
     if root is not None:
         rubrics, faults = rubrics_of_values([root.value])
-        found = [located(replace(fault, path=fault.path[1:]), root, "rubric") for fault in faults if not fault.reported]
-        problems += found
+        located_faults = [
+            located(replace(fault, path=fault.path[1:]), root, "rubric") for fault in faults if not fault.reported
+        ]
+        problems += located_faults
         if not problems:
             return rubrics[0]
     raise InvalidRequest(

@@ -76,14 +76,14 @@ def cycles(preference: Preference, *, seed: int = 0) -> Cycles:
         counts.append((drawn != 0).sum(axis=1))
         totals.append(np.abs(drawn).sum(axis=1))
     as_much = int((np.concatenate(totals) >= np.abs(observed).sum() - 1e-12).sum())
-    found = [
+    cyclic = [
         Cycle((a, b, c) if margin > 0 else (a, c, b), abs(float(margin)))
         for (a, b, c), margin in zip(triples, observed, strict=True)
         if margin != 0
     ]
-    largest = tuple(sorted(found, key=lambda cycle: -cycle.margin)[:_SHOWN])
+    largest = tuple(sorted(cyclic, key=lambda cycle: -cycle.margin)[:_SHOWN])
     p_value = (as_much + 1) / (SAMPLES + 1)
-    return Cycles(len(triples), len(found), float(np.concatenate(counts).mean()), p_value, largest)
+    return Cycles(len(triples), len(cyclic), float(np.concatenate(counts).mean()), p_value, largest)
 
 
 def _margins(leads: NDArray[np.float64]) -> NDArray[np.float64]:

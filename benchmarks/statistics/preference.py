@@ -180,12 +180,12 @@ class Preference:
         """The pairs of which one more task tells most: log(1 + I · V), with I the information of two judgements about
         the difference and V its variance (D-optimality; Glickman & Jensen 2005, J. Stat. Plan. Inference 127:279).
         """
-        found = []
+        pairs = []
         for a, b in combinations(range(self.n), 2):
             win, _, loss = self.probability(a, b)
             information = 2 * ((win + loss) - (win - loss) ** 2) / 4
-            found.append(NextPair(a, b, math.log1p(information * self.difference(a, b)[1] ** 2)))
-        return sorted(found, key=lambda pair: -pair.gain)[:most]
+            pairs.append(NextPair(a, b, math.log1p(information * self.difference(a, b)[1] ** 2)))
+        return sorted(pairs, key=lambda pair: -pair.gain)[:most]
 
     def _chances(self, a: int, b: int, position: float) -> tuple[float, float, float]:
         half = (float(self.strengths[a] - self.strengths[b]) + position) / 2

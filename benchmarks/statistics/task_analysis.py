@@ -103,8 +103,8 @@ def discrimination(values: NDArray[np.float64], rest: NDArray[np.float64]) -> ND
     with np.errstate(invalid="ignore", divide="ignore"):
         x, y = (np.where(known, part - np.where(known, part, 0.0).sum(axis=0) / n, 0.0) for part in (values, rest))
         spread = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))
-        found: NDArray[np.float64] = (x * y).sum(axis=0) / spread
-    return np.where((n >= FEWEST_MODELS) & (spread > 1e-9), found, np.nan)
+        correlation: NDArray[np.float64] = (x * y).sum(axis=0) / spread
+    return np.where((n >= FEWEST_MODELS) & (spread > 1e-9), correlation, np.nan)
 
 
 def is_negative(correlation: NDArray[np.float64], n_models: int) -> NDArray[np.bool_]:
@@ -205,14 +205,14 @@ def duplicates(texts: Sequence[str]) -> dict[int, Duplicate]:
     ``SIMILAR``. Among more than ``MOST_COMPARED`` texts only equal ones are found.
     """
     first: dict[str, int] = {}
-    found: dict[int, Duplicate] = {}
+    by_place: dict[int, Duplicate] = {}
     for place, text in enumerate(map(comparable, texts)):
         earlier = first.setdefault(text, place)
         if earlier != place:
-            found[place] = Duplicate(earlier, is_equal=True)
+            by_place[place] = Duplicate(earlier, is_equal=True)
     if len(texts) <= MOST_COMPARED:
-        found |= _similar([text.split() for text in first], list(first.values()))
-    return found
+        by_place |= _similar([text.split() for text in first], list(first.values()))
+    return by_place
 
 
 def _similar(words: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, Duplicate]:

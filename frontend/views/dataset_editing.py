@@ -175,8 +175,8 @@ def delete_task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     back = reverse("frontend:task", args=(slug, pk))
     question = f"Delete task {stored.task_id} of {slug}?"
     note = "This creates a version without it. Earlier versions and their results keep the task."
-    if asked := unconfirmed(request, question, "Delete task", back, note):
-        return asked
+    if confirmation := unconfirmed(request, question, "Delete task", back, note):
+        return confirmation
     try:
         saved = editing.remove_tasks(dataset, stored.version_id, {stored.task_id}, request.user)
     except (InvalidRequest, NotPossible) as refusal:
@@ -203,8 +203,8 @@ def act(request: HttpRequest, slug: str, action: str) -> HttpResponse:
         if reason := editing.why_not_deletable(dataset):
             raise NotPossible(reason)
         note = f"This deletes {editing.lost_by_deletion(dataset)} To keep a copy, download the YAML first."
-        if asked := unconfirmed(request, f"Delete dataset {slug}?", "Delete dataset", back, note):
-            return asked
+        if confirmation := unconfirmed(request, f"Delete dataset {slug}?", "Delete dataset", back, note):
+            return confirmation
         editing.delete_dataset(dataset, request.user)
     except NotPossible as refusal:
         messages.error(request, refusal.message)

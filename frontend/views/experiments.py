@@ -82,12 +82,12 @@ def plan(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
-    found = _experiment(pk)
-    context = _board(request, found)
+    stored = _experiment(pk)
+    context = _board(request, stored)
     context |= {
         "charts": placed(matrix_charts(context), "experiment-chart", pk, query=context["query"].removeprefix("?")),
         "again": f"{reverse('frontend:new-experiment')}?like={pk}",
-        "crumbs": [("Experiments", reverse("frontend:experiments")), (found.name, None)],
+        "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
     }
     return render(request, "frontend/experiments/detail.html", context)
 
@@ -112,8 +112,8 @@ def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
 @require_safe
 def tasks(request: HttpRequest, pk: int) -> HttpResponse:
     """The tasks of one dataset of the experiment against its runs."""
-    found = _experiment(pk)
-    runs = reads.experiment_runs(found)
+    stored = _experiment(pk)
+    runs = reads.experiment_runs(stored)
     slugs = list(dict.fromkeys(run.dataset.slug for run in runs))
     chosen = params.text(request.GET, "dataset")
     dataset = chosen if chosen in slugs else next(iter(slugs), "")
@@ -121,14 +121,14 @@ def tasks(request: HttpRequest, pk: int) -> HttpResponse:
     matrix = matrices.matrix(runs, metric, dataset)
     columns = [(run, row.name) for row in matrix.rows for run in row.runs]
     context = grid_context(request, columns, metric) | {
-        "title": found.name,
+        "title": stored.name,
         "dataset": dataset,
         "datasets": slugs,
         "metric": metric,
         "metrics": matrices.metrics_of([run for run, _ in columns]),
         "crumbs": [
             ("Experiments", reverse("frontend:experiments")),
-            (found.name, reverse("frontend:experiment", args=(pk,))),
+            (stored.name, reverse("frontend:experiment", args=(pk,))),
             ("Task by task", None),
         ],
     }
@@ -141,14 +141,14 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     require_launch(request)
     if action not in _ACTIONS:
         raise Http404(f"{action} is not an action for experiments.")
-    found, page = _experiment(pk), reverse("frontend:experiment", args=(pk,))
-    question = f"Delete experiment {found.name}?"
+    stored, page = _experiment(pk), reverse("frontend:experiment", args=(pk,))
+    question = f"Delete experiment {stored.name}?"
     if action == "delete" and (
-        asked := unconfirmed(request, question, "Delete experiment", page, "Its runs are kept.")
+        confirmation := unconfirmed(request, question, "Delete experiment", page, "Its runs are kept.")
     ):
-        return asked
+        return confirmation
     try:
-        done = _ACTIONS[action](found, request)
+        done = _ACTIONS[action](stored, request)
     except NotPossible as error:
         messages.error(request, error.message)
     except InvalidRequest as error:
@@ -164,9 +164,9 @@ def _experiment(pk: int) -> Experiment:
     return or_404(lambda: reads.experiment_detail(pk), f"Experiment {pk} does not exist.")
 
 
-def _as_launched(found: Experiment) -> dict[str, Any]:
+def _as_launched(stored: Experiment) -> dict[str, Any]:
     """The request, with what people have written on the experiment since."""
-    return {**found.request, "name": found.name, "description": found.description, "tags": found.tags}
+    return {**stored.request, "name": stored.name, "description": stored.description, "tags": stored.tags}
 
 
 def _estimate(form: ExperimentForm) -> dict[str, Any]:
@@ -182,13 +182,13 @@ def _form_page(request: HttpRequest, form: ExperimentForm, status: int = 200, **
     return render(request, "frontend/experiments/launch.html", context, status=status)
 
 
-def _board(request: HttpRequest, found: Experiment) -> dict[str, Any]:
+def _board(request: HttpRequest, stored: Experiment) -> dict[str, Any]:
     """What an experiment's page shows of its runs."""
-    runs = reads.experiment_runs(found)
+    runs = reads.experiment_runs(stored)
     progress = reads.progress(runs)
-    actions = offered(runs, progress, found.budget_usd is not None) if may_launch(request.user) else {}
-    return _with_preferences(found, matrix_context(request, runs), may_see_reviewers(request.user)) | {
-        "experiment": found,
+    actions = offered(runs, progress, stored.budget_usd is not None) if may_launch(request.user) else {}
+    return _with_preferences(stored, matrix_context(request, runs), may_see_reviewers(request.user)) | {
+        "experiment": stored,
         "progress": progress,
         "is_live": bool(LIVE & set(progress.runs_by_status)),
         "percent": 100 * progress.done // progress.total if progress.total else 0,
@@ -198,10 +198,10 @@ def _board(request: HttpRequest, found: Experiment) -> dict[str, Any]:
     }
 
 
-def _with_preferences(found: Experiment, context: dict[str, Any], with_open: bool) -> dict[str, Any]:
+def _with_preferences(stored: Experiment, context: dict[str, Any], with_open: bool) -> dict[str, Any]:
     """The matrix with a column of strengths for each judge and for people, and the runs to compare."""
     shown = {cell.run.pk for row in context["matrix"].rows for cell in row.cells if cell}
-    columns = columns_of_experiment(found.pk, with_open)
+    columns = columns_of_experiment(stored.pk, with_open)
     columns = [column for column in columns if shown & {each["run"] for each in column.candidates}]
     places = [{place.run: place for place in column.ranked} for column in columns]
     for kind in ("ranked", "unranked"):
@@ -217,34 +217,34 @@ def _with_preferences(found: Experiment, context: dict[str, Any], with_open: boo
     return context | {"preferences": columns, "comparable": comparable}
 
 
-def _raise_budget(found: Experiment, request: HttpRequest) -> str:
+def _raise_budget(stored: Experiment, request: HttpRequest) -> str:
     usd = params.real_number(request.POST, "budget_usd")
     if usd is None:
         raise NotPossible("Enter the new budget in US dollars, for example 5.")
-    control.raise_budget(found, usd, request.user)
-    return f"Budget of experiment {found.pk} raised."
+    control.raise_budget(stored, usd, request.user)
+    return f"Budget of experiment {stored.pk} raised."
 
 
-def _add_model(found: Experiment, request: HttpRequest) -> str:
-    runs = add_model(found, params.text(request.POST, "model"), request.user)
+def _add_model(stored: Experiment, request: HttpRequest) -> str:
+    runs = add_model(stored, params.text(request.POST, "model"), request.user)
     return f"Model added: {plural(len(runs), 'run')} queued."
 
 
-def _edit(found: Experiment, request: HttpRequest) -> str:
+def _edit(stored: Experiment, request: HttpRequest) -> str:
     given: dict[str, Any] = {name: params.text(request.POST, name) for name in ("name", "description")}
     tags = (tag.strip() for tag in params.text(request.POST, "tags").split(","))
-    control.edit_experiment(found, {**given, "tags": [tag for tag in tags if tag]}, request.user)
+    control.edit_experiment(stored, {**given, "tags": [tag for tag in tags if tag]}, request.user)
     return "Name, description and tags saved."
 
 
-def _delete(found: Experiment, request: HttpRequest) -> str:
-    pk = found.pk
-    control.delete_experiment(found, request.user)
+def _delete(stored: Experiment, request: HttpRequest) -> str:
+    pk = stored.pk
+    control.delete_experiment(stored, request.user)
     return f"Experiment {pk} deleted. Its runs are kept."
 
 
 def _of_runs(act: Callable[..., int], words: str) -> Callable[[Experiment, HttpRequest], str]:
-    return lambda found, request: f"{plural(act(found, request.user), 'run')} {words}."
+    return lambda stored, request: f"{plural(act(stored, request.user), 'run')} {words}."
 
 
 _ACTIONS: dict[str, Callable[[Experiment, HttpRequest], str]] = {

@@ -83,8 +83,8 @@ def revoke_links(request: HttpRequest, pk: int) -> HttpResponse:
     if request.POST.get("back") == "links":
         page = reverse("frontend:share-links")
     question, note = f"Revoke all share links of run {pk}?", "Nobody can open the report with them any more."
-    if asked := unconfirmed(request, question, "Revoke share links", page, note):
-        return asked
+    if confirmation := unconfirmed(request, question, "Revoke share links", page, note):
+        return confirmation
     services.revoke_links(run, request.user)
     messages.success(request, "Share links revoked. Nobody can open the report with them any more.")
     return HttpResponseRedirect(page)

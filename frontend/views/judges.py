@@ -77,7 +77,7 @@ def agreement(request: HttpRequest) -> HttpResponse:
     context = {
         "hidden": parse_qsl(query),
         "page": page,
-        "charts": placed([labels_chart(page.found.corrected)], "judge-agreement-chart", query=query),
+        "charts": placed([labels_chart(page.agreement.corrected)], "judge-agreement-chart", query=query),
         "crumbs": [("Judges", reverse("frontend:judges")), (page.title, None)],
     }
     return render(request, "frontend/judges/people.html", context)
@@ -86,7 +86,7 @@ def agreement(request: HttpRequest) -> HttpResponse:
 @require_safe
 def agreement_chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
     page, _ = _agreement(request)
-    return chart_response(request, [labels_chart(page.found.corrected)], name, form)
+    return chart_response(request, [labels_chart(page.agreement.corrected)], name, form)
 
 
 @require_POST
@@ -111,12 +111,12 @@ def _agreement(request: HttpRequest) -> tuple[AgreementPage, str]:
     """The page and its query."""
     judge, metric = params.text(request.GET, "judge"), params.text(request.GET, "metric")
     scope = {name: params.whole_number(request.GET, name) for name in ("run", "experiment")}
-    found = judge_agreement(judge, metric, **scope)
-    if found is None:
+    compared = judge_agreement(judge, metric, **scope)
+    if compared is None:
         raise Http404("No random review was drawn from answers that this judge has scored.")
     chosen = {"judge": judge, "metric": metric} | {name: value for name, value in scope.items() if value is not None}
     pair = tuple(pk for name in ("first", "second") if (pk := params.whole_number(request.GET, name)))
-    return AgreementPage(found, pair), urlencode(chosen)
+    return AgreementPage(compared, pair), urlencode(chosen)
 
 
 def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> HttpResponse:

@@ -97,7 +97,7 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
     """
     _require_permission(request)
     run = run_or_404(pk)
-    found: dict[str, Any] = {}
+    estimate: dict[str, Any] = {}
     if request.method != "POST":
         given = {name: params.text(request.GET, name) for name in ("version", "metric")}
         # Newer references are asked for with the metrics that the run already has.
@@ -115,17 +115,17 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
                 request, f"Run {again.pk} queued. It scores the answers of run {pk}.", extra_tags="passing"
             )
             return HttpResponseRedirect(reverse("frontend:run", args=(again.pk,)))
-        found["plan"] = plan_rescoring(run, form.request_data())
+        estimate["plan"] = plan_rescoring(run, form.request_data())
     except InvalidRequest as error:
         if request.POST.get("do") == "plan":
-            found["plan_errors"] = form.problems(error)
+            estimate["plan_errors"] = form.problems(error)
         else:
             form.reject(error)
             return _rescore_page(request, run, form, status=400)
     except NotPossible as error:
         form.add_error(None, error.message)
         return _rescore_page(request, run, form, status=409)
-    return _rescore_page(request, run, form, **found)
+    return _rescore_page(request, run, form, **estimate)
 
 
 @require_POST
@@ -145,8 +145,8 @@ def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResp
         judge = f"{plural(plan.judge_requests, 'judge request')}: {money_range(plan.cost_low, plan.cost_high)}."
     stored = f"{plural(plan.n_answers, 'stored answer')}. {judge}"
     note = " ".join([stored, "Each run keeps its scores.", *plan.refused])
-    if asked := unconfirmed(request, question, f"Rescore {plural(len(plan.runs), 'run')}", page, note):
-        return asked
+    if confirmation := unconfirmed(request, question, f"Rescore {plural(len(plan.runs), 'run')}", page, note):
+        return confirmation
     started = start_rescorings(plan.runs, new, request.user)
     messages.success(request, f"{plural(len(started), 'run')} queued.", extra_tags="passing")
     return HttpResponseRedirect(page)
@@ -172,18 +172,18 @@ def _require_permission(request: HttpRequest) -> None:
 def _estimate(form: LaunchForm) -> dict[str, Any]:
     """The plan of the run and what is known against its models, or why there is no plan."""
     request, models = form.request_data(), form.models
-    found: dict[str, Any] = {}
+    estimate: dict[str, Any] = {}
     try:
-        found["plan"] = plan_experiment(form.experiment_data()) if len(models) > 1 else plan_run(request)
+        estimate["plan"] = plan_experiment(form.experiment_data()) if len(models) > 1 else plan_run(request)
     except InvalidRequest as error:
-        found["plan_errors"] = form.problems(error)
+        estimate["plan_errors"] = form.problems(error)
     else:
         judge = request.get("judge_model") or settings.CODEFORGE.judge.model
-        if found["plan"].judge_requests and judge:
+        if estimate["plan"].judge_requests and judge:
             models.append(judge)
-            found |= {"judge": judge, "default_judge": settings.CODEFORGE.judge.model}
+            estimate |= {"judge": judge, "default_judge": settings.CODEFORGE.judge.model}
     check_if_stale(models)
-    return found | {"warnings": warnings_before_run(models)}
+    return estimate | {"warnings": warnings_before_run(models)}
 
 
 def _parent(request: HttpRequest) -> Run | None:

@@ -58,9 +58,9 @@ def overview(request: HttpRequest) -> HttpResponse:
         "latest": run_rows(run_reads.latest_runs(LATEST)),
         "may_launch": may_launch(request.user),
     }
-    found = list(experiments()[:EXPERIMENTS])
+    latest = list(experiments()[:EXPERIMENTS])
     drops = list(open_score_drops()[:MOST_SHOWN])
-    if not shown["latest"] or not (found or drops or run_reads.real_models_used()):
+    if not shown["latest"] or not (latest or drops or run_reads.real_models_used()):
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     completed = scored_runs(RANKED)
     attention: list[dict[str, Any]] = [
@@ -84,7 +84,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "min_coverage": percent(MIN_COVERAGE),
         "attention": attention[:UNFOLDED],
         "attention_more": attention[UNFOLDED:],
-        "experiments": [(each, progress(runs), _shape(runs)) for each in found for runs in [list(each.runs.all())]],
+        "experiments": [(each, progress(runs), _shape(runs)) for each in latest for runs in [list(each.runs.all())]],
     }
     return render(request, "frontend/overview/overview.html", shown)
 

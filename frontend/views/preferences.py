@@ -104,8 +104,8 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     compared = [row.candidates[number]["run"] for number in numbers]
     verdicts, verdict = verdicts_of_pairs(row, compared), params.text(request.GET, "verdict")
     verdict = verdict if verdict in dict(verdicts) else ""
-    found = reads.pairs_of_answers(row.run, compared, verdict, with_open)
-    page = Paginator(found, PAIRS).get_page(request.GET.get("page"))
+    selected = reads.pairs_of_answers(row.run, compared, verdict, with_open)
+    page = Paginator(selected, PAIRS).get_page(request.GET.get("page"))
     context = {
         "row": row,
         "page": page,

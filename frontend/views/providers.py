@@ -73,8 +73,8 @@ def test(request: HttpRequest) -> HttpResponse:
     model, everything = text(request.POST, "model"), request.POST.get("do") == "all"
     models = _testable(provider_rows()) if everything else [model]
     question = f"Send up to {plural(REQUESTS, 'short request')} to each of {plural(len(models), 'configured model')}?"
-    if everything and (asked := unconfirmed(request, question, "Test all", reverse("frontend:providers"))):
-        return asked
+    if everything and (confirmation := unconfirmed(request, question, "Test all", reverse("frontend:providers"))):
+        return confirmation
     try:
         done = services.run_tests(models, request.user)
     except NotPossible as refusal:
@@ -99,8 +99,8 @@ def key(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied(KEYS_REFUSAL)
     name, removing = text(request.POST, "provider"), request.POST.get("do") == "remove"
     question, page = f"Remove the stored key of {name}?", reverse("frontend:providers")
-    if removing and (asked := unconfirmed(request, question, "Remove key", page)):
-        return asked
+    if removing and (confirmation := unconfirmed(request, question, "Remove key", page)):
+        return confirmation
     try:
         if removing:
             services.remove_key(name, request.user)

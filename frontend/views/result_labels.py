@@ -70,8 +70,8 @@ def labels_on_page(request: HttpRequest, result: Result) -> dict[str, Any]:
     """What the page of a result shows of labels: the reader's form, if there may be one, and what others say."""
     labels = reads.labels_of_answer(result, reviewer_name(request.user), may_see_reviewers(request.user))
     metrics = reads.labelable_metrics(result.run)
-    asked = request.GET.get("label_by", "")
-    metric = asked if asked in metrics else metrics[0]
+    chosen = request.GET.get("label_by", "")
+    metric = chosen if chosen in metrics else metrics[0]
     may = may_label(request.user) and result.outcome not in WITHOUT_ANSWER and not result.run.texts_pruned
     return {
         "form": label_form(metric, result, labels.mine(metric)) if may else None,

@@ -123,12 +123,12 @@ def _conversation(result: Result, transcript: Transcript | None) -> list[dict[st
             "verdicts": [
                 {
                     "metric": metric.title,
-                    "score": score_with_status(found["value"], found["status"]),
-                    "right": found["value"] == 1,
-                    "reason": found["reason"],
+                    "score": score_with_status(verdict["value"], verdict["status"]),
+                    "right": verdict["value"] == 1,
+                    "reason": verdict["reason"],
                 }
                 for metric, by_turn in verdicts
-                if (found := by_turn.get(number))
+                if (verdict := by_turn.get(number))
             ],
         }
         for number, turn in enumerate(turns, 1)

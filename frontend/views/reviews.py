@@ -141,8 +141,8 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     queue = _queue(pk)
     question = f"Delete review {queue.name}?"
     note = f"Its {plural(queue.labels.count(), 'label')} are kept with their answers."
-    if action == "delete" and (asked := unconfirmed(request, question, "Delete review", _page_of(queue), note)):
-        return asked
+    if action == "delete" and (confirmation := unconfirmed(request, question, "Delete review", _page_of(queue), note)):
+        return confirmation
     perform(queue, request.user)
     messages.success(request, done.format(queue.name))
     return HttpResponseRedirect(reverse("frontend:reviews") if action == "delete" else _page_of(queue))

@@ -47,22 +47,22 @@ def try_rubric(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "rubric": text_of_rubric(known[chosen]) if chosen else EXAMPLE,
         "judge_model": next(iter(judges_named(result.run.judge_model)), settings.CODEFORGE.judge.model or ""),
     }
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     status = 200
     if request.method == "POST":
         data = {name: request.POST.get(name, "") for name in data}
     try:
         if request.method == "POST" and request.POST.get("do") == "try":
             trial = send_trial(result, data, request.user)
-            found = {"trial": trial, "verdict": _verdict(trial), "plan": _plan(trial.plan)}
+            outcome = {"trial": trial, "verdict": _verdict(trial), "plan": _plan(trial.plan)}
         else:
-            found = {"plan": _plan(plan_trial(result, data))}
+            outcome = {"plan": _plan(plan_trial(result, data))}
     except InvalidRequest as error:
         problems = [(_LABELS.get(name, name), text) for name, texts in error.labeled(_LABELS).items() for text in texts]
-        found, status = {"problems": problems}, 400 if request.method == "POST" else 200
+        outcome, status = {"problems": problems}, 400 if request.method == "POST" else 200
     except NotPossible as error:
-        found, status = {"problems": [("", error.message)]}, 409 if request.method == "POST" else 200
-    context = {"result": result, "run": result.run, "data": data, "known": list(known), "chosen": chosen, **found}
+        outcome, status = {"problems": [("", error.message)]}, 409 if request.method == "POST" else 200
+    context = {"result": result, "run": result.run, "data": data, "known": list(known), "chosen": chosen, **outcome}
     return render(request, "frontend/runs/rubric.html", context | _page_of(result), status=status)
 
 

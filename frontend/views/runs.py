@@ -175,8 +175,10 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
         raise Http404(f"{action} is not an action for runs.")
     run = run_or_404(pk)
     page = reverse("frontend:run", args=(pk,))
-    if action == "delete" and (asked := unconfirmed(request, delete_question(pk, run.total), "Delete run", page)):
-        return asked
+    if action == "delete" and (
+        confirmation := unconfirmed(request, delete_question(pk, run.total), "Delete run", page)
+    ):
+        return confirmation
     try:
         _ACTIONS[action](run, request)
     except NotPossible as error:

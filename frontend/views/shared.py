@@ -98,20 +98,20 @@ def act_on_judging(request: HttpRequest, row: JudgingRow, action: str) -> HttpRe
     if action not in JUDGING_ACTIONS:
         raise Http404(f"{action} is not an action of this page. Choose one of: {', '.join(JUDGING_ACTIONS)}.")
     perform, done = JUDGING_ACTIONS[action]
-    every, one, _ = row.routes
-    page, noun = reverse(one, args=(row.run.pk,)), row.noun.lower()
+    list_page, own_page, _ = row.routes
+    page, noun = reverse(own_page, args=(row.run.pk,)), row.noun.lower()
     verdicts, choices = plural(row.run.done, "verdict"), count_choices(row.run)
     lost = f", its {verdicts} and {plural(choices, 'choice')} of people" if choices else f" and its {verdicts}"
     question = f"Delete {noun} {row.run.pk}{lost}?"
-    if action == "delete" and (asked := unconfirmed(request, question, f"Delete {noun}", page)):
-        return asked
+    if action == "delete" and (confirmation := unconfirmed(request, question, f"Delete {noun}", page)):
+        return confirmation
     try:
         perform(row.run, request.user)
     except NotPossible as refusal:
         messages.error(request, refusal.message)
         return HttpResponseRedirect(page)
     messages.success(request, f"{row.noun} {row.run.pk} {done}")
-    return HttpResponseRedirect(reverse(every) if action == "delete" else page)
+    return HttpResponseRedirect(reverse(list_page) if action == "delete" else page)
 
 
 def placed(charts: Iterable[Chart | None], route: str, *key: object, query: str = "") -> list[PlacedChart]:

@@ -57,27 +57,27 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     if version is None:
         raise Http404(f"{slug} has no valid version to analyze.")
     shared = {"dataset": dataset, "version": version, "crumbs": dataset_crumbs(dataset, "Task analysis")}
-    found = task_analysis_if_ready(version, params.text(request.GET, "metric"))
-    if found is None:
+    computed = task_analysis_if_ready(version, params.text(request.GET, "metric"))
+    if computed is None:
         return render(request, "frontend/datasets/analysis_pending.html", shared)
     filters = params.analysis_filters(request.GET)
-    page = analysis_page(version, found, filters, params.whole_number(request.GET, "page") or 1)
+    page = analysis_page(version, computed, filters, params.whole_number(request.GET, "page") or 1)
     n_doubtful = doubtful_tasks(version)
-    chosen = len(found.flags.get(filters.flag, ()))
+    chosen = len(computed.flags.get(filters.flag, ()))
     context = shared | {
         "versions": [each.number for each in versions_of(dataset)],
-        "analysis": found,
-        "metrics": [(name, metric_title(name)) for name in found.metrics],
-        "columns": list(short_names([model.name for model in found.models[:MOST_COLUMNS]]).items()),
-        "n_hidden": max(0, len(found.models) - MOST_COLUMNS),
+        "analysis": computed,
+        "metrics": [(name, metric_title(name)) for name in computed.metrics],
+        "columns": list(short_names([model.name for model in computed.models[:MOST_COLUMNS]]).items()),
+        "n_hidden": max(0, len(computed.models) - MOST_COLUMNS),
         "page": page,
         "rows": [_shown(row) for row in page.rows],
         "previous": page.number - 1,
         "next": page.number + 1,
         "filters": filters,
         "kinds": [
-            ("", f"All tasks, flagged first ({len(found.tasks)})"),
-            *((kind, f"{label} ({len(found.flags[kind])})") for kind, label in FLAGS.items()),
+            ("", f"All tasks, flagged first ({len(computed.tasks)})"),
+            *((kind, f"{label} ({len(computed.flags[kind])})") for kind, label in FLAGS.items()),
             (DOUBTFUL, f"Marked as doubtful ({n_doubtful})"),
         ],
         "groups": version.facets.get("group") or version.facets.get("difficulty", {}),
@@ -118,11 +118,11 @@ def _chosen_tasks(request: HttpRequest, version: DatasetVersion) -> list[str]:
     expected = params.whole_number(request.POST, "all")
     if expected is None:
         return [key.replace("\0", "") for key in request.POST.getlist("task")[:MOST_SELECTED]]
-    found = task_analysis(version, params.text(request.POST, "metric"))
-    places = found.flags.get(params.text(request.POST, "flag"), ())
+    computed = task_analysis(version, params.text(request.POST, "metric"))
+    places = computed.flags.get(params.text(request.POST, "flag"), ())
     if len(places) != expected:
         raise NotPossible("The analysis has changed since you opened the page. Check the flags and try again.")
-    chosen = [int(found.tasks[place]) for place in places]
+    chosen = [int(computed.tasks[place]) for place in places]
     return list(version.tasks.filter(pk__in=chosen).values_list("task_id", flat=True))
 
 

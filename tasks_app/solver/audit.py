@@ -82,7 +82,7 @@ def _solved(document: CanvasDocument, name: str, question: Question, representat
 class SetAudit:
     """A set's evaluated questions of one task class, counted."""
 
-    asked: int = 0
+    questions: int = 0
     not_applicable: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     audits: Counter[str] = field(default_factory=Counter)
@@ -92,12 +92,12 @@ class SetAudit:
     @property
     def majority_score(self) -> float | None:
         """Share of correct answers of who always gives the most frequent one; None without questions."""
-        return max(self.answers.values()) / self.asked if self.asked else None
+        return max(self.answers.values()) / self.questions if self.questions else None
 
     @property
     def agreement(self) -> float | None:
         """Share of questions to which the solver gives the same answer; None without questions."""
-        return self.audits[Audit.AGREES] / self.asked if self.asked else None
+        return self.audits[Audit.AGREES] / self.questions if self.questions else None
 
 
 def audit_set(documents: Iterable[CanvasDocument], representation: str = SURE_REPRESENTATION) -> dict[str, SetAudit]:
@@ -114,7 +114,7 @@ def audit_set(documents: Iterable[CanvasDocument], representation: str = SURE_RE
             if name not in findings:
                 counted.not_applicable += 1
                 continue
-            counted.asked += 1
+            counted.questions += 1
             counted.answers[findings[name].answer] += 1
             counted.audits[findings[name].audit] += 1
             prompt = hash(build_prompt(document, name, representation).text)

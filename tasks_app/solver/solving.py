@@ -60,12 +60,12 @@ def _how_many(world: World, match: re.Match[str]) -> str:
 
 def _count(world: World, match: re.Match[str]) -> int:
     """Count the shapes with the attributes asked for; if a side is asked for, those that lie on it."""
-    asked = match.groupdict()
-    wanted = {asked[part] for part in ("size", "color", "noun") if asked.get(part)} - {"shape"}
+    parts = match.groupdict()
+    wanted = {parts[part] for part in ("size", "color", "noun") if parts.get(part)} - {"shape"}
     names = {name: number for name, number in _final_shapes(world).items() if number and wanted <= set(name.split())}
-    if asked.get("side"):
-        axis, sign = WORDS[asked["side"]]
-        reference = asked["reference"]
+    if parts.get("side"):
+        axis, sign = WORDS[parts["side"]]
+        reference = parts["reference"]
         names.pop(reference, None)
         names = {name: number for name, number in names.items() if _signs(world, name, reference).get(axis) == sign}
     return sum(names.values())

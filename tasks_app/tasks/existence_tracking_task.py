@@ -101,9 +101,9 @@ class ExistenceTrackingTask(Task):
         self.difficulty = {"tracking_steps": len(changed)}
         return present
 
-    def _examples(self, after: Collection[Kind], asked: int) -> list[Question]:
-        present = matched_bits(after) & ~(1 << asked)
-        bits = {"Yes": present, "No": ALL_BITS & ~present & ~(1 << asked)}
+    def _examples(self, after: Collection[Kind], bit: int) -> list[Question]:
+        present = matched_bits(after) & ~(1 << bit)
+        bits = {"Yes": present, "No": ALL_BITS & ~present & ~(1 << bit)}
         questions: list[Question] = []
         for wanted in shuffled(self.rng, ("Yes", "No")):
             answer = wanted if bits[wanted] else ("No" if wanted == "Yes" else "Yes")

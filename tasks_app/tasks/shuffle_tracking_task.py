@@ -44,13 +44,13 @@ class ShuffleTrackingTask(Task):
         self.difficulty = {"tracking_steps": len(swaps), "line_length": len(line)}
         scope = "" if len(line) == len(shapes) else f" of these {len(line)}"
         place = pick(self.rng, moving)
-        asked = [(place, self.rng.random() < 0.5)]
+        places = [(place, self.rng.random() < 0.5)]
         still = [it for it in range(len(line)) if it not in moving]
         others = still or [pick(self.rng, [it for it in range(len(line)) if it != place])]
-        asked += draw(self.rng, [(other, low) for other in others for low in (True, False)], 2)
+        places += draw(self.rng, [(other, low) for other in others for low in (True, False)], 2)
         return [
             (f"What shape is {_position(each, len(line), low, axis)}{scope}?", names[place_of.index(each)])
-            for each, low in asked
+            for each, low in places
         ]
 
     def judge(self, expected: str, actual: str) -> Verdict:

@@ -67,7 +67,7 @@ class TransitivityTask(Task):
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_directions(expected, actual)
 
-    def _tell(self, axis: int, answer: str, asked: Link, linked: Linked, n_shapes: int) -> list[Question]:
+    def _tell(self, axis: int, answer: str, question: Link, linked: Linked, n_shapes: int) -> list[Question]:
         """Describe the links, and ask about the asked pair and, as examples, one pair on each axis."""
         links, other_links, pair, other_pair = linked
         other_axis = Y if axis == X else X
@@ -75,7 +75,7 @@ class TransitivityTask(Task):
         self.description = self._describe(stated, n_shapes)
         examples = [_question(pair, pick(self.rng, _WORDS[axis]))]
         examples.append(_question(other_pair, pick(self.rng, _WORDS[other_axis])))
-        return [_question(asked, answer), *shuffled(self.rng, examples)]
+        return [_question(question, answer), *shuffled(self.rng, examples)]
 
     def _places(self, length: int) -> Iterator[tuple[int, int]]:
         """Yield pairs of places, at least two steps apart and not at an end; each number of steps may come first.
@@ -92,37 +92,37 @@ class TransitivityTask(Task):
         The text may say of these pairs, too, how they lie on one axis alone. Both lines have as many links more than
         their neighbors, so their number does not tell which axis the question is about.
         """
-        asked = (line[start], line[end])
-        other_links, added = self._disconnected(other_line, asked)
+        question = (line[start], line[end])
+        other_links, added = self._disconnected(other_line, question)
         other_links += added
-        if not all(sum(name in link for link in other_links) == 2 for name in asked):
+        if not all(sum(name in link for link in other_links) == 2 for name in question):
             return None
         other_order = _ordered(other_links)
         for gap in shuffled(self.rng, [*range(start - 1), *range(end + 1, len(line) - 1)]):
             links = self._with_gap(line, gap, (start, end), len(added))
             order = _ordered(links)
-            pairs, other_pairs = _only_in(order, other_order, asked), _only_in(other_order, order, asked)
+            pairs, other_pairs = _only_in(order, other_order, question), _only_in(other_order, order, question)
             if pairs and other_pairs and len(links) == len(line) - 2 + len(added):
                 distant = [pair for pair in pairs if pair not in links]
                 return links, other_links, pick(self.rng, distant or pairs), pick(self.rng, other_pairs)
         return None
 
-    def _with_gap(self, line: list[str], gap: int, asked: tuple[int, int], count: int) -> list[Link]:
+    def _with_gap(self, line: list[str], gap: int, question: tuple[int, int], count: int) -> list[Link]:
         """Return the links of a line without the one after place ``gap``, and up to ``count`` that do not bridge it.
 
         The latter begin and end at none of the places ``asked``.
         """
         links = [(low, high) for low, high in pairwise(range(len(line))) if low != gap]
         possible = [(low, gap + 1) for low in range(gap)] + [(gap, high) for high in range(gap + 2, len(line))]
-        possible = [link for link in possible if not {*link} & {*asked}]
+        possible = [link for link in possible if not {*link} & {*question}]
         return _shapes_at(line, [*links, *draw(self.rng, possible, min(count, len(possible)))])
 
-    def _disconnected(self, line: list[str], asked: Link) -> tuple[list[Link], list[Link]]:
+    def _disconnected(self, line: list[str], question: Link) -> tuple[list[Link], list[Link]]:
         """Return the links of a line without one between the asked shapes, and more that do not connect the two.
 
         With the second list, each of the two has two links, as on the axis of the answer, if the line allows.
         """
-        places = sorted(line.index(shape) for shape in asked if shape in line)
+        places = sorted(line.index(shape) for shape in question if shape in line)
         if len(places) < 2:
             return list(pairwise(line)), []  # level with another shape, one of them was left out of the line
         low, high = places
@@ -155,9 +155,9 @@ def _shapes_at(line: Sequence[str], places: Sequence[tuple[int, int]]) -> list[L
     return [(line[low], line[high]) for low, high in places]
 
 
-def _only_in(order: Collection[Link], other_order: Container[Link], asked: Link) -> list[Link]:
+def _only_in(order: Collection[Link], other_order: Container[Link], question: Link) -> list[Link]:
     """Return the pairs, of shapes that are not asked about, that one axis orders and the other does not."""
-    free = [pair for pair in order if not {*pair} & {*asked}]
+    free = [pair for pair in order if not {*pair} & {*question}]
     return [pair for pair in free if pair not in other_order and pair[::-1] not in other_order]
 
 

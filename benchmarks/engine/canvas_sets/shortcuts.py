@@ -20,14 +20,14 @@ def probe_class(canvas_set: CanvasSet, name: str, *, examples: bool = False) -> 
 
     None if it is not registered or has too few questions.
     """
-    questions = Question.objects.filter(canvas__canvas_set=canvas_set, task_name=name).order_by("canvas__index")
-    rows = questions.annotate(text=KeyTextTransform(name, "canvas__descriptions")).values_list(
+    stored = Question.objects.filter(canvas__canvas_set=canvas_set, task_name=name).order_by("canvas__index")
+    rows = stored.annotate(text=KeyTextTransform(name, "canvas__descriptions")).values_list(
         "question", "text", "canvas__n_shapes", "canvas__number", "answer", "examples"
     )
     if name not in REGISTERED_TASKS:
         return None
-    asked = [Asked(it[0], it[1] or "", *it[2:5], examples=_shown(it[5])) for it in rows[:LEARNED]]
-    return probe(asked, scoring(REGISTERED_TASKS[name]), EXAMPLES if examples else RULES)
+    questions = [Asked(it[0], it[1] or "", *it[2:5], examples=_shown(it[5])) for it in rows[:LEARNED]]
+    return probe(questions, scoring(REGISTERED_TASKS[name]), EXAMPLES if examples else RULES)
 
 
 def _shown(examples: Sequence[Sequence[object]]) -> tuple[tuple[str, str], ...]:

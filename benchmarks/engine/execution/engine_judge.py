@@ -31,16 +31,16 @@ class JudgeParameters:
 def judge_parameters(run: Run, judge: str) -> JudgeParameters:
     """How one of the run's judges is asked, as stored when the run was started."""
     stored = {name: value for name, value in run.judge_settings.items() if name not in ("params", "params_of")}
-    asked = JudgeSettings.model_validate(stored)
+    judging = JudgeSettings.model_validate(stored)
     params = run.judge_settings.get("params_of", {}).get(judge, run.judge_settings.get("params", {}))
     thinks = traits_of(judge, settings.CODEFORGE.model_families).thinking is not None
     return JudgeParameters(
-        temperature=asked.temperature,
-        max_tokens=asked.max_tokens + (asked.reasoning_tokens if thinks else 0),
-        structured_output=asked.structured_output,
+        temperature=judging.temperature,
+        max_tokens=judging.max_tokens + (judging.reasoning_tokens if thinks else 0),
+        structured_output=judging.structured_output,
         extra={
             **params,
-            **({"reasoning_effort": asked.effort} if asked.effort else {}),
+            **({"reasoning_effort": judging.effort} if judging.effort else {}),
         },
     )
 

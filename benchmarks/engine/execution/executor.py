@@ -346,10 +346,10 @@ class RunExecutor:
     def _may_continue(self) -> bool:
         """False once the lease was released, the run is no longer running, or it was deleted."""
         running = Run.objects.filter(pk=self.run.pk, status=RunStatus.RUNNING)
-        asked = max(
+        wait = max(
             model.gate.asked_to_wait for model in (self.pool.model, *(judge.model for judge in self.pool.judges))
         )
-        return leases.heartbeat(self.lease, asked if asked >= SHOWN_WAIT_SECONDS else 0.0) and running.exists()
+        return leases.heartbeat(self.lease, wait if wait >= SHOWN_WAIT_SECONDS else 0.0) and running.exists()
 
     def _should_yield(self, now: float) -> bool:
         """Whether runs wait for a thread and this lease is among the oldest: one yields for each waiting run."""

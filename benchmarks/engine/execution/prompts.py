@@ -223,8 +223,11 @@ def canvas_prompt(run: Run, task: Task) -> Prompt:
     question = task.question
     assert question is not None, "only canvas tasks come here"
     shapes = shapes_of(question.canvas)
-    asked = ((question.question, question.answer), *((text, answer) for text, answer in question.examples))
-    document = CanvasDocument(shapes, question.canvas.descriptions, {question.task_name: asked})
+    questions_and_answers = (
+        (question.question, question.answer),
+        *((text, answer) for text, answer in question.examples),
+    )
+    document = CanvasDocument(shapes, question.canvas.descriptions, {question.task_name: questions_and_answers})
     built = build_prompt(document, question.task_name, run.representation, run.few_shot)
     system_prompt, text = run.parameters.get("system_prompt"), user_text(run, built.text)
     if not built.needs_image:

@@ -52,12 +52,12 @@ class SimulatedUser:
     def request(self, user: Mapping[str, Any], messages: Sequence[Message], answer: str) -> ChatRequest:
         """Ask for the message that follows ``messages`` and the ``answer`` to them."""
         persona = f"Who the user is: {user['persona']}\n" if user.get("persona") else ""
-        said = [*spoken(messages), {"role": "assistant", "content": answer}]
+        conversation = [*spoken(messages), {"role": "assistant", "content": answer}]
         return ChatRequest(
             model=self.model.name,
             messages=(
                 {"role": "system", "content": _INSTRUCTIONS.format(goal=user["goal"], persona=persona)},
-                {"role": "user", "content": orjson.dumps(said).decode()},
+                {"role": "user", "content": orjson.dumps(conversation).decode()},
             ),
             temperature=0.0,
             max_tokens=self.max_tokens,

@@ -40,8 +40,8 @@ def strata_of(run: Run) -> list[str]:
 
 def asked_of(run: Run) -> dict[str, int]:
     """How many canvases of each number of shapes the run has used so far."""
-    asked = run.adaptive.get("asked", {})
-    return {stratum: asked.get(stratum, 0) for stratum in strata_of(run)}
+    canvases = run.adaptive.get("asked", {})
+    return {stratum: canvases.get(stratum, 0) for stratum in strata_of(run)}
 
 
 def batch_of(run: Run) -> int:
@@ -51,11 +51,11 @@ def batch_of(run: Run) -> int:
 
 def look(run: Run) -> Look:
     """Apply the rule to the run's first metric. The unit is the canvas: the mean over all its scores."""
-    asked = asked_of(run)
-    left = (run.max_canvases or 0) - sum(asked.values())
+    canvases = asked_of(run)
+    left = (run.max_canvases or 0) - sum(canvases.values())
     means = _canvas_means(run)
-    silent = tuple(stratum for stratum, number in asked.items() if number and not means.get(stratum))
-    strata = {stratum: means.get(stratum, []) for stratum in asked if stratum not in silent}
+    silent = tuple(stratum for stratum, number in canvases.items() if number and not means.get(stratum))
+    strata = {stratum: means.get(stratum, []) for stratum in canvases if stratum not in silent}
     if not strata:
         return Look({}, no_interval(), {}, "no result has a score", silent)
     rule = AdaptiveRule(run.target_half_width or 0.0, max(run.max_canvases or 0, 1), batch_of(run))
@@ -87,7 +87,7 @@ def _canvas_means(run: Run) -> dict[str, list[float]]:
 def adaptive_numbers(run: Run) -> dict[str, Any]:
     """The ``adaptive`` part of the summary."""
     latest = look(run)
-    asked = asked_of(run)
+    canvases = asked_of(run)
     target = run.target_half_width or 0.0
     is_within = all(
         interval.half_width is not None and interval.half_width <= target for interval in latest.intervals.values()
@@ -97,10 +97,10 @@ def adaptive_numbers(run: Run) -> dict[str, Any]:
     return {
         "target_half_width": run.target_half_width,
         "max_canvases": run.max_canvases,
-        "canvases": sum(asked.values()),
+        "canvases": sum(canvases.values()),
         "strata": [
             {
-                **{STRATUM: int(stratum), "asked": asked[stratum]},
+                **{STRATUM: int(stratum), "asked": canvases[stratum]},
                 **{**stored(interval), "n_expected": expected.get(stratum, 0)},
             }
             for stratum, interval in latest.intervals.items()

@@ -184,7 +184,7 @@ def threshold_numbers(run: Run, cells: Mapping[Cell, Sums], guesses: Mapping[str
 
 
 def _over_all_classes(
-    classes: Set[str], asked: ByShapes, scored: ByShapes, guesses: Mapping[str, float], effect: float
+    classes: Set[str], expected: ByShapes, scored: ByShapes, guesses: Mapping[str, float], effect: float
 ) -> Iterator[Series]:
     """The plain average over all task classes of the run, at each number of shapes where all of them have scores.
 
@@ -203,11 +203,11 @@ def _over_all_classes(
         unevenness = n * sum(1 / cell.n for cell in sums) / len(sums) ** 2
         levels.append(Level(n_shapes, min(mean * n, n), n, effect * unevenness))
     guess = sum(guesses[name] for name in classes) / len(classes)
-    yield Series(SHAPES, ALL_CLASSES, guess, levels, _expected_by_shapes(asked, classes))
+    yield Series(SHAPES, ALL_CLASSES, guess, levels, _expected_by_shapes(expected, classes))
 
 
 def _over_shapes(
-    asked: ByShapes, scored: ByShapes, guesses: Mapping[str, float], effects: Mapping[str, float]
+    expected: ByShapes, scored: ByShapes, guesses: Mapping[str, float], effects: Mapping[str, float]
 ) -> Iterator[Series]:
     for name, guess in guesses.items():
         levels = [
@@ -215,12 +215,12 @@ def _over_shapes(
             for group, n_shapes in sorted(scored)
             if group == name
         ]
-        yield Series(SHAPES, name, guess, levels, _expected_by_shapes(asked, {name}))
+        yield Series(SHAPES, name, guess, levels, _expected_by_shapes(expected, {name}))
 
 
-def _expected_by_shapes(asked: ByShapes, classes: Set[str]) -> dict[float, int]:
+def _expected_by_shapes(by_shapes: ByShapes, classes: Set[str]) -> dict[float, int]:
     expected: dict[float, int] = defaultdict(int)
-    for (group, n_shapes), sums in asked.items():
+    for (group, n_shapes), sums in by_shapes.items():
         if group in classes and n_shapes is not None:
             expected[n_shapes] += sums.expected
     return expected

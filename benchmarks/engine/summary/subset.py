@@ -34,10 +34,10 @@ def use_estimates(run: Run, summary: dict[str, Any], breakdown: Mapping[str, Any
             continue
         scores = run.scores.filter(metric=metric, value__isnull=False).order_by().values_list("result__task")
         means = dict(scores.annotate(mean=Avg("value")))
-        found = estimate(subset, [means.get(design["tasks"][place]) for place in drawn])
-        note = f"estimated from {n_of(found.n, n_tasks)} tasks" if found else "too few scores for an estimate"
+        estimated = estimate(subset, [means.get(design["tasks"][place]) for place in drawn])
+        note = f"estimated from {n_of(estimated.n, n_tasks)} tasks" if estimated else "too few scores for an estimate"
         numbers |= {
-            **({name: getattr(found, name, None) for name in ("mean", "low", "high")}),
+            **({name: getattr(estimated, name, None) for name in ("mean", "low", "high")}),
             "method": METHOD,
             "note": note,
         }

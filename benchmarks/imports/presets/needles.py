@@ -26,7 +26,7 @@ class _Kind(NamedTuple):
 
     keys: int = 1
     values: int = 1
-    asked: int = 1
+    n_questions: int = 1
     repeats: bool = False
 
 
@@ -35,7 +35,7 @@ _KINDS = {
     "single": _Kind(),
     "several keys": _Kind(keys=4),
     "several values": _Kind(values=4),
-    "several questions": _Kind(keys=4, asked=4),
+    "several questions": _Kind(keys=4, n_questions=4),
 }
 """Kinds as RULER's niah_single_1, niah_single_2, niah_multikey_1, niah_multivalue and niah_multiquery."""
 
@@ -57,14 +57,14 @@ def _task(name: str, length: int, number: int, seed: int) -> Task:
     sentences = _haystack(draw, length * CHARACTERS_A_TOKEN - sum(map(len, hidden)), repeats=kind.repeats)
     for sentence in hidden:
         sentences.insert(draw.randrange(len(sentences) + 1), sentence)
-    asked = keys[: kind.asked]
-    wanted = [value for key in asked for value in values[key]]
+    chosen = keys[: kind.n_questions]
+    wanted = [value for key in chosen for value in values[key]]
     return {
         "id": f"needle-{number + 1}",
         "name": f"{name}, about {length:,} tokens",
         "input": (
             "Some special magic numbers are hidden within the following text. Memorize them: you are asked for them "
-            f"afterwards.\n\n{' '.join(sentences)}\n\nWhat are all the special magic numbers for {_and(asked)} in the "
+            f"afterwards.\n\n{' '.join(sentences)}\n\nWhat are all the special magic numbers for {_and(chosen)} in the "
             "text above? Answer with the numbers alone."
         ),
         "expected_output": ", ".join(wanted),

@@ -26,16 +26,16 @@ def _bfcl(cells: Cells) -> Task:
     if not texts or not all(isinstance(text, str) for text in texts):
         raise ImportProblem("question: expected messages with texts")
     if len(messages) != 1:
-        asked: Task = {"messages": [{"role": each["role"], "content": each["content"]} for each in messages]}
+        question: Task = {"messages": [{"role": each["role"], "content": each["content"]} for each in messages]}
     else:
-        asked = {"input": str(texts[0])}
+        question = {"input": str(texts[0])}
     tools = [_tool(function) for function in cells.items("function")]
     required = {tool["function"]["name"]: tool["function"]["parameters"].get("required", []) for tool in tools}
     calls = [_call(call, required) for call in cells.items("ground_truth")]
     return {
         "id": cells.text("id"),
         "title": str(texts[-1]),
-        **asked,
+        **question,
         "expected_output": "",
         "tools": tools,
         "expected_tools": calls,
@@ -104,10 +104,10 @@ def _call(call: Any, required: Mapping[str, Any]) -> dict[str, Any]:
 
 def _accepted(values: list[Any]) -> list[Any]:
     """The different accepted values, at most ``MAX_ANSWERS``; "", which stands for a missing argument, only alone."""
-    found: list[Any] = []
+    accepted: list[Any] = []
     for value in [value for value in values if value != ""] or [""]:
-        found += [plain for plain in _plain(value) if not any(same_json(plain, each) for each in found)]
-    return found[: limits.MAX_ANSWERS]
+        accepted += [plain for plain in _plain(value) if not any(same_json(plain, each) for each in accepted)]
+    return accepted[: limits.MAX_ANSWERS]
 
 
 def _plain(value: Any) -> list[Any]:

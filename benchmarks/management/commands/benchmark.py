@@ -429,7 +429,7 @@ class Command(ActionCommand):
     ) -> None:
         if slug and dataset:
             raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
-        found = []
+        imported: list[dict[str, Any]] = []
         options = {"form": form, "slug": slug, "dataset": dataset, "model": model, "metrics": metric or OUR_METRICS}
         for position, summary in with_summaries([path.name for path in files]).items():
             path, beside = files[position], None if summary is None else files[summary]
@@ -437,7 +437,7 @@ class Command(ActionCommand):
                 run, how = result.run, "imported" if result.is_new else "already imported from this file"
                 on = f"{run.model} on {run.dataset.slug}, {plural(run.total, 'result')}"
                 if as_json:
-                    found.append(
+                    imported.append(
                         {
                             "file": str(path),
                             "is_new": result.is_new,
@@ -450,7 +450,7 @@ class Command(ActionCommand):
                     for sentence in result.unused:
                         self.stdout.write(f"  {sentence}")
         if as_json:
-            self.print_json(found)
+            self.print_json(imported)
 
 
 def _check_requirements(metrics: Sequence[str], options: Mapping[str, Any]) -> None:

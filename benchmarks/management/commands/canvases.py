@@ -70,8 +70,8 @@ class Command(ActionCommand):
     )
     def export(self, slug: str, *, folder: Path, as_json: bool, **options: Any) -> None:
         written = export_canvases(canvas_set_of(slug), folder, bar("Writing"))
-        found = {"folder": str(folder), "files": written}
-        self.print_either(as_json, found, f"Wrote {written} files to {folder}.")
+        export = {"folder": str(folder), "files": written}
+        self.print_either(as_json, export, f"Wrote {written} files to {folder}.")
 
     @action("List the sets.", JSON, name="list")
     def list_sets(self, *, as_json: bool, **options: Any) -> None:

@@ -220,9 +220,9 @@ class Command(ActionCommand):
             self.print_either(as_json, {"dataset": slug, "version": new.number, "removed": ids}, text)
             return
         page = analysis_page(version, analysis, AnalysisFilters(flag), size=max(1, len(analysis.tasks)))
-        found = {"dataset": slug, "version": version.number, **as_mapping(page, analysis)}
+        numbers = {"dataset": slug, "version": version.number, **as_mapping(page, analysis)}
         if as_json:
-            self.print_json(found)
+            self.print_json(numbers)
             return
         sentences = (analysis.verdict, analysis.findings, *analysis.separation_sentences, analysis.limits)
         self.stdout.write("\n".join(filter(None, sentences)))

@@ -57,12 +57,12 @@ class Command(JudgingCommand):
     def agreement(
         self, *, judge: str, metric: str, run: int | None, experiment: int | None, as_json: bool, **options: Any
     ) -> None:
-        found = judge_agreement(judge, metric, run=run, experiment=experiment)
-        if found is None:
+        agreement = judge_agreement(judge, metric, run=run, experiment=experiment)
+        if agreement is None:
             raise NotPossible(
                 f"No random review was drawn from answers that {judge} has scored by {metric}. Create one first."
             )
-        self.print_either(as_json, found.numbers(), "\n".join(_people(found)))
+        self.print_either(as_json, agreement.numbers(), "\n".join(_people(agreement)))
 
     def runs(self) -> QuerySet[Run]:
         return calibrations()
@@ -134,9 +134,9 @@ def _agreement(numbers: Numbers) -> Iterator[str]:
     yield f"Without a verdict: {numbers['errors']}"
 
 
-def _people(found: JudgeAgreement) -> Iterator[str]:
+def _people(people: JudgeAgreement) -> Iterator[str]:
     """The agreement with people as text."""
-    numbers = found.numbers()
+    numbers = people.numbers()
     labeled = plural(numbers["n_labeled"], "labeled answer")
     yield f"{numbers['judge_model']} as judge of {numbers['metric']}: {numbers['verdict']}"
     agreement = numbers["agreement"]
@@ -149,19 +149,19 @@ def _people(found: JudgeAgreement) -> Iterator[str]:
     means += [(f"run {each['run']}, {each['model']}", each["corrected"]) for each in numbers["runs"]]
     rows = [(name, *_three(each)) for name, each in means]
     yield "\n" + table(("mean and 95% interval", "judge alone", "labels alone", "corrected"), rows)
-    if found.separations:
+    if people.separations:
         heads = ("enough to separate", "judge alone", "corrected difference, points", "verdict")
-        yield "\n" + table(heads, [_separation(each) for each in found.separations], right=(1,))
-    if found.favor:
-        yield "\nDoes it favor its own family? " + " ".join(found.favor.words)
+        yield "\n" + table(heads, [_separation(each) for each in people.separations], right=(1,))
+    if people.favor:
+        yield "\nDoes it favor its own family? " + " ".join(people.favor.words)
 
 
-def _separation(found: Separation) -> tuple[str, ...]:
+def _separation(pair: Separation) -> tuple[str, ...]:
     """Two runs, their difference in points by the judge and corrected, and whether the labels tell them apart."""
-    corrected = found.corrected
+    corrected = pair.corrected
     difference = f"{points(corrected.difference)} ({interval(corrected.low, corrected.high, points)})"
-    runs = (f"run {run.pk}, {run.model}" for run in (found.higher, found.lower))
-    return " > ".join(runs), points(found.judged), difference, ". ".join(filter(None, found.words))
+    runs = (f"run {run.pk}, {run.model}" for run in (pair.higher, pair.lower))
+    return " > ".join(runs), points(pair.judged), difference, ". ".join(filter(None, pair.words))
 
 
 def _three(means: Numbers | None) -> list[str]:

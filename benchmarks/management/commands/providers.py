@@ -96,8 +96,8 @@ def _price(usd: float | None) -> str:
 def _tested(test: ModelTest) -> str:
     if test.error_kind:
         return f"{test.model} did not answer. {test.error}"
-    found = [(CAPABILITY[name], SUPPORT[each["support"]], each["message"]) for name, each in test.capabilities.items()]
-    return f"{test.model} answered in {milliseconds(test.duration_ms)}.\n{table(('', 'supported', ''), found)}"
+    rows = [(CAPABILITY[name], SUPPORT[each["support"]], each["message"]) for name, each in test.capabilities.items()]
+    return f"{test.model} answered in {milliseconds(test.duration_ms)}.\n{table(('', 'supported', ''), rows)}"
 
 
 def _test_as_json(test: ModelTest) -> dict[str, Any]:
@@ -107,11 +107,11 @@ def _test_as_json(test: ModelTest) -> dict[str, Any]:
 
 def _as_json(row: ProviderRow, *, models: bool = False) -> dict[str, Any]:
     names = ("name", "kind", "address", "status", "key_variable", "key_source", "problem")
-    found = {name: getattr(row, name) for name in names}
-    found["looked_at"] = row.looked_at.isoformat() if row.looked_at else None
+    values = {name: getattr(row, name) for name in names}
+    values["looked_at"] = row.looked_at.isoformat() if row.looked_at else None
     if models:
-        found["models"] = [_model_as_json(model) for model in (*row.models, *row.others)]
-    return found
+        values["models"] = [_model_as_json(model) for model in (*row.models, *row.others)]
+    return values
 
 
 def _model_as_json(model: ModelRow) -> dict[str, Any]:

@@ -26,5 +26,5 @@ class Command(ServiceCommand):
         lines = [f"Restored {rows:,} rows of {len(manifest.tables)} tables, as of {manifest.made_at}."]
         if restored.live_runs:
             lines.append(f"Unfinished runs: {restored.live_runs}. Workers continue them when they start.")
-        found = {"rows": rows, "tables": len(manifest.tables), "made_at": manifest.made_at}
-        self.print_either(as_json, {**found, "live_runs": restored.live_runs}, "\n".join(lines))
+        contents = {"rows": rows, "tables": len(manifest.tables), "made_at": manifest.made_at}
+        self.print_either(as_json, {**contents, "live_runs": restored.live_runs}, "\n".join(lines))

@@ -161,10 +161,10 @@ class Command(ActionCommand):
         self.print_either(as_json, numbers, "\n".join(lines))
 
     def _print_labels(self, result: Result, caller: Caller, as_json: bool) -> None:
-        found = labels_of_answer(result, reviewer_name(caller), may_see_reviewers(caller))
-        rows = list(_label_rows(found))
+        labels = labels_of_answer(result, reviewer_name(caller), may_see_reviewers(caller))
+        rows = list(_label_rows(labels))
         if as_json:
-            self.print_json({"labels": rows, "hidden": found.n_hidden})
+            self.print_json({"labels": rows, "hidden": labels.n_hidden})
             return
         cells = [
             (row["author"], row["metric"], row["value"], " ".join(row["flags"]), row["reason"], row["created_at"])
@@ -172,8 +172,8 @@ class Command(ActionCommand):
         ]
         head = ("author", "metric", "value", "flags", "reason", "at")
         self.stdout.write(table(head, cells, right=(2,)) if cells else f"Result {result.pk} has no labels to show.")
-        if found.n_hidden:
-            self.stdout.write(f"Hidden in an open blind review: {found.n_hidden}")
+        if labels.n_hidden:
+            self.stdout.write(f"Hidden in an open blind review: {labels.n_hidden}")
 
 
 def _review(pk: int) -> ReviewQueue:
@@ -218,8 +218,8 @@ def _numbers(queue: ReviewQueue) -> dict[str, Any]:
     }
 
 
-def _label_rows(found: AnswerLabels) -> Iterable[dict[str, Any]]:
-    for shown in found.shown:
+def _label_rows(labels: AnswerLabels) -> Iterable[dict[str, Any]]:
+    for shown in labels.shown:
         label = shown.label
         yield {
             "author": shown.author,

@@ -52,17 +52,17 @@ class _Request:
 def task_analysis(version: DatasetVersion, metric: str = "") -> TaskAnalysis:
     """The analysis of a version by ``metric``, by default the first metric of most runs."""
     request = _request(version, metric)
-    found: TaskAnalysis | None = cache.get(request.key)
-    return found or _computed(request)
+    cached: TaskAnalysis | None = cache.get(request.key)
+    return cached or _computed(request)
 
 
 def task_analysis_if_ready(version: DatasetVersion, metric: str = "") -> TaskAnalysis | None:
     """The same if it is in the cache or quick to compute. Otherwise ``None``, while a thread of this process computes
     it for a later read."""
     request = _request(version, metric)
-    found: TaskAnalysis | None = cache.get(request.key)
-    if found is not None:
-        return found
+    cached: TaskAnalysis | None = cache.get(request.key)
+    if cached is not None:
+        return cached
     if len(request.runs) * version.task_count <= QUICK:
         return _computed(request)
     with _starting:
@@ -83,9 +83,9 @@ def _in_background(request: _Request) -> TaskAnalysis:
 
 
 def _computed(request: _Request) -> TaskAnalysis:
-    found = analyzed(request.version, request.runs, request.metric, request.metrics)
-    cache.set(request.key, found, CACHE_SECONDS)
-    return found
+    analysis = analyzed(request.version, request.runs, request.metric, request.metrics)
+    cache.set(request.key, analysis, CACHE_SECONDS)
+    return analysis
 
 
 def _request(version: DatasetVersion, metric: str) -> _Request:
@@ -116,8 +116,8 @@ def _comparable_runs(version: DatasetVersion) -> list[Any]:
     chosen = max(groups.values(), key=lambda runs: len({_label(run) for run in runs}), default=[])
     latest: dict[tuple[Any, ...], Any] = {}
     for run in chosen[:MOST_RUNS]:
-        asked = setting_of(run)
-        latest.setdefault((*_label(run), run.variant, asked.system_prompt, asked.prompt_template), run)
+        setting = setting_of(run)
+        latest.setdefault((*_label(run), run.variant, setting.system_prompt, setting.prompt_template), run)
     return list(latest.values())
 
 

@@ -43,9 +43,9 @@ def analyzed(version: DatasetVersion, ids: Sequence[int], metric: str, metrics: 
         answers = _wrong_answers(models, metric, tasks[places].tolist())
         for place in places:
             given = [answers.get((row, int(tasks[place]))) for row in range(len(models))]
-            found = statistics.suspect_reference(values[:, place], rest[:, place], strong, given)
-            if found is not None:
-                suspects[place] = found
+            suspect = statistics.suspect_reference(values[:, place], rest[:, place], strong, given)
+            if suspect is not None:
+                suspects[place] = suspect
     flags = {
         "suspect": list(suspects),
         "negative": [place for place in np.flatnonzero(negative).tolist() if place not in suspects],
@@ -89,15 +89,15 @@ def _scores(runs: Sequence[Run], metric: str, tasks: NDArray[np.int64]) -> tuple
             rows.append(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
     if not rows:
         return np.zeros((0, len(tasks))), []
-    found = np.array(rows)
-    means, strong = np.nanmean(found, axis=1), statistics.strong_models(found)
+    scores = np.array(rows)
+    means, strong = np.nanmean(scores, axis=1), statistics.strong_models(scores)
     best_first = np.argsort(-means, kind="stable").tolist()
     named = list(by_model.items())
     models = [
         Model(named[row][0], [run.pk for run in named[row][1]], float(means[row]), bool(strong[row]))
         for row in best_first
     ]
-    return found[best_first], models
+    return scores[best_first], models
 
 
 def _never_solved(runs: Sequence[Run], metric: str, tasks: NDArray[np.int64], values: NDArray[np.float64]) -> list[int]:

@@ -110,8 +110,8 @@ def _rows(analysis: TaskAnalysis, places: Sequence[int]) -> list[AnalyzedTask]:
 
 def _detail(analysis: TaskAnalysis, place: int, kind: str) -> str:
     if kind == "suspect":
-        found = analysis.suspects[place]
-        return f"{n_of(found.agreeing, found.strong)} strong models answer {found.answer}"
+        suspect = analysis.suspects[place]
+        return f"{n_of(suspect.agreeing, suspect.strong)} strong models answer {suspect.answer}"
     if kind == "duplicate":
         return "same text as" if analysis.duplicates[place].is_equal else "similar text to"
     return {

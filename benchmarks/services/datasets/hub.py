@@ -110,13 +110,13 @@ def _preset_rows(preset: Preset, split: str, hub: Hub, repository: Repository) -
     for config in preset.configs:
         for pattern in filter(None, (preset.path, preset.answers_path)):
             place = pattern.format(config=config, split=split)
-            if not (found := matching(repository, place)):
+            if not (files := matching(repository, place)):
                 raise ImportProblem(
                     f"{repository.name} has no files {place} at {repository.commit[:12]}. "
                     "Leave the split and the revision out, or check their names"
                 )
-            paths.setdefault(pattern.format(config=config, split=split), found)
-    wanted = list(dict.fromkeys(path for found in paths.values() for path in found))
+            paths.setdefault(pattern.format(config=config, split=split), files)
+    wanted = list(dict.fromkeys(path for files in paths.values() for path in files))
     places = dict(zip(wanted, hub.files(repository, wanted), strict=True))
 
     def rows(pattern: str, config: str) -> Iterator[Row]:

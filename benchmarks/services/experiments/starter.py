@@ -25,7 +25,7 @@ def starter_experiment(models: Sequence[str] = ()) -> dict[str, Any] | None:
     request: dict[str, Any] = yaml.safe_load(STARTER_FILE.read_text(encoding="utf-8"))
     stored = Dataset.objects.filter(current_version__isnull=False).select_related("current_version")
     ordered = stored.order_by("kind", "slug")
-    metrics = {dataset.slug: found for dataset in ordered if (found := preset_metrics(dataset))}
+    metrics = {dataset.slug: names for dataset in ordered if (names := preset_metrics(dataset))}
     request["models"] = list(models) or request["models"]
     if datasets := [slug for slug in request["datasets"] if slug in metrics]:
         return request | {"datasets": datasets}

@@ -220,7 +220,7 @@ def _task(task_id: str | None, given: Mapping[str, Any]) -> TaskSpec:
     spec, problems = validate_task_fields(fields)
     if spec is None:
         raise serializers.ValidationError(
-            {"task_id" if name == "id" else name: told for name, told in problems.items()}
+            {"task_id" if name == "id" else name: message for name, message in problems.items()}
         )
     return spec
 
@@ -265,12 +265,12 @@ def _unknown_tasks(pushed: PushedRun, rows: Sequence[PushedResult]) -> dict[str,
 def _require_new_tasks(pushed: PushedRun, new: Sequence[PushedResult]) -> None:
     """Each task is asked once for each repeat, and stays the same task. Raises ``NotPossible``."""
     stored = pushed.results.filter(task__in={row.task for row in new})
-    asked = {(task, repeat): key for task, repeat, key in stored.values_list("task", "repeat", "key")}
+    keys = {(task, repeat): key for task, repeat, key in stored.values_list("task", "repeat", "key")}
     tasks = dict(stored.values_list("task", "data__task"))
     for row in new:
-        if (row.task, row.repeat) in asked:
+        if (row.task, row.repeat) in keys:
             raise NotPossible(
-                f"Results {asked[row.task, row.repeat]} and {row.key} are of the same task {row.task} and repeat "
+                f"Results {keys[row.task, row.repeat]} and {row.key} are of the same task {row.task} and repeat "
                 f"{row.repeat}. Number repeated questions by repeat. Nothing of this batch was stored."
             )
         if row.data.get("task") != tasks.get(row.task, row.data.get("task")):
@@ -278,5 +278,5 @@ def _require_new_tasks(pushed: PushedRun, new: Sequence[PushedResult]) -> None:
                 f"Result {row.key} has another input or reference than the earlier results of task {row.task}. "
                 "Use another task_id. Nothing of this batch was stored."
             )
-        asked[row.task, row.repeat] = row.key
+        keys[row.task, row.repeat] = row.key
         tasks[row.task] = row.data.get("task")

@@ -77,7 +77,7 @@ class PushRequest(StrictRequest):
         try:
             values = validated_by(RunParameters(data=given))
         except InvalidRequest as problem:
-            messages = [f"{name}: {' '.join(told)}" for name, told in problem.errors.items()]
+            messages = [f"{name}: {' '.join(parts)}" for name, parts in problem.errors.items()]
             raise serializers.ValidationError(messages) from None
         return {name: value for name, value in values.items() if value not in NOT_GIVEN}
 

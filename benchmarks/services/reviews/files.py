@@ -110,12 +110,12 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
     valid = []
     for line, row in rows:
         try:
-            found = by_result.get(_whole(row.get("result"), "result") or 0)
-            if found is None and one_run:
-                found = by_task.get((str(row.get("task", "")), _whole(row.get("repeat"), "repeat") or 1))
-            if found is None:
+            place = by_result.get(_whole(row.get("result"), "result") or 0)
+            if place is None and one_run:
+                place = by_task.get((str(row.get("task", "")), _whole(row.get("repeat"), "repeat") or 1))
+            if place is None:
                 raise InvalidRequest({"result": ["This answer is not in the review."]})
-            valid.append((found, _values(row, items[found].result, queue, user)))
+            valid.append((place, _values(row, items[place].result, queue, user)))
         except InvalidRequest as refusal:
             texts = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in refusal.errors.items())
             errors.append(f"Line {line}: {texts}")
@@ -125,10 +125,10 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
     with transaction.atomic():
         locked = ReviewQueue.objects.select_for_update().get(pk=queue.pk)
         counts = {"new": 0, "corrected": 0, "unchanged": 0}
-        for found, values in valid:
-            counts[_store(homes[found], values, locked)] += 1
+        for place, values in valid:
+            counts[_store(homes[place], values, locked)] += 1
             reviewer = values["author_name"]
-            item = items[found]
+            item = items[place]
             if item.state_for(reviewer) != LABELED:
                 item.mark(reviewer, LABELED)
         record(user, "review.import", f"review {queue.pk}", **counts)

@@ -26,10 +26,10 @@ def draw_pairs(request: Mapping[str, Any], user: Caller = None) -> tuple[list[in
     if request["preference"] is None:
         run = store_pairs(request, user)
     else:
-        found = Run.objects.filter(pk=request["preference"], preference__isnull=False).first()
-        if found is None:
+        compared = Run.objects.filter(pk=request["preference"], preference__isnull=False).first()
+        if compared is None:
             raise InvalidRequest({"preference": [f"Preference run {request['preference']} does not exist."]})
-        run = found
+        run = compared
     drawn, n_pairs = _drawn(run, request["size"], chance)
     described: Mapping[str, Any] = run.preference or {}
     return drawn, {

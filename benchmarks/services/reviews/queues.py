@@ -152,10 +152,10 @@ def _runs_of(request: dict[str, Any]) -> list[Run]:
         if not runs:
             raise InvalidRequest({"experiment": [f"Experiment {request['experiment']} has no runs."]})
         return runs
-    found = Run.objects.filter(OF_MODELS).in_bulk(request["runs"])
-    if missing := [str(pk) for pk in request["runs"] if pk not in found]:
+    by_id = Run.objects.filter(OF_MODELS).in_bulk(request["runs"])
+    if missing := [str(pk) for pk in request["runs"] if pk not in by_id]:
         raise InvalidRequest({"runs": [f"Runs that do not exist: {', '.join(missing)}. Remove them."]})
-    return [found[pk] for pk in sorted(found)]
+    return [by_id[pk] for pk in sorted(by_id)]
 
 
 def start_labeling(queue: ReviewQueue, user: Caller = None) -> ReviewItem | None:

@@ -38,12 +38,12 @@ def answers_of(runs: Sequence[Run], filters: Mapping[str, str]) -> list[Answer]:
     rows = Result.objects.filter(run__in=runs, run__texts_pruned_at=None).exclude(outcome__in=WITHOUT_ANSWER)
     names = {"outcome": "outcome", "reason": "failure", "difficulty": "difficulty", "group": "group"}
     rows = rows.filter(**{names[name]: filters[name] for name in FILTERS if filters.get(name)})
-    found: dict[tuple[object, ...], Answer] = {}
+    answers: dict[tuple[object, ...], Answer] = {}
     for pk, run, source, model, task_id, content, repeat, difficulty, group in (
         rows.order_by("run", "position").values_list(*_FIELDS, "difficulty", "group").iterator()
     ):
-        found.setdefault((source or run, task_id, repeat), Answer(pk, model, content, difficulty, group))
-    return list(found.values())
+        answers.setdefault((source or run, task_id, repeat), Answer(pk, model, content, difficulty, group))
+    return list(answers.values())
 
 
 def draw(answers: Sequence[Answer], runs: Sequence[Run], request: Mapping[str, Any]) -> list[int]:
@@ -121,7 +121,7 @@ def _where_models_disagree(answers: Iterable[Answer], metric: str) -> list[Answe
     disputed = (
         rows
         for rows in by_task.values()
-        if any(one and not other and a.model != b.model for a, one in rows for b, other in rows)
+        if any(passed and not also_passed and a.model != b.model for a, passed in rows for b, also_passed in rows)
     )
     return [answer for rows in disputed for answer, _ in rows]
 

@@ -115,8 +115,8 @@ def plan_of(request: Mapping[str, Any]) -> RunPlan:
     user_price = price_of(user.model) if user.requests else Price(0.0, 0.0)
     totals = (tokens_in, tokens_out, judge_in, judge_out, user.tokens_in, user.tokens_out)
     for low_or_high in zip(*totals, strict=True):
-        own, judging, said = (low_or_high[place : place + 2] for place in (0, 2, 4))
-        parts = price.cost(*own), judge_price.cost(*judging), user_price.cost(*said)
+        own, judging, speaking = (low_or_high[place : place + 2] for place in (0, 2, 4))
+        parts = price.cost(*own), judge_price.cost(*judging), user_price.cost(*speaking)
         costs.append(None if None in parts else sum(filter(None, parts)))
     loads = [Load(request["model"], requests, tokens_in, tokens_out), judge, user]
     seconds = duration_range(loads, request["concurrency"])

@@ -119,9 +119,9 @@ def _changed(source: Run, version: DatasetVersion) -> list[str]:
         return []
     fields = ("task_id", *_ASKED)
     same_tools = (version.tools, version.tool_results) == (earlier.tools, earlier.tool_results)
-    asked = {row[0]: row for row in earlier.tasks.values_list(*fields)} if same_tools else {}
+    before = {row[0]: row for row in earlier.tasks.values_list(*fields)} if same_tools else {}
     now = chosen_tasks(_run_of(source, {"dataset_version": version}))
-    return [row[0] for row in now.values_list(*fields) if asked.get(row[0]) != row]
+    return [row[0] for row in now.values_list(*fields) if before.get(row[0]) != row]
 
 
 def start_rescoring(source: Run, data: Any, user: Caller = None) -> Run:
@@ -139,9 +139,9 @@ def plan_rescoring(source: Run, data: Any) -> RunPlan:
     """The requests, tokens, cost and duration of judging. Raises as ``start_rescoring`` does."""
     request = _validated(source, data)
     answers = source.results.exclude(outcome=Outcome.PROVIDER_ERROR)
-    texts = answers.aggregate(asked=Sum(Length("task__input")), answered=Sum(Length("transcript__actual_output")))
+    texts = answers.aggregate(question=Sum(Length("task__input")), answer=Sum(Length("transcript__actual_output")))
     tokens_in, tokens_out = (
-        [round((texts[name] or 0) / per_token) for per_token in CHARACTERS_PER_TOKEN] for name in ("asked", "answered")
+        [round((texts[name] or 0) / per_token) for per_token in CHARACTERS_PER_TOKEN] for name in ("question", "answer")
     )
     load = judge_load(request, answers.count(), tokens_in, tokens_out)
     price = mean_price(request["judge_model"]) if load.requests else Price(0.0, 0.0)

@@ -65,12 +65,16 @@ def test_a_model_that_learnt_a_set_by_heart_is_found_out(
     ended(fresh)
     check = contamination_check(run)
     assert check == contamination_check(fresh)
-    assert (check.found.n_published, check.found.n_fresh) == (90, 90)
-    assert check.found.low > 0.2
+    assert (check.measured.n_published, check.measured.n_fresh) == (90, 90)
+    assert check.measured.low > 0.2
     assert "It may have been trained on the published set." in check.sentence
     told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
-    assert told["difference"] == check.found.difference
-    assert (told["low"], told["high"], told["p_value"]) == (check.found.low, check.found.high, check.found.p_value)
+    assert told["difference"] == check.measured.difference
+    assert (told["low"], told["high"], told["p_value"]) == (
+        check.measured.low,
+        check.measured.high,
+        check.measured.p_value,
+    )
     assert (told["published"], told["fresh"], told["sentence"]) == (run.pk, fresh.pk, check.sentence)
 
 
@@ -78,7 +82,7 @@ def test_a_model_that_knows_nothing_of_a_set_is_not_accused(published: CanvasSet
     run = canvas_run(published, "baseline/solver")
     check_contamination(run)
     fresh = ended(run.fresh_runs.get())
-    found = contamination_check(fresh).found
+    found = contamination_check(fresh).measured
     assert found.low <= 0 <= found.high
     assert "No significant difference" in contamination_check(fresh).sentence
 
@@ -92,7 +96,7 @@ def test_the_difference_is_taken_by_number_of_shapes_with_canvases_as_clusters(p
         return Sample(*(list(column) for column in zip(*rows.values_list("value", "result__cluster"), strict=True)))
 
     expected = published_against_fresh({str(n): (sample(run, n), sample(fresh, n)) for n in (4, 5, 6)})
-    found = contamination_check(run).found
+    found = contamination_check(run).measured
     assert (found.difference, found.low, found.high, found.p_value) == pytest.approx(
         (expected.difference, expected.low, expected.high, expected.p_value)
     )
@@ -101,11 +105,11 @@ def test_the_difference_is_taken_by_number_of_shapes_with_canvases_as_clusters(p
 def test_new_numbers_of_the_published_run_change_the_stored_check(published: CanvasSet) -> None:
     run = canvas_run(published, "baseline/random")
     ended(check_contamination(run))
-    before = contamination_check(run).found
+    before = contamination_check(run).measured
     run.scores.update(value=1.0)
     assert lifecycle.reopen(run.pk, TERMINAL)
     close_if_over(run.pk)
-    assert contamination_check(Run.objects.get(pk=run.pk)).found.difference > before.difference
+    assert contamination_check(Run.objects.get(pk=run.pk)).measured.difference > before.difference
 
 
 def test_the_fresh_set_is_of_the_same_kind_and_shares_no_canvas(published: CanvasSet) -> None:

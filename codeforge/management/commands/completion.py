@@ -49,8 +49,8 @@ def _commands() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
 
 
 def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    found = (action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(next(found, {}))
+    choices = (action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(next(choices, {}))
 
 
 def _prepare(parser: argparse.ArgumentParser, files: Mapping[str, str]) -> None:

@@ -55,8 +55,8 @@ def delete_pushed(request: HttpRequest, pk: int) -> HttpResponse:
     require(request, *NEEDED)
     pushed = get_object_or_404(PushedRun, pk=pk)
     question = f"Delete the open run of {printable(pushed.model)} and its {plural(pushed.received, 'result')}?"
-    if asked := unconfirmed(request, question, "Delete run", reverse("frontend:import-runs")):
-        return asked
+    if confirmation := unconfirmed(request, question, "Delete run", reverse("frontend:import-runs")):
+        return confirmation
     try:
         delete_push(pushed, request.user)
         messages.success(request, f"Deleted the open run of {printable(pushed.model)} with what it had received.")

@@ -92,8 +92,8 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
             case "deactivate":
                 note = "The account can no longer log in. Its tokens and schedules stop. Its runs are kept."
                 question = f"Deactivate {account.username}?"
-                if asked := unconfirmed(request, question, "Deactivate member", page, note):
-                    return asked
+                if confirmation := unconfirmed(request, question, "Deactivate member", page, note):
+                    return confirmation
                 set_active(account, False, request.user)
                 messages.success(request, f"{account.username} deactivated.")
             case _:

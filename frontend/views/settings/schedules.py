@@ -60,23 +60,23 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     require(request, *VIEW)
-    found = get_object_or_404(Schedule.objects.select_related("account"), pk=pk)
-    latest = found.scheduled_runs.values_list("run_id", flat=True)[:MOST_SHOWN]
+    stored = get_object_or_404(Schedule.objects.select_related("account"), pk=pk)
+    latest = stored.scheduled_runs.values_list("run_id", flat=True)[:MOST_SHOWN]
     context = {
-        "schedule": found,
-        "when": in_words(found.when),
+        "schedule": stored,
+        "when": in_words(stored.when),
         "time_zone": timezone.get_default_timezone_name(),
         "request_shown": [
             (RUN_PARAMETERS[name].label, ", ".join(value) if isinstance(value, list) else value)
-            for name, value in found.request.items()
+            for name, value in stored.request.items()
         ],
         "rows": run_rows(runs().filter(pk__in=list(latest)).order_by("-pk")),
-        "score_drops": open_score_drops().filter(scheduled_run__schedule=found)[:MOST_SHOWN],
+        "score_drops": open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN],
         "score_drop_level": percent(LEVEL),
         "may_change": may(request.user, *CHANGE),
         "may_delete": may(request.user, *DELETE),
         "may_launch": may_launch(request.user),
-        "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (found.name, None)),
+        "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (stored.name, None)),
     }
     return render(request, "frontend/settings/schedule.html", context)
 
@@ -95,59 +95,59 @@ def new_schedule(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit_schedule(request: HttpRequest, pk: int) -> HttpResponse:
     require(request, *CHANGE)
-    found = get_object_or_404(Schedule, pk=pk)
-    own = {"name": found.name, "when": found.when, "enabled": found.enabled}
-    return _form(request, found, {**found.request, **own})
+    stored = get_object_or_404(Schedule, pk=pk)
+    own = {"name": stored.name, "when": stored.when, "enabled": stored.enabled}
+    return _form(request, stored, {**stored.request, **own})
 
 
 @require_POST
 def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Pause, resume, delete or run a schedule, and report the outcome."""
     require(request, *(DELETE if action == "delete" else CHANGE))
-    found = get_object_or_404(Schedule, pk=pk)
+    stored = get_object_or_404(Schedule, pk=pk)
     page = reverse("frontend:schedule", args=(pk,))
     match action:
         case "pause":
-            services.set_enabled(found, False, request.user)
-            messages.success(request, f"{found.name} paused. It starts no runs.")
+            services.set_enabled(stored, False, request.user)
+            messages.success(request, f"{stored.name} paused. It starts no runs.")
         case "resume":
-            services.set_enabled(found, True, request.user)
-            messages.success(request, f"{found.name} resumed.")
+            services.set_enabled(stored, True, request.user)
+            messages.success(request, f"{stored.name} resumed.")
         case "run":
             try:
-                run = services.run_now(found, request.user)
+                run = services.run_now(stored, request.user)
             except (InvalidRequest, NotPossible) as refusal:
                 messages.error(request, f"No run started. {refusal}")
             else:
                 messages.success(request, f"Run {run.pk} queued.", extra_tags="passing")
         case "delete":
             note = "Its score drops are deleted as well. Its runs are kept."
-            if asked := unconfirmed(request, f"Delete schedule {found.name}?", "Delete schedule", page, note):
-                return asked
-            services.delete_schedule(found, request.user)
-            messages.success(request, f"{found.name} deleted. Its runs are kept.")
+            if confirmation := unconfirmed(request, f"Delete schedule {stored.name}?", "Delete schedule", page, note):
+                return confirmation
+            services.delete_schedule(stored, request.user)
+            messages.success(request, f"{stored.name} deleted. Its runs are kept.")
             return HttpResponseRedirect(reverse("frontend:schedules"))
         case _:
             raise Http404(f"{action} is not an action for schedules.")
     return HttpResponseRedirect(page)
 
 
-def _form(request: HttpRequest, found: Schedule | None, initial: dict[str, object]) -> HttpResponse:
+def _form(request: HttpRequest, stored: Schedule | None, initial: dict[str, object]) -> HttpResponse:
     form = ScheduleForm(runnable_datasets(), request.POST if request.method == "POST" else None, initial)
     if request.method == "POST":
         try:
-            saved = services.save_schedule(**form.schedule_data(), schedule=found, user=request.user)
+            saved = services.save_schedule(**form.schedule_data(), schedule=stored, user=request.user)
         except InvalidRequest as error:
             form.reject(error)
         else:
             messages.success(request, f"{saved.name} saved.")
             return HttpResponseRedirect(reverse("frontend:schedule", args=(saved.pk,)))
-    title = f"Edit {found.name}" if found else "New schedule"
+    title = f"Edit {stored.name}" if stored else "New schedule"
     context = {
         "form": form,
         "title": title,
         "time_zone": timezone.get_default_timezone_name(),
         "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (title, None)),
-        "back": reverse("frontend:schedule", args=(found.pk,)) if found else reverse("frontend:schedules"),
+        "back": reverse("frontend:schedule", args=(stored.pk,)) if stored else reverse("frontend:schedules"),
     }
     return render(request, "frontend/settings/schedule_form.html", context, status=400 if form.errors else 200)

@@ -75,8 +75,8 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     if token.account != account:
         require(request, CHANGE)
     question, note = f"Revoke token {token.name} of {token.account}?", "Programs that use it lose access at once."
-    if asked := unconfirmed(request, question, "Revoke token", page, note):
-        return asked
+    if confirmation := unconfirmed(request, question, "Revoke token", page, note):
+        return confirmation
     revoke_token(token, by=request.user)
     messages.success(request, f"Token {token.name} revoked.")
     return HttpResponseRedirect(page)

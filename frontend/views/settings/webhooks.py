@@ -90,21 +90,21 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
 def renew(request: HttpRequest, name: str) -> HttpResponse:
     """Replace the secret, and show the new one once."""
     require(request, CHANGE)
-    found, back = _stored(name), reverse("frontend:webhook", args=(name,))
+    stored, back = _stored(name), reverse("frontend:webhook", args=(name,))
     note = "Deliveries are signed with the new secret at once. Give it to the receiver."
-    if asked := unconfirmed(request, f"Replace the secret of {name}?", "Replace secret", back, note):
-        return asked
-    return _secret_page(request, found, services.renew_secret(found, request.user))
+    if confirmation := unconfirmed(request, f"Replace the secret of {name}?", "Replace secret", back, note):
+        return confirmation
+    return _secret_page(request, stored, services.renew_secret(stored, request.user))
 
 
 @require_POST
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     require(request, DELETE)
-    found, back = _stored(name), reverse("frontend:webhook", args=(name,))
+    stored, back = _stored(name), reverse("frontend:webhook", args=(name,))
     note = "Pending deliveries are given up. Those that were sent stay in the list."
-    if asked := unconfirmed(request, f"Delete webhook {name}?", "Delete webhook", back, note):
-        return asked
-    services.delete_webhook(found, request.user)
+    if confirmation := unconfirmed(request, f"Delete webhook {name}?", "Delete webhook", back, note):
+        return confirmation
+    services.delete_webhook(stored, request.user)
     messages.success(request, f"Webhook {name} deleted.")
     return HttpResponseRedirect(reverse("frontend:webhooks"))
 
@@ -125,13 +125,13 @@ def test(request: HttpRequest, name: str) -> HttpResponse:
 def send(request: HttpRequest, name: str, delivery: UUID) -> HttpResponse:
     """Send a delivery again."""
     require(request, SEND)
-    found = get_object_or_404(WebhookDelivery, pk=delivery, address=name)
+    stored = get_object_or_404(WebhookDelivery, pk=delivery, address=name)
     try:
-        services.send_again(found, request.user)
+        services.send_again(stored, request.user)
     except NotPossible as refusal:
         messages.error(request, refusal.message)
     else:
-        messages.success(request, f"Sending {found} again.")
+        messages.success(request, f"Sending {stored} again.")
     return HttpResponseRedirect(reverse("frontend:webhook", args=(name,)))
 
 
@@ -139,10 +139,10 @@ def _stored(name: str) -> Webhook:
     return get_object_or_404(Webhook, name=name)
 
 
-def _secret_page(request: HttpRequest, found: Webhook, secret: str) -> HttpResponse:
+def _secret_page(request: HttpRequest, stored: Webhook, secret: str) -> HttpResponse:
     context = {
-        "webhook": found,
+        "webhook": stored,
         "secret": secret,
-        "crumbs": crumbs(("Webhooks", reverse("frontend:webhooks")), (found.name, None)),
+        "crumbs": crumbs(("Webhooks", reverse("frontend:webhooks")), (stored.name, None)),
     }
     return render(request, "frontend/settings/webhook_secret.html", context)

@@ -45,12 +45,12 @@ def test_a_repeated_canvas_is_counted_as_duplicates() -> None:
     document = build_canvas(7, 3, 0, 1)
     audits = audit_set([document, document, build_canvas(7, 3, 1, 1)])
     assert {audit.duplicates for audit in audits.values()} == {1}
-    assert {audit.asked for audit in audits.values()} == {3}
+    assert {audit.questions for audit in audits.values()} == {3}
 
 
 def test_what_could_not_be_asked_is_counted_apart() -> None:
     audit = audit_set([build_canvas(1, 3, index, 4) for index in range(4)])["coordinate"]
-    assert (audit.not_applicable, audit.asked, audit.majority_score, audit.agreement) == (4, 0, None, None)
+    assert (audit.not_applicable, audit.questions, audit.majority_score, audit.agreement) == (4, 0, None, None)
 
 
 @pytest.fixture(scope="module")
