@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Literal
 
 Attribute = str | int | float | bool | Sequence[str]
+Kind = Literal["CLIENT", "INTERNAL", "SERVER"]
 
 
 class NoSpan:
@@ -49,9 +50,9 @@ def take_spans(provider: Any) -> None:
     _tracer = None if provider is None else provider.get_tracer("codeforge")
 
 
-def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[NoSpan]:
+def span(name: str, kind: Kind = "INTERNAL", **attributes: Attribute | None) -> AbstractContextManager[NoSpan]:
     """A span around a block, inside the surrounding one. It records the class of an exception that leaves the block."""
-    return _NOTHING if _tracer is None else _span(name, attributes)
+    return _NOTHING if _tracer is None else _span(name, kind, attributes)
 
 
 def trace_headers() -> dict[str, str]:
@@ -82,10 +83,12 @@ def _within(headers: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _span(name: str, attributes: Mapping[str, Attribute | None]) -> Iterator[Span]:
+def _span(name: str, kind: Kind, attributes: Mapping[str, Attribute | None]) -> Iterator[Span]:
+    from opentelemetry.trace import SpanKind
+
     # Both off, because the message of an exception may quote anything.
     quiet = {"record_exception": False, "set_status_on_exception": False}
-    with _tracer.start_as_current_span(name, attributes=_named(attributes), **quiet) as current:
+    with _tracer.start_as_current_span(name, kind=SpanKind[kind], attributes=_named(attributes), **quiet) as current:
         wrapped = Span(current)
         try:
             yield wrapped

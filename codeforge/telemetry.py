@@ -43,7 +43,7 @@ class RequestIdMiddleware:
     def _traced(self, request: HttpRequest, request_id: str) -> HttpResponse:
         """The response, in a span that is named by the route, because a path can contain the key of a shared link."""
         about = {"http__request__method": request.method or "", "codeforge__request_id": request_id}
-        with within(request.headers), span("request", **about) as current:
+        with within(request.headers), span("request", "SERVER", **about) as current:
             response = self.get_response(request)
             route = request.resolver_match.route if request.resolver_match else None
             current.set(http__route=route, http__response__status_code=response.status_code)

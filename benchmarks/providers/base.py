@@ -245,6 +245,7 @@ class Provider(ABC):
     """The way to the models of one endpoint. One instance serves all runs of a worker, on one event loop."""
 
     host: str | None = None
+    port: int | None = None
     """Of its endpoint; none if it has no endpoint."""
 
     def __init__(self, spec: ProviderSpec) -> None:

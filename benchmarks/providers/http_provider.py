@@ -65,7 +65,7 @@ class HTTPProvider(Provider):
         """Raises ``ValueError`` if ``base_url`` is missing, is not an HTTP(S) URL, or contains a password."""
         super().__init__(spec)
         self._base = _checked_base_url(spec)
-        self.host = self._base.host
+        self.host, self.port = self._base.host, self._base.port
         self._url = self.url(self.path)
         self._secrets = tuple(secret for secret in (spec.api_key, *spec.headers.values()) if secret)
         self._keys = keys_sent(spec.api_key, spec.headers)

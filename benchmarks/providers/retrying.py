@@ -153,6 +153,7 @@ async def _ask_once(provider: Provider, request: ChatRequest, gate: Gate, ticket
     """One attempt inside the gate, which records the outcome and is left in any case."""
     with span(
         f"chat {request.model}",
+        "CLIENT",
         gen_ai__operation__name="chat",
         gen_ai__provider__name=provider.name,
         gen_ai__request__model=request.model,
@@ -161,6 +162,7 @@ async def _ask_once(provider: Provider, request: ChatRequest, gate: Gate, ticket
         gen_ai__request__top_p=request.top_p,
         gen_ai__request__seed=request.seed,
         server__address=provider.host,
+        server__port=provider.port,
     ) as current:
         try:
             reply = await provider.complete(request)
@@ -175,8 +177,11 @@ async def _ask_once(provider: Provider, request: ChatRequest, gate: Gate, ticket
             current.set(
                 gen_ai__response__model=reply.model or None,
                 gen_ai__response__finish_reasons=[reply.finish_reason],
+                gen_ai__response__time_to_first_chunk=reply.first_token_ms and reply.first_token_ms / 1000,
                 gen_ai__usage__input_tokens=reply.tokens_in,
                 gen_ai__usage__output_tokens=reply.tokens_out,
+                gen_ai__usage__cache_read__input_tokens=reply.cached_tokens,
+                gen_ai__usage__reasoning__output_tokens=reply.reasoning_tokens,
             )
             seconds = reply.duration_ms / 1000
             count_answer(provider.name, request.model, seconds, reply.tokens_in, reply.tokens_out)

@@ -17,10 +17,15 @@ from kombu import Connection
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from opentelemetry.trace import SpanKind
 
 from benchmarks import jobs, tracing
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run, RunStatus
+from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderSpec, RetryPolicy
+from benchmarks.providers.gate import Gate
+from benchmarks.providers.retrying import complete_with_retries
 from codeforge.celery import app
 from codeforge.exporting import export_spans
 from tests.loopback.faults import FAULTS, Fault
@@ -83,6 +88,8 @@ def test_a_run_is_one_trace_from_the_worker_to_every_attempt(
     answered = [span for span in attempts if "gen_ai.usage.output_tokens" in span.attributes]
     assert (len(failed), len(answered)) == (2, 2)
     assert {span.attributes["server.address"] for span in attempts} == {"127.0.0.1"}
+    assert all(span.attributes["server.port"] > 1024 for span in attempts)
+    assert {span.kind for span in attempts} == {SpanKind.CLIENT}
     assert {span.attributes["gen_ai.response.model"] for span in answered} == {"model"}
     sent = [
         (span.attributes["gen_ai.request.temperature"], span.attributes["gen_ai.request.seed"]) for span in attempts
@@ -101,6 +108,22 @@ def test_a_span_has_the_model_that_answered_beside_the_one_that_was_asked(
     work_on_run_once(make_run(make_dataset(1)).pk)
     (span,) = spans("chat model")
     assert (span.attributes["gen_ai.request.model"], span.attributes["gen_ai.response.model"]) == ("model", "dated")
+
+
+async def test_the_names_of_genai_attributes_are_those_of_the_conventions(
+    spans: Callable[[str], list[ReadableSpan]],
+) -> None:
+    class Answering(Provider):
+        async def complete(self, request: ChatRequest) -> ChatReply:
+            return ChatReply("4", tokens_in=9, tokens_out=5, reasoning_tokens=3, cached_tokens=2, first_token_ms=250.0)
+
+    request = ChatRequest("model", [], temperature=0.5, top_p=0.9, max_tokens=10, seed=1)
+    await complete_with_retries(Answering(ProviderSpec("loop")), request, RetryPolicy(), Gate())
+    (attributes,) = (span.attributes for span in spans("chat model"))
+    assert attributes["gen_ai.response.time_to_first_chunk"] == 0.25
+    assert attributes["gen_ai.usage.reasoning.output_tokens"] == 3
+    known = {value for name, value in vars(gen_ai_attributes).items() if name.isupper()}
+    assert {name for name in attributes if name.startswith("gen_ai.")} <= known
 
 
 def work_off(broker: Connection) -> None:

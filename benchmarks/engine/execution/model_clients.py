@@ -183,7 +183,7 @@ class _Request(Provider):
     """Wraps the provider under the retries, so that its slot knows what is in flight."""
 
     def __init__(self, provider: Provider, slot: Slot) -> None:
-        self.name, self.host = provider.name, provider.host
+        self.name, self.host, self.port = provider.name, provider.host, provider.port
         self._provider = provider
         self._slot = slot
 
