@@ -73,6 +73,16 @@ requirements: $(VENV)/installed-dev  ## Compile and pin the requirements
 audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
 
+PYTHONS := 3.11 3.12 3.13 3.14
+PLATFORMS := x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu aarch64-apple-darwin
+.PHONY: wheels
+wheels: $(VENV)/installed-dev  ## Check that every pin has a wheel for each Python and platform; asks the package index
+	@scratch=$$(mktemp -d); for python in $(PYTHONS); do for platform in $(PLATFORMS); do \
+		echo "Python $$python, $$platform"; \
+		$(BIN)/uv pip install --quiet --dry-run --target "$$scratch" --no-deps --only-binary :all: --require-hashes \
+			--python-version $$python --python-platform $$platform -r requirements-slim.txt || exit 1; \
+	done; done
+
 docs: $(VENV)/installed-dev  ## Build the documents as a site in site/, and check every link
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
 

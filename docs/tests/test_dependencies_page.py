@@ -1,14 +1,23 @@
-"""``docs/dependencies.md`` gives a reason for every direct requirement, and for nothing else."""
+"""``docs/dependencies.md`` gives a reason for every direct requirement, and for nothing else; the code imports them."""
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
+from importlib.metadata import packages_distributions
 
 import pytest
 from pages import ROOT, headings, page, section, table_rows
 
 PAGE = page("docs/dependencies.md")
 FILES = sorted(path.name for path in ROOT.glob("requirements*.in"))
+PACKAGES = ("codeforge", "frontend", "benchmarks", "tasks_app")
+PART_OF = {"kombu": "celery", "multidict": "aiohttp", "yarl": "aiohttp", "referencing": "jsonschema"}
+"""Packages that the API of a requirement takes or returns, so that it always brings them."""
+PART_OF |= {"pydantic-core": "pydantic", "pyjwt": "mozilla-django-oidc", "requests": "mozilla-django-oidc"}
+NAMED = {"django-htmx", "gunicorn", "psycopg", "whitenoise"}
+"""Used without an import: in the settings, as a command, by Django."""
 
 
 def required(file: str) -> list[str]:
@@ -26,3 +35,32 @@ def test_every_requirement_has_a_reason(file: str) -> None:
     rows = table_rows(section(PAGE, heading))
     assert [name.strip(" `") for names, _ in rows for name in names.split(",")] == required(file)
     assert all(reason for _, reason in rows)
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def imported() -> set[str]:
+    """The distributions of all modules that the code imports, as far as they are installed."""
+    modules = set()
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "tests" not in path.parts):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                modules |= {name.name.split(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                modules.add(node.module.split(".")[0])
+    distributions = packages_distributions()
+    foreign = modules - set(PACKAGES) - set(sys.stdlib_module_names)
+    return {normal(name) for module in foreign for name in distributions.get(module, ())}
+
+
+def test_what_the_code_imports_is_a_direct_requirement() -> None:
+    direct = {normal(name) for file in FILES if file != "requirements-dev.in" for name in required(file)}
+    brought = {name for name, by in PART_OF.items() if normal(by) in direct}
+    opentelemetry = {name for name in imported() if name.startswith("opentelemetry-")}  # packages share the module
+    assert not imported() - direct - brought - opentelemetry
+
+
+def test_every_requirement_of_the_application_is_used() -> None:
+    assert {normal(name) for name in required("requirements.in")} <= imported() | NAMED
