@@ -64,7 +64,7 @@ class Separation:
 
     @property
     def words(self) -> tuple[str, str]:
-        """Whether the labels tell the runs apart, and what it would take if not."""
+        """Whether the labels tell the runs apart, and how many more are needed if not."""
         if self.corrected.is_clear:
             return "Enough labels: different", ""
         more = self.corrected.more_labels

@@ -51,7 +51,7 @@ def panel_agreement(
     by_judge: dict[str, dict[int, list[float]]] = defaultdict(dict)
     same: list[float] = []
     units: list[tuple[int, float, float, int]] = []
-    shifts: dict[Hashable, list[float]] = defaultdict(list)
+    order_effects: dict[Hashable, list[float]] = defaultdict(list)
     for place, verdicts in enumerate(answers):
         same.append(float(len({verdict.value >= threshold for verdict in verdicts}) == 1))
         means = []
@@ -62,9 +62,9 @@ def panel_agreement(
             means.append(_mean(values))
             orders = [[verdict.value for verdict in own if verdict.reordered is way] for way in (True, False)]
             if all(orders):
-                shifts[clusters[place]].append(_mean(orders[0]) - _mean(orders[1]))
+                order_effects[clusters[place]].append(_mean(orders[0]) - _mean(orders[1]))
         units.append((len(means), math.fsum(means), math.fsum(value**2 for value in means), 1))
-    moments = Moments.of((_mean(of_cluster), 1) for of_cluster in shifts.values())
+    moments = Moments.of((_mean(of_cluster), 1) for of_cluster in order_effects.values())
     return PanelAgreement(
         len(same),
         tuple(

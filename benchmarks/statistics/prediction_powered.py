@@ -63,7 +63,7 @@ class CorrectedMean:
         return math.sqrt(2) * self.half_width
 
     def half_width_with(self, n_labels: int) -> float:
-        """The expected half width with so many labels in all, if the judge errs as often as it does so far."""
+        """The expected half width with this total of labels, if the judge errs as often as it does so far."""
         n = min(n_labels, self.n_judged)
         variance = (1 / n - 1 / self.n_judged) * self.residual_variance + self.variance_of_all
         low, high = _bounds(self.mean, variance, n, self.n_judged, self.slope)
@@ -96,7 +96,7 @@ def corrected_difference(first: CorrectedMean, second: CorrectedMean) -> Correct
     high = difference + math.hypot(first.high - first.mean, second.mean - second.low)
 
     def shows(labels: int) -> bool:
-        """Whether so many more labels for each mean would."""
+        """Whether this number of additional labels for each mean would make the difference clear."""
         widths = (each.half_width_with(each.n_labels + labels) for each in (first, second))
         return math.hypot(*widths) < abs(difference)
 
