@@ -25,9 +25,9 @@ from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, calibratable_metrics
 from benchmarks.services.rubrics import rubric_metrics, rubric_of_text
+from benchmarks.services.runs.checks import missing_fields
 from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.rescoring import PARAMETERS
-from benchmarks.services.runs.start import missing_fields
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 

@@ -1,4 +1,4 @@
-"""What the API returns. What it accepts for a run is ``benchmarks.services.runs.start.RunRequest``."""
+"""What the API returns. What it accepts for a run is ``benchmarks.services.runs.requests.RunRequest``."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ from benchmarks.queries.statistics import (
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.contamination import check_contamination
+from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
-from benchmarks.services.runs.start import RunRequest
 
 
 class IntervalSerializer(serializers.Serializer[Any]):

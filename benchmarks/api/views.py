@@ -26,8 +26,9 @@ from benchmarks.services.runs import control
 from benchmarks.services.runs.edit import RunEdit, edit_run
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
+from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.rescoring import RescoringRequest, plan_rescoring, start_rescoring
-from benchmarks.services.runs.start import RunRequest, start_run, start_run_once
+from benchmarks.services.runs.start import start_run, start_run_once
 
 REFUSED = OpenApiResponse(description="What is wrong with each field, and the valid choices")
 NOT_NOW = OpenApiResponse(description="Why this is not possible in the present state of the run")

@@ -30,7 +30,8 @@ from benchmarks.services.datasets.versions import add_version
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
-from benchmarks.services.runs.start import RunRequest, enqueue_run, judge_settings
+from benchmarks.services.runs.requests import RunRequest
+from benchmarks.services.runs.start import enqueue_run, judge_settings
 from tasks_app.models import CanvasSet, Question
 
 CANVAS_FIELDS = frozenset({"input", "expected_output", "actual_output"})

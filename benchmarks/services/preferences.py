@@ -53,7 +53,8 @@ from benchmarks.services.runs.estimate import (
     RunPlan,
     duration_range,
 )
-from benchmarks.services.runs.start import RunRequest, judge_settings, queue_run
+from benchmarks.services.runs.requests import RunRequest
+from benchmarks.services.runs.start import judge_settings, queue_run
 
 MOST_RUNS = 12
 MOST_JUDGEMENTS = 20_000

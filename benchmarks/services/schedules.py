@@ -20,7 +20,8 @@ from benchmarks.engine.webhooks.outbox import enqueue_deliveries
 from benchmarks.models import LIVE, Dataset, Run, Schedule, ScheduledRun, ScoreDrop, WebhookDelivery
 from benchmarks.services.access import Caller, account_of, may_launch, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.start import start_run, validated
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.start import start_run
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,8 @@ from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import plan_run
-from benchmarks.services.runs.start import start_run, validated
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.start import start_run
 from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 

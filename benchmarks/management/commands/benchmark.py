@@ -54,10 +54,11 @@ from benchmarks.services.runs import control
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.edit import edit_run
 from benchmarks.services.runs.estimate import plan_run
+from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.rescoring import PARAMETERS as RESCORING
 from benchmarks.services.runs.rescoring import plan_rescoring, start_rescoring
 from benchmarks.services.runs.sizing import size_run
-from benchmarks.services.runs.start import start_run, validated
+from benchmarks.services.runs.start import start_run
 from benchmarks.statistics.planning import SampleSize
 
 EXIT_CODES = (

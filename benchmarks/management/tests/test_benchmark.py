@@ -20,7 +20,7 @@ from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus, Task
 from benchmarks.presentation.numbers import percent, points
 from benchmarks.queries.statistics import contamination_check
-from benchmarks.services.runs.start import RunRequest
+from benchmarks.services.runs.requests import RunRequest
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import canvas_run, make_canvas_set

@@ -17,7 +17,8 @@ from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Group
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictRequest, StrictText, Tags
 from benchmarks.services.rubrics import rubric_metrics
-from benchmarks.services.runs.start import CANVAS_METRIC, field_of, missing_fields, validated
+from benchmarks.services.runs.checks import missing_fields
+from benchmarks.services.runs.requests import CANVAS_METRIC, field_of, validated
 
 MOST_RUNS = 200
 COMMON = tuple(name for name in RUN_PARAMETERS if name not in ("dataset", "model", *ADAPTIVE))

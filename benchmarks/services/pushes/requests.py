@@ -14,7 +14,7 @@ from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.imports import MAX_ERROR, MAX_MODEL_NAME, OUR_METRICS, own_metrics
 from benchmarks.services.requests import StrictNumber, StrictRequest, StrictText, Tags, validated_by
-from benchmarks.services.runs.start import field_of
+from benchmarks.services.runs.requests import field_of
 
 FORMAT = "api"
 MAX_BATCH = 1_000

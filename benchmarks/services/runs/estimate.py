@@ -21,7 +21,8 @@ from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Run, RunStatus, Task
 from benchmarks.presentation.numbers import number, plural
-from benchmarks.services.runs.start import run_of, validated
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.planning import Limits, Range, together, workload
 
 EARLIER_RUNS = 5

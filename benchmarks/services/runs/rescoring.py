@@ -28,8 +28,9 @@ from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import validated_by
 from benchmarks.services.rubrics import rubrics_of
-from benchmarks.services.runs import start
+from benchmarks.services.runs import checks, start
 from benchmarks.services.runs.estimate import CHARACTERS_PER_TOKEN, RunPlan, duration_range, judge_load
+from benchmarks.services.runs.requests import RunRequest
 
 PARAMETERS = (
     "metrics",
@@ -61,7 +62,7 @@ class Rubrics(serializers.ListField):
         return list(rubrics)
 
 
-class RescoringRequest(start.RunRequest):
+class RescoringRequest(RunRequest):
     """A request to score the answers of the run in ``context["run"]`` again."""
 
     version = serializers.IntegerField(
@@ -82,7 +83,7 @@ class RescoringRequest(start.RunRequest):
         run: Run = self.context["run"]
         values = {name: RUN_PARAMETERS[name].empty for name in PARAMETERS} | attrs | {"model": run.model}
         values["concurrency"] = values["concurrency"] or run.concurrency
-        errors: start.Errors = defaultdict(list)
+        errors: checks.Errors = defaultdict(list)
         number = values.pop("version", None) or run.dataset_version.number
         version = run.dataset.versions.filter(number=number).first()
         if version is None:
@@ -97,10 +98,10 @@ class RescoringRequest(start.RunRequest):
                 f"{shown}. Start a new run instead."
             )
         rubrics = rubrics_of(version) | {rubric["name"]: rubric for rubric in values.pop("rubrics", ())}
-        metrics = start.chosen_metrics(values["metrics"], rubrics, errors)
-        values["rubrics"] = start.used_rubrics(values["metrics"], rubrics)
-        start.check_metrics(metrics, run.dataset, version, errors)
-        start.check_judge(values, metrics, errors)
+        metrics = checks.chosen_metrics(values["metrics"], rubrics, errors)
+        values["rubrics"] = checks.used_rubrics(values["metrics"], rubrics)
+        checks.check_metrics(metrics, run.dataset, version, errors)
+        checks.check_judge(values, metrics, errors)
         for judge in judges_named(values["judge_model"]):
             if values["budget_usd"] is not None and not price_of(judge).known:
                 errors["budget_usd"].append(

@@ -28,8 +28,9 @@ from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 from benchmarks.services.rubrics import rubric_of_text
-from benchmarks.services.runs import start
+from benchmarks.services.runs import checks, start
 from benchmarks.services.runs.estimate import CHARACTERS_PER_TOKEN, JUDGE_TOKENS_OUT
+from benchmarks.services.runs.requests import RunRequest
 
 TRIAL_SECONDS = 90.0
 MOST_CALLS = 2
@@ -49,7 +50,7 @@ class TrialRequest(StrictRequest):
     def validate_judge_model(self, model: str) -> str:
         if len(judges_named(model)) > 1:
             raise serializers.ValidationError("Name one judge: a trial is one verdict.")
-        return start.RunRequest().validate_judge_model(model)
+        return RunRequest().validate_judge_model(model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ def _planned(result: Result, data: Any) -> tuple[TrialPlan, RubricMetric, Item]:
     rubric = request["rubric"]
     metric = RubricMetric(PREFIX + rubric["name"], Rubric.of(rubric))
     values = {**request, "model": result.run.model, "allow_self_judging": True, "rubrics": {rubric["name"]: rubric}}
-    errors: start.Errors = defaultdict(list)
-    start.check_judge(values, [metric], errors)
+    errors: checks.Errors = defaultdict(list)
+    checks.check_judge(values, [metric], errors)
     run = Run.objects.select_related("dataset_version").get(pk=result.run_id)
     run.rubrics = {rubric["name"]: stored_rubric(rubric)}
     item = with_stored_answer(PromptBuilder(run).item(result.task), result)

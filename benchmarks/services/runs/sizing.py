@@ -15,7 +15,8 @@ from benchmarks.presentation.numbers import percent, plural, points
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictNumber, validated_by
 from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
-from benchmarks.services.runs.start import run_of, validated
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_needed
 from benchmarks.statistics.subset import FEWEST
 

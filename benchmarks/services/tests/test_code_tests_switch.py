@@ -14,7 +14,8 @@ from benchmarks.sandbox.sandbox import Sandbox
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.presets import preset_metrics
-from benchmarks.services.runs.start import start_run, validated
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.start import start_run
 from tests.support import services
 from tests.support.factories import MODEL, config_for, make_dataset, make_task
 from tests.support.running import worked

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.start import validated
+from benchmarks.services.runs.requests import validated
 from tests.support.factories import MODEL, config_for, make_dataset, make_task
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,199 @@
+"""The request for a run: one validation for the API, the form, the command line and schedules."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import defaultdict
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from benchmarks.metrics.panel import MOST_JUDGES, judges_named
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
+from benchmarks.metrics.rubrics import PREFIX
+from benchmarks.models import Dataset
+from benchmarks.prompt_template import template_problem
+from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
+from benchmarks.providers.registered_providers import split_model
+from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
+from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, Tags, validated_by
+from benchmarks.services.rubrics import rubrics_of
+from benchmarks.services.runs import checks
+
+CANVAS_METRIC = "task_score"
+
+
+class Judges(StrictText):
+    """One name, or a list of names."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if isinstance(data, list) and all(isinstance(name, str) and "," not in name for name in data):
+            data = ", ".join(data)
+        return super().to_internal_value(data)
+
+
+class SentParameters(serializers.DictField):
+    """Parameters that are sent as they are."""
+
+    child = serializers.JSONField()
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if problems := problems_of(data):
+            raise serializers.ValidationError(problems)
+        return dict(data)
+
+
+def field_of(parameter: RunParameter) -> serializers.Field[Any, Any, Any, Any]:  # noqa: PLR0911 - one for each kind
+    """The field of a request that accepts the parameter."""
+    given: dict[str, Any] = {"required": parameter.required, "help_text": parameter.description}
+    bounds: dict[str, Any] = {
+        "min_value": parameter.least,
+        "max_value": parameter.most,
+        "allow_null": parameter.default is None,
+    }
+    if parameter.default is not None or parameter.kind is Kind.SWITCH:
+        given["default"] = parameter.empty
+    match parameter.kind:
+        case Kind.SWITCH:
+            return StrictBoolean(**given)
+        case Kind.INTEGER:
+            return serializers.IntegerField(**given, **bounds)
+        case Kind.NUMBER:
+            return StrictNumber(**given, **bounds)
+        case Kind.NAMES:
+            return serializers.ListField(child=StrictText(), **given)
+        case Kind.PARAMETERS:
+            return SentParameters(**given)
+    if parameter.kind is Kind.CHOICE:
+        return serializers.ChoiceField(choices=parameter.choices, allow_blank=True, **given)
+    if parameter.name == "judge_model":
+        return Judges(allow_blank=True, max_length=int(parameter.most or 0), **given)
+    trimmed = parameter.kind is not Kind.LONG_TEXT
+    length = None if parameter.most is None else int(parameter.most)
+    return StrictText(allow_blank=not parameter.required, max_length=length, trim_whitespace=trimmed, **given)
+
+
+class RunRequest(StrictRequest):
+    """A request for a run, with a field for each of ``RUN_PARAMETERS``. ``dataset`` becomes the ``Dataset``."""
+
+    name = StrictText(default="", allow_blank=True, max_length=200, help_text="By which people know the run")
+    tags = Tags(default=list, help_text="Words by which the run is found")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {name: field_of(parameter) for name, parameter in RUN_PARAMETERS.items()} | super().get_fields()
+
+    def validate_dataset(self, slug: str) -> Dataset:
+        ready = Dataset.objects.filter(current_version__isnull=False)
+        dataset = ready.select_related("current_version").filter(slug=slug).first()
+        if dataset is None:
+            known = checks.listed(ready.values_list("slug", flat=True))
+            raise serializers.ValidationError(f"Dataset {slug} does not exist. Choose one of: {known}.")
+        return dataset
+
+    def validate_model(self, model: str) -> str:
+        return _configured(model)
+
+    def validate_judge_model(self, model: str) -> str:
+        names = judges_named(model)
+        if len(names) > MOST_JUDGES or len(set(names)) < len(names):
+            raise serializers.ValidationError(f"Name up to {MOST_JUDGES} judges, each once.")
+        for name in names:
+            if name.startswith("baseline/"):
+                raise serializers.ValidationError(
+                    "A baseline cannot be a judge. Choose a model of a configured provider."
+                )
+            _configured(name)
+        return ", ".join(names)
+
+    def validate_user_model(self, model: str) -> str:
+        if model.startswith("baseline/"):
+            raise serializers.ValidationError("A baseline cannot play a user. Choose a model of a configured provider.")
+        return _configured(model) if model else ""
+
+    def validate_prompt_template(self, template: str) -> str:
+        if template and (problem := template_problem(template)):
+            raise serializers.ValidationError(problem)
+        return template
+
+    def validate_metrics(self, names: list[str]) -> list[str]:
+        known = checks.listed(REGISTERED_METRICS)
+        if not names:
+            raise serializers.ValidationError(f"Select at least one metric: {known}.")
+        # Rubrics are those of the dataset, which is not known here.
+        if unknown := [name for name in names if name not in REGISTERED_METRICS and not name.startswith(PREFIX)]:
+            exist = "does not exist" if len(unknown) == 1 else "do not exist"
+            raise serializers.ValidationError(f"Metric {checks.listed(unknown)} {exist}. Choose from: {known}.")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise serializers.ValidationError(f"Listed more than once: {checks.listed(twice)}. List each metric once.")
+        return names
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Check the fields against each other, and fill in every parameter that is not given."""
+        values = {name: parameter.empty for name, parameter in RUN_PARAMETERS.items()} | attrs
+        values["concurrency"] = values["concurrency"] or settings.CODEFORGE.benchmark.default_concurrency
+        errors: checks.Errors = defaultdict(list)
+        dataset: Dataset = values["dataset"]
+        version = dataset.current_version
+        assert version is not None, "validate_dataset accepts only datasets with a version"
+        if dataset.kind == Dataset.Kind.CANVAS:
+            checks.check_canvas_options(values, dataset, version, errors)
+            values["metrics"] = values["metrics"] or [CANVAS_METRIC]
+        else:
+            for name in (name for name, row in RUN_PARAMETERS.items() if row.canvas_only and values[name]):
+                reason = f"⟨{name}⟩ applies only to canvas sets, and {dataset.slug} is a YAML dataset. Clear ⟨{name}⟩."
+                errors[name].append(reason)
+            values["metrics"] = values["metrics"] or version.metrics
+        checks.check_split(values, version, errors)
+        checks.check_only_task(values, version, errors)
+        if not values["metrics"]:
+            known = checks.listed(REGISTERED_METRICS)
+            errors["metrics"].append(f"Select at least one metric. Choose from: {known}.")
+        rubrics = rubrics_of(version)
+        metrics = checks.chosen_metrics(values["metrics"], rubrics, errors)
+        values["rubrics"] = checks.used_rubrics(values["metrics"], rubrics)
+        checks.check_metrics(metrics, dataset, version, errors)
+        checks.check_adaptive(values, dataset, metrics, errors)
+        checks.check_subset(values, version, metrics, errors)
+        checks.check_judge(values, metrics, errors)
+        checks.check_user(values, version, errors)
+        checks.check_budget(values, errors)
+        if values["max_tokens"] and (limits := [name for name in TOKEN_LIMITS if name in values["extra"]]):
+            errors["extra"].append(f"{limits[0]} is another name for ⟨max_tokens⟩. Remove one of the two.")
+        length = settings.CODEFORGE.model(values["model"]).context_length
+        if length is not None and (values["max_tokens"] or 0) >= length:
+            errors["max_tokens"].append(
+                f"The context window of {values['model']} is {length:,} tokens, which leaves no room for a prompt. "
+                "Lower ⟨max_tokens⟩."
+            )
+        if errors:
+            raise serializers.ValidationError(errors)
+        return values
+
+
+def _configured(name: str) -> str:
+    """The name, if it is that of a baseline or of a model of a configured provider."""
+    providers = settings.CODEFORGE.providers
+    known = f"Configured providers: {checks.listed(['baseline', *sorted(providers)])}."
+    try:
+        provider, model = split_model(name)
+    except ValueError as error:
+        raise serializers.ValidationError(f"{error} {known}") from None
+    if provider == "baseline":
+        if model not in BASELINE_MODELS:
+            baselines = checks.listed(BASELINE_MODELS)
+            raise serializers.ValidationError(f"Baseline {model} does not exist. Choose one of: {baselines}.")
+    elif provider not in providers:
+        raise serializers.ValidationError(f"Provider {provider} is not configured. {known}")
+    elif providers[provider].kind == "litellm" and importlib.util.find_spec("litellm") is None:
+        command = "pip install --no-deps -r requirements-litellm.txt"
+        raise serializers.ValidationError(
+            f"Provider {provider} requires LiteLLM, which is not installed. Run `{command}`."
+        )
+    return name
+
+
+def validated(data: Any) -> dict[str, Any]:
+    """The value of every run parameter. Raises ``InvalidRequest`` naming every invalid field and the valid choices."""
+    return validated_by(RunRequest(data=data))
