@@ -1,12 +1,27 @@
-"""Experiments on a terminal: the estimate, and the matrix as a table."""
+"""Experiments on a terminal: start, estimate, show and export one; the matrix as a table."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from benchmarks.management.actions import table
-from benchmarks.models import Experiment, Run
+from benchmarks.management.actions import (
+    JSON,
+    OK,
+    RUN_FAILED,
+    ActionCommand,
+    action,
+    argument,
+    switch,
+    table,
+    writing,
+)
+from benchmarks.management.following import Progress, follow
+from benchmarks.models import LIVE, Experiment, Run, RunStatus
+from benchmarks.page_urls import page_address
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import (
     MISSING,
@@ -20,9 +35,13 @@ from benchmarks.presentation.numbers import (
     rank_range,
     score,
 )
-from benchmarks.queries.experiments import progress
+from benchmarks.queries.experiments import experiment_detail, experiment_runs, progress
 from benchmarks.queries.matrix import Cell, Row, matrix, matrix_rows
-from benchmarks.services.experiments.start import ExperimentPlan
+from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
+from benchmarks.services.errors import NotPossible
+from benchmarks.services.experiments.files import read_experiment_file
+from benchmarks.services.experiments.start import ExperimentPlan, plan_experiment, start_experiment
+from benchmarks.services.experiments.starter import STARTER, starter_experiment
 
 
 def plan_text(plan: ExperimentPlan) -> str:
@@ -96,3 +115,75 @@ def experiment_json(experiment: Experiment, runs: Sequence[Run]) -> dict[str, An
         "verdict": grid.verdict,
         "matrix": matrix_rows(grid),
     }
+
+
+class ExperimentCommand(ActionCommand):
+    """Starts, estimates, shows and exports experiments."""
+
+    @action(
+        "Run, estimate, show or export an experiment.",
+        argument("step", None, "run or plan a file, show or export one", choices=("run", "plan", "show", "export")),
+        argument("target", "FILE|ID", "a YAML file with the fields of the API, starter, or the id of an experiment"),
+        argument("--model", "NAME", "model in place of those of the file; repeatable", action="append", dest="models"),
+        switch("--detach", "return as soon as the runs are queued"),
+        argument("--output", "FILE", f"file of the export, ending in {', '.join(MATRIX_TYPES)}", type=Path),
+        JSON,
+    )
+    def experiment(
+        self,
+        step: str,
+        target: str,
+        *,
+        models: Sequence[str] | None,
+        detach: bool,
+        output: Path | None,
+        as_json: bool,
+        **options: Any,
+    ) -> int:
+        if models and step not in ("run", "plan"):
+            raise NotPossible("--model applies to run and plan.")
+        if step == "plan":
+            plan = plan_experiment(_experiment_request(target, models or ()))
+            self.print_either(as_json, asdict(plan), plan_text(plan))
+            return OK
+        if step == "export":
+            form = output.suffix.removeprefix(".") if output else ""
+            if output is None or form not in MATRIX_TYPES:
+                raise NotPossible(f"Name a file with --output that ends in .{', .'.join(MATRIX_TYPES)}.")
+            exported = _experiment(target)
+            try:
+                content, _ = matrix_file(form, experiment=exported.pk, runs=[])
+            except Run.DoesNotExist as missing:
+                raise NotPossible(str(missing)) from None
+            with writing(output):
+                output.write_bytes(content)
+            self.print_either(as_json, {"file": str(output), "bytes": len(content)}, f"Wrote {output}.")
+            return OK
+        if step == "show":
+            shown = _experiment(target)
+        else:
+            shown = start_experiment(_experiment_request(target, models or ()))
+            self.stderr.write(f"Experiment {shown.pk} queued: {page_address(shown)}", self.style.NOTICE)
+            for run in [] if detach else experiment_runs(shown):
+                follow(run.pk, Progress(sys.stderr), self.stderr.write)
+        runs = experiment_runs(shown)
+        text = experiment_text(shown, runs)
+        self.print_either(as_json, experiment_json(shown, runs), text)
+        return OK if all(run.status in LIVE | {RunStatus.COMPLETED} for run in runs) else RUN_FAILED
+
+
+def _experiment_request(target: str, models: Sequence[str]) -> dict[str, Any]:
+    """What the file asks for, or the shipped starter experiment, with these models in place of the file's."""
+    if target != STARTER:
+        return read_experiment_file(Path(target), models)
+    request = starter_experiment(models)
+    if request is None:
+        raise NotPossible("No dataset can be scored yet. To import the shipped ones, run: datasets sync")
+    return request
+
+
+def _experiment(text: str) -> Experiment:
+    try:
+        return experiment_detail(int(text))
+    except (ValueError, Experiment.DoesNotExist):
+        raise NotPossible(f"Experiment {text} does not exist. The dashboard lists all experiments.") from None

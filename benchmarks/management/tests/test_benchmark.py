@@ -14,8 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.management import following
-from benchmarks.management.commands import benchmark
+from benchmarks.management import following, running
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus, Task
 from benchmarks.presentation.numbers import percent, points
@@ -338,7 +337,7 @@ def test_an_interrupted_run_is_left_to_the_workers_and_exits_with_130(
     def interrupt(*args: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(benchmark, "follow", interrupt)
+    monkeypatch.setattr(running, "follow", interrupt)
     errors = StringIO()
     with pytest.raises(SystemExit) as stopped:
         call_command("benchmark", "run", *SUMS, stdout=StringIO(), stderr=errors, no_color=True)

@@ -1,0 +1,200 @@
+"""Start or score a run again on a terminal, follow it, check the requirements of a pipeline, and write reports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.management import gates, printing, reports
+from benchmarks.management.actions import (
+    INTERRUPTED,
+    JSON,
+    NAME_AND_TAGS,
+    OK,
+    ActionCommand,
+    action,
+    argument,
+    group,
+    parameter_options,
+    request_data,
+    switch,
+    writing,
+)
+from benchmarks.management.following import Progress, follow
+from benchmarks.models import LIVE, Run
+from benchmarks.page_urls import page_address
+from benchmarks.presentation.actions import done_sentence
+from benchmarks.queries.runs import run_detail
+from benchmarks.queries.statistics import Compared, contamination_check
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.runs import control
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.rescoring import PARAMETERS as RESCORING
+from benchmarks.services.runs.rescoring import plan_rescoring, start_rescoring
+from benchmarks.services.runs.start import start_run
+
+RUN = argument("run", "RUN", "id of the run", type=int)
+REQUIREMENTS = group(
+    "requirements for pipelines",
+    argument(
+        "--fail-under",
+        "METRIC=X",
+        "exit with 1 if the mean of a metric is below X, for example, correctness=0.8; repeatable",
+        action="append",
+        default=[],
+    ),
+    argument("--allow-errors", "N", "exit with 3 only if more results have errors", type=int, default=0),
+    argument("--compare-to", "RUN", "compare with an earlier run on shared tasks", type=int),
+    switch("--fail-on-regression", "exit with 1 if a metric is significantly worse than in --compare-to (paired test)"),
+)
+REPORTS = group(
+    "reports",
+    JSON,
+    argument("--junit", "FILE", "write a JUnit XML report", type=Path),
+    argument("--markdown", "FILE", "append a Markdown summary", type=Path),
+)
+
+
+class RunningCommand(ActionCommand):
+    """Starts, shows and rescores runs, and ends with an exit code for pipelines."""
+
+    @action(
+        "Start a run, follow it, and print the results.",
+        switch("--detach", "return as soon as the run is queued"),
+        *REQUIREMENTS,
+        *REPORTS,
+        name="run",
+        request=True,
+    )
+    def start(self, **options: Any) -> int | None:
+        data = request_data(options)
+        # Before anything is spent: a requirement that cannot be checked refuses the run.
+        _check_requirements(validated(data)["metrics"], options)
+        return self._queued(start_run(data), **options)
+
+    @action("Print a run.", RUN, switch("--follow", "wait until it has ended"), *REQUIREMENTS, *REPORTS)
+    def show(self, run: int, *, follow: bool, **options: Any) -> int:
+        shown = find_run(run)
+        _check_requirements(shown.metrics, options)
+        if follow and shown.status in LIVE:
+            return self._follow_and_judge(shown, **options)
+        return self._judge(shown, **options)
+
+    @action(
+        "Score the stored answers of a run again, as a run of its own. Its model is not asked.",
+        RUN,
+        argument("--version", "N", "version of the dataset with the references; by default that of the run", type=int),
+        switch("--plan", "estimate what judging takes, without starting it"),
+        switch("--detach", "return as soon as the run is queued"),
+        *NAME_AND_TAGS,
+        *parameter_options(RESCORING),
+        *REQUIREMENTS,
+        *REPORTS,
+    )
+    def rescore(self, run: int, *, version: int | None, plan: bool, **options: Any) -> int | None:
+        source = find_run(run)
+        data = request_data(options) | ({} if version is None else {"version": version})
+        if plan:
+            planned = plan_rescoring(source, data)
+            self.print_either(options["as_json"], asdict(planned), printing.plan_text(planned))
+            return None
+        _check_requirements(data.get("metrics", []), options)
+        return self._queued(start_rescoring(source, data), **options)
+
+    def _queued(self, run: Run, *, detach: bool, **options: Any) -> int | None:
+        if detach:
+            self.print_queued(run, options["as_json"])
+            return None
+        self.stderr.write(f"Run {run.pk} queued: {page_address(run)}", self.style.NOTICE)
+        return self._follow_and_judge(run, **options)
+
+    def _follow_and_judge(self, run: Run, **options: Any) -> int:
+        try:
+            follow(run.pk, Progress(sys.stderr), self.stderr.write)
+        except KeyboardInterrupt:
+            return self._interrupted(run)
+        return self._judge(run_detail(run.pk), **options)
+
+    def _interrupted(self, run: Run) -> int:
+        """Ask on a terminal whether to cancel the run; otherwise say how to follow and cancel it."""
+        answer = ""
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            answer = input(f"\nCancel run {run.pk}? If not, workers continue it. [y/N] ")
+        if answer.strip().lower().startswith("y"):
+            control.cancel_run(run)
+            self.stderr.write(f"{done_sentence('cancel', run.pk)} Stored answers are kept.")
+        else:
+            self.stderr.write(
+                f"Run {run.pk} continues in the background. To follow it: manage.py benchmark show {run.pk} --follow. "
+                f"To cancel it: manage.py benchmark cancel {run.pk}"
+            )
+        return INTERRUPTED
+
+    def _judge(
+        self,
+        run: Run,
+        *,
+        fail_under: Sequence[str],
+        allow_errors: int,
+        compare_to: int | None,
+        fail_on_regression: bool,
+        as_json: bool,
+        junit: Path | None,
+        markdown: Path | None,
+        **options: Any,
+    ) -> int:
+        """Print the run, check the requirements, and write the reports."""
+        comparisons = gates.compare_with(compare_to, run.pk) if compare_to is not None else []
+        others = gates.threshold_gates(run, gates.read_thresholds(fail_under, run.metrics))
+        if fail_on_regression:
+            others += gates.regression_gates(comparisons)
+        ending = gates.ending_gate(run, allow_errors)
+        shown = [ending, *others] if run.status not in LIVE else others
+        if as_json:
+            self.print_json(reports.run_json(run, shown, comparisons))
+        else:
+            self._print_run(run, others, comparisons)
+        if junit is not None:
+            with writing(junit):
+                reports.write_junit(junit, run, shown)
+        if markdown is not None:
+            with writing(markdown), markdown.open("a", encoding="utf-8") as file:
+                file.write(reports.markdown(run, shown, comparisons))
+        return gates.exit_code(ending, others) if run.status not in LIVE else OK
+
+    def _print_run(self, run: Run, requirements: Sequence[gates.Gate], comparisons: Sequence[Compared]) -> None:
+        self.stdout.write(printing.run_text(run))
+        if statistics := printing.statistics_text(run):
+            self.stdout.write(f"\n{statistics}\n")
+        if run.representation and (check := contamination_check(run)):
+            self.stdout.write(check.sentence)
+        in_requirements = {gate.words for gate in requirements}
+        for compared in comparisons:
+            if compared.change_sentence not in in_requirements:
+                self.stdout.write(f"{compared.metric}: {compared.change_sentence}")
+        for gate in requirements:
+            text = f"{'passed' if gate.met else 'failed'}: {gate.name} ({gate.words})"
+            self.print_outcome(text, errors=not gate.met)
+
+    def print_queued(self, run: Run, as_json: bool) -> None:
+        text = f"Run {run.pk} queued: {page_address(run)}\nTo follow it: manage.py benchmark show {run.pk} --follow"
+        self.print_either(as_json, reports.run_json(run), text)
+
+
+def _check_requirements(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raise ``InvalidRequest`` for requirements that a run with these metrics cannot be checked against."""
+    gates.read_thresholds(options["fail_under"], metrics)
+    if options["compare_to"] is not None:
+        gates.earlier_run(options["compare_to"], metrics)
+    elif options["fail_on_regression"]:
+        raise InvalidRequest({"fail_on_regression": ["Name the earlier run with --compare-to RUN."]})
+
+
+def find_run(pk: int) -> Run:
+    try:
+        return run_detail(pk)
+    except Run.DoesNotExist:
+        raise NotPossible(f"Run {pk} does not exist. To list runs: manage.py benchmark list") from None
