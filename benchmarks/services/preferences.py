@@ -7,15 +7,10 @@ limits, retries, budget, resume, cancel. No question is sent to a model.
 
 from __future__ import annotations
 
-import hashlib
 import random
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
-import orjson
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Length
@@ -27,23 +22,18 @@ from benchmarks.metrics.preference import DEFAULT_CRITERIA, Preference
 from benchmarks.models import (
     COMPLETED,
     OF_MODELS,
-    Dataset,
-    DatasetVersion,
     Outcome,
     Result,
     ResultState,
     Run,
     RunStatus,
-    Score,
-    Task,
     Transcript,
 )
-from benchmarks.presentation.numbers import plural
 from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
-from benchmarks.services.datasets.versions import add_version
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.preference_pairs import MOST_JUDGEMENTS, in_both_orders, pairs_of, tasks_of, version_of
 from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, validated_by
 from benchmarks.services.runs.estimate import (
     CHARACTERS_PER_TOKEN,
@@ -57,9 +47,7 @@ from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.start import judge_settings, queue_run
 
 MOST_RUNS = 12
-MOST_JUDGEMENTS = 20_000
 MOST_CRITERIA = 4_000
-_COPIED = ("input", "expected_output", "other_answers", "context", "difficulty")
 
 
 class PreferenceRequest(StrictRequest):
@@ -144,15 +132,6 @@ class PreferenceRequest(StrictRequest):
         return attrs
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two results on one task, by their ids, and the runs that they belong to."""
-
-    task: str
-    runs: tuple[int, int]
-    results: tuple[int, int]
-
-
 def start_preference(data: Any, user: Caller = None) -> Run:
     """Queue a preference run and enqueue its jobs once it is committed.
 
@@ -161,9 +140,9 @@ def start_preference(data: Any, user: Caller = None) -> Run:
     valid = validated_by(PreferenceRequest(data=data))
     runs: list[Run] = valid["runs"]
     with transaction.atomic():
-        tasks = _tasks(_pairs(valid))
+        tasks = tasks_of(pairs_of(valid))
         longest = max(len(task.known_answer["text"].encode()) for task in tasks)  # type: ignore[index]  # set just now
-        version = _version_of(runs[0].dataset, tasks, user)
+        version = version_of(runs[0].dataset, tasks, user)
         run = Run(
             dataset=version.dataset,
             dataset_version=version,
@@ -195,10 +174,10 @@ def store_pairs(request: Mapping[str, Any], user: Caller = None) -> Run:
     valid = {"runs": runs, "experiment": request["experiment"], "criteria": request["description"], "seed": seed}
     valid |= {"only_new": False}
     chance = random.Random(seed)
-    pairs = _pairs({**valid, "tasks": size, "pairs_per_task": None}, most=None)
+    pairs = pairs_of({**valid, "tasks": size, "pairs_per_task": None}, most=None)
     pairs = in_both_orders(chance.sample(pairs, min(size, len(pairs))), chance)
-    tasks = _tasks(pairs, orders=((0, 1),))
-    version = _version_of(runs[0].dataset, tasks, user)
+    tasks = tasks_of(pairs, orders=((0, 1),))
+    version = version_of(runs[0].dataset, tasks, user)
     now = timezone.now()
     run = Run.objects.create(
         dataset=version.dataset,
@@ -233,23 +212,13 @@ def store_pairs(request: Mapping[str, Any], user: Caller = None) -> Run:
     return run
 
 
-def in_both_orders(pairs: Sequence[Pair], chance: random.Random) -> list[Pair]:
-    """The pairs in an order drawn for each: of two runs, either is first in half of their pairs, up to one."""
-    flips: dict[tuple[int, int], bool] = {}
-    turned = []
-    for pair in pairs:
-        flips[pair.runs] = not flips[pair.runs] if pair.runs in flips else chance.random() < 0.5
-        turned.append(Pair(pair.task, pair.runs[::-1], pair.results[::-1]) if flips[pair.runs] else pair)
-    return turned
-
-
 def plan_preference(data: Any) -> RunPlan:
     """The judge's requests, tokens, cost and duration. Raises as ``start_preference`` does.
 
     Identical answers cost nothing, so this is the most.
     """
     valid = validated_by(PreferenceRequest(data=data))
-    pairs = _pairs(valid)
+    pairs = pairs_of(valid)
     ids = {pk for pair in pairs for pk in pair.results}
     rows = Result.objects.filter(pk__in=ids).annotate(
         question=Length("task__input"), answer=Length("transcript__actual_output")
@@ -304,125 +273,3 @@ def _problem(run: Run) -> str:
     if run.texts_pruned_at:
         return f"The answers of run {run.pk} were pruned on {run.texts_pruned_at:%Y-%m-%d}."
     return ""
-
-
-def _pairs(valid: Mapping[str, Any], most: int | None = MOST_JUDGEMENTS // 2) -> list[Pair]:
-    """The pairs of answers to judge, task by task; more than ``most`` are refused. The same seed selects the same ones.
-
-    Where the number of pairs is limited, those that were chosen least often so far are chosen.
-    """
-    places = {run.pk: place for place, run in enumerate(valid["runs"])}
-    answered: dict[str, dict[int, int]] = defaultdict(dict)
-    results = Result.objects.filter(run__in=places, repeat=1, transcript__isnull=False)
-    results = results.exclude(outcome__in=("", Outcome.PROVIDER_ERROR, Outcome.CANCELLED)).order_by("position")
-    for pk, run, task in results.values_list("pk", "run", "task__content_hash"):
-        answered[task].setdefault(run, pk)
-    judged = _judged(valid) if valid["only_new"] else set()
-    possible = {
-        task: [
-            pair
-            for pair in combinations(sorted(by_run, key=places.__getitem__), 2)
-            if (task[:32], frozenset(pair)) not in judged
-        ]
-        for task, by_run in answered.items()
-    }
-    shared = [task for task, pairs_of_task in possible.items() if pairs_of_task]
-    chance = random.Random(valid["seed"])
-    if valid["tasks"] is not None and valid["tasks"] < len(shared):
-        shared = sorted(chance.sample(shared, valid["tasks"]), key=shared.index)
-    times: Counter[tuple[int, int]] = Counter()
-    pairs: list[Pair] = []
-    for task in shared:
-        by_run = answered[task]
-        chance.shuffle(possible[task])
-        for pair in sorted(possible[task], key=times.__getitem__)[: valid["pairs_per_task"]]:
-            times[pair] += 1
-            pairs.append(Pair(task, pair, (by_run[pair[0]], by_run[pair[1]])))
-    if judged and not pairs:
-        raise InvalidRequest({"only_new": ["This judge has judged all pairs of these runs by these criteria."]})
-    if not pairs:
-        raise InvalidRequest({"runs": ["No task has answers of two of these runs."]})
-    if most is not None and len(pairs) > most:
-        raise InvalidRequest(
-            {
-                "tasks": [
-                    f"{plural(2 * len(pairs), 'judgement')} are more than {MOST_JUDGEMENTS:,}. "
-                    "Set ⟨tasks⟩ or ⟨pairs_per_task⟩, or compare fewer runs."
-                ]
-            }
-        )
-    return pairs
-
-
-def _judged(valid: Mapping[str, Any]) -> set[tuple[str, frozenset[int]]]:
-    """The clusters and runs of the pairs that have a verdict of the same judge, by the same settings and criteria."""
-    model, dataset = valid["judge_model"], valid["runs"][0].dataset_id
-    same = Run.objects.filter(preference__criteria=valid["criteria"], judge_model=model)
-    same = same.filter(dataset__slug=_slug_of_pairs(dataset))
-    current = judge_settings(model)
-    ids = [pk for pk, settings in same.values_list("pk", "judge_settings") if settings == current]
-    scores = Score.objects.filter(run__in=ids, value__isnull=False)
-    known = "result__task__known_answer__"
-    rows = scores.values_list("result__cluster", f"{known}first", f"{known}second")
-    return {(cluster, frozenset((first, second))) for cluster, first, second in rows.iterator(chunk_size=2_000)}
-
-
-def _slug_of_pairs(dataset_id: int) -> str:
-    """No file, upload or canvas set can have this slug: theirs never start with an underscore."""
-    return f"_preference-{dataset_id}"
-
-
-def _tasks(pairs: Sequence[Pair], orders: Sequence[tuple[int, int]] = ((0, 1), (1, 0))) -> list[Task]:
-    """A task for each pair and order, with both answers."""
-    ids = sorted({pk for pair in pairs for pk in pair.results})
-    results: dict[int, Result] = {}
-    for begin in range(0, len(ids), 500):
-        related = Result.objects.select_related("task", "transcript")
-        results |= related.only("task", "transcript__actual_output").in_bulk(ids[begin : begin + 500])
-    tasks = []
-    for pair in pairs:
-        for first, second in orders:
-            shown = results[pair.results[first]]
-            texts = [results[pair.results[place]].transcript.actual_output for place in (first, second)]
-            order = [pair.runs[first], pair.runs[second]]
-            known = {"task": shown.task.task_id, "first": order[0], "second": order[1]}
-            tasks.append(
-                Task(
-                    **{name: getattr(shown.task, name) for name in _COPIED},
-                    task_id=f"{shown.task.task_id[:100]}/{pair.task[:12]}/{order[0]}-{order[1]}",
-                    name=f"{shown.task.task_id}: run {order[0]}, then run {order[1]}"[:300],
-                    content_hash=_hash(pair.task, *map(str, order), *texts),
-                    cluster=pair.task[:32],
-                    known_answer={**known, "text": texts[0], "other": texts[1]},
-                )
-            )
-    return tasks
-
-
-def _version_of(compared: Dataset, tasks: Sequence[Task], user: Caller) -> DatasetVersion:
-    """The version that holds these pairs, of a hidden dataset beside the compared one; equal pairs share a version.
-
-    The dataset has no current version, so nothing offers it for runs.
-    """
-    dataset, _ = Dataset.objects.get_or_create(
-        slug=_slug_of_pairs(compared.pk),
-        defaults={"name": f"Pairs of answers: {compared.slug}", "kind": Dataset.Kind.PREFERENCE},
-    )
-    Dataset.objects.select_for_update().get(pk=dataset.pk)  # numbers its versions one at a time
-    content = _hash(*(task.content_hash for task in tasks))
-    version = dataset.versions.filter(content_hash=content).first()
-    if version is not None:
-        return version
-    return add_version(
-        dataset,
-        tasks,
-        user,
-        content_hash=content,
-        origin=DatasetVersion.Origin.GENERATED,
-        name=dataset.name,
-        facets={"difficulty": dict(Counter(task.difficulty for task in tasks)), "fields": {}},
-    )
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.sha256(orjson.dumps(texts)).hexdigest()

@@ -14,7 +14,8 @@ from typing import Any
 from benchmarks.models import Run
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.preferences import Pair, in_both_orders, store_pairs
+from benchmarks.services.preference_pairs import Pair, in_both_orders
+from benchmarks.services.preferences import store_pairs
 
 
 def draw_pairs(request: Mapping[str, Any], user: Caller = None) -> tuple[list[int], dict[str, Any]]:
