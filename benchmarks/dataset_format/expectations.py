@@ -10,15 +10,12 @@ from pydantic import AfterValidator, Field, GetPydanticSchema, PlainSerializer, 
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.fields import (
-    RUBRIC_NAME as RUBRIC_NAME_PATTERN,
-)
+from benchmarks.dataset_format.fields import RUBRIC_NAME as RUBRIC_NAME_PATTERN
 from benchmarks.dataset_format.fields import (
     Answers,
     Criteria,
     Expects,
     Goal,
-    JsonSchema,
     Letter,
     Number,
     Regex,
@@ -29,6 +26,7 @@ from benchmarks.dataset_format.fields import (
     mapping,
     text,
 )
+from benchmarks.dataset_format.json_fields import JsonSchema
 from benchmarks.dataset_format.problems import Fault, Invalid
 from benchmarks.dataset_format.records import Count, Record, Switch, Texts, kept
 from benchmarks.metrics.conversations import DEFAULT_TURNS

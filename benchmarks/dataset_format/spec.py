@@ -28,8 +28,6 @@ from benchmarks.dataset_format.fields import (
     TAGS,
     Answers,
     Expects,
-    JsonSchema,
-    Metadata,
     MetricName,
     Name,
     PythonSource,
@@ -42,6 +40,7 @@ from benchmarks.dataset_format.fields import (
     mapping,
     text,
 )
+from benchmarks.dataset_format.json_fields import JsonSchema, Metadata
 from benchmarks.dataset_format.messages import SCHEMA, as_text, checked, user_messages
 from benchmarks.dataset_format.problems import Fault, Invalid, did_you_mean, quoted
 from benchmarks.dataset_format.records import Record, Texts

@@ -19,19 +19,8 @@ from pydantic import (
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.fields import (
-    TOOL_NAME,
-    AnyText,
-    Expects,
-    JsonObject,
-    Parameters,
-    Text,
-    ToolName,
-    json_faults,
-    list_of,
-    mapping,
-    text,
-)
+from benchmarks.dataset_format.fields import TOOL_NAME, AnyText, Expects, Text, ToolName, list_of, mapping, text
+from benchmarks.dataset_format.json_fields import JsonObject, Parameters, json_faults
 from benchmarks.dataset_format.problems import REPORTED, Fault, Invalid
 from benchmarks.dataset_format.records import Count, Record, Switch, kept
 from benchmarks.metrics.worlds import OPERATORS

@@ -31,7 +31,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from benchmarks.dataset_format.fields import Metadata, Tag
+from benchmarks.dataset_format.fields import Tag
+from benchmarks.dataset_format.json_fields import Metadata
 from benchmarks.dataset_format.limits import MAX_BYTES, MAX_DEPTH, MAX_LABEL, MAX_LABELS
 from benchmarks.dataset_format.nodes import LOADER
 from benchmarks.dataset_format.problems import Invalid, printable, quoted

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from benchmarks.dataset_format import limits
-from benchmarks.dataset_format.fields import LABEL_KEY
+from benchmarks.dataset_format.json_fields import LABEL_KEY
 from benchmarks.dataset_format.problems import printable
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.tables import Row
