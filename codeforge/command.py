@@ -17,10 +17,18 @@ SHORT = {
     "import": (("benchmark", "import"), "import runs of other tools"),
 }
 LONG = {
+    "benchmark": "list, show, plan, resume, rescore and verify runs",
     "datasets": "check, import, analyze and export datasets",
     "canvases": "generate, import and export canvas sets",
     "providers": "list, check and test providers",
-    "judge": "calibrate judges",
+    "judge": "calibrate judges, and compare them with people",
+    "preference": "have a judge choose between the answers of runs",
+    "review": "have people label answers",
+    "tokens": "create, list and revoke API tokens",
+    "groups": "show and set the roles of accounts",
+    "backup": "write all data to a file",
+    "restore": "read it into an empty database",
+    "prune": "delete the texts of old runs",
     "completion": "print the script with which bash, zsh or fish completes these commands",
     "doctor": "say what is missing on this machine, and how to get it",
 }

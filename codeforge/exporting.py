@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from django.core.exceptions import ImproperlyConfigured
 
 from benchmarks import __version__, tracing
+from benchmarks.extras import how_to_install
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-INSTALL = "pip install --no-deps -r requirements-opentelemetry.txt"
 
 
 def export_spans(environ: Mapping[str, str]) -> bool:
@@ -27,7 +27,8 @@ def export_spans(environ: Mapping[str, str]) -> bool:
         export = importlib.import_module("opentelemetry.sdk.trace.export")
     except ImportError as error:
         raise ImproperlyConfigured(
-            f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but the exporter is not installed ({error}). Run `{INSTALL}`."
+            f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but the exporter is not installed ({error}). "
+            f"Run `{how_to_install('opentelemetry')}`."
         ) from None
     about = {"service.name": environ.get("OTEL_SERVICE_NAME") or "codeforge", "service.version": __version__}
     provider = trace.TracerProvider(resource=resources.Resource.create(about))

@@ -21,6 +21,7 @@ from dotenv import dotenv_values
 from platformdirs import user_data_path
 
 from benchmarks import __version__
+from benchmarks.extras import how_to_install
 from codeforge import file_broker
 from codeforge.config import Config, ConfigError, load_config
 from codeforge.databases import database
@@ -248,9 +249,7 @@ if OIDC_ISSUER:
     if not (OIDC_RP_CLIENT_ID and OIDC_RP_CLIENT_SECRET):
         raise ImproperlyConfigured("OIDC_ISSUER is set. Set OIDC_CLIENT_ID and OIDC_CLIENT_SECRET too, or unset it.")
     if find_spec("mozilla_django_oidc") is None:
-        raise ImproperlyConfigured(
-            "OIDC_ISSUER is set. Run pip install --no-deps -r requirements-oidc.txt, or unset it."
-        )
+        raise ImproperlyConfigured(f"OIDC_ISSUER is set. Run `{how_to_install('oidc')}`, or unset it.")
     OIDC_RP_SCOPES = os.environ.get("OIDC_SCOPES") or "openid email profile"
     OIDC_RP_SIGN_ALGO = "RS256"
     OIDC_USE_PKCE = True

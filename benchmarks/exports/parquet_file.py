@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, batches
+from benchmarks.extras import how_to_install
 
-MISSING = (
-    "Parquet requires pyarrow, which is not installed. "
-    "Run `pip install --no-deps --require-hashes -r requirements-parquet.txt`."
-)
+MISSING = f"Parquet requires pyarrow, which is not installed. Run `{how_to_install('parquet')}`."
 GROUP_ROWS = 5_000
 GROUP_CHARACTERS = 8_000_000
 """A row group ends at this number of rows, or of characters, so that memory use stays constant."""

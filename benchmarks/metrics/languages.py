@@ -6,7 +6,9 @@ import importlib.util
 from functools import cache
 from typing import Any
 
-INSTALL = "pip install --no-deps --require-hashes -r requirements-text.txt"
+from benchmarks.extras import how_to_install
+
+INSTALL = how_to_install("text")
 # fmt: off
 LANGUAGES = (
     "af", "ar", "bg", "bn", "ca", "cs", "cy", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "gu", "he",

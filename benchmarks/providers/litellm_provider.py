@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from benchmarks.extras import how_to_install
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
 from benchmarks.providers.clean_text import keys_sent, shortened, storable, without_keys, without_secrets
 from benchmarks.providers.http_errors import Verdict, refusal_of, verdict_for_status
@@ -23,7 +24,6 @@ from benchmarks.providers.refusals import refused_parameters
 PASS_THROUGH_NAME = "litellm"
 """A provider with this name takes LiteLLM's full model names, such as ``litellm/bedrock/…``."""
 _MOST_READ = 64 * 1024
-INSTALL = "pip install --no-deps -r requirements-litellm.txt"
 
 _BY_EXCEPTION: Mapping[str, Verdict] = {
     "ContextWindowExceededError": Verdict("too_large", advice="Shorten the prompt or lower max_tokens"),
@@ -111,7 +111,9 @@ def _import_litellm(name: str) -> Any:
     try:
         litellm: Any = importlib.import_module("litellm")
     except ImportError as error:
-        message = f"Provider {name} requires LiteLLM, which is not installed ({error}). Run `{INSTALL}`."
+        message = (
+            f"Provider {name} requires LiteLLM, which is not installed ({error}). Run `{how_to_install('litellm')}`."
+        )
         raise ProviderError("unsupported", message, systemic=True) from None
     litellm.suppress_debug_info = True
     return litellm

@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.core.management import get_commands
 
+from benchmarks.extras import how_to_install
 from codeforge.command import LONG, SHORT
 from codeforge.tests.test_launching import ROOT, Launched, free_port, terminal
 from frontend.documents import TITLES
 
+INSTALL = "pip install --no-deps --require-hashes -r requirements-{}.txt"
 SCRIPT = "from codeforge.command import main\nmain()\n"
 
 
@@ -73,7 +76,17 @@ def test_the_package_has_what_runs_and_no_tests(package: Path) -> None:
     metadata = next(name for name in names if name.endswith("METADATA"))
     required = re.findall(r"^Requires-Dist: (.+)$", zipfile.ZipFile(wheel).read(metadata).decode(), re.MULTILINE)
     direct = [line for line in (ROOT / "requirements.in").read_text().splitlines() if line and line[0] != "#"]
-    assert len(required) == len(direct)
+    assert len([name for name in required if "extra ==" not in name]) == len(direct)
+    extras = ["litellm", "oidc", "opentelemetry", "parquet", "text"]
+    assert sorted(set(re.findall(r"extra == '(\w+)'", " ".join(required)))) == extras
+    assert [name for name in extras if how_to_install(name) != INSTALL.format(name)] == []
+
+
+def test_what_needs_an_extra_names_that_of_the_package(package: Path, tmp_path: Path) -> None:
+    asked = "from benchmarks.extras import how_to_install; print(how_to_install('oidc'))"
+    variables = terminal(tmp_path) | environment(package, tmp_path)
+    done = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, env=variables, capture_output=True, text=True)  # noqa: PLW1510
+    assert done.stdout == 'pip install "codeforge-benchmarks[oidc]"\n'
 
 
 def test_one_command_starts_it_from_an_empty_home(package: Path, tmp_path: Path) -> None:
@@ -128,3 +141,5 @@ def test_the_command_lists_what_it_can_do(package: Path, tmp_path: Path) -> None
     assert overview.returncode == 0
     for name in (*SHORT, *LONG):
         assert f"  {name} " in overview.stdout, name
+    ours = {name for name, app in get_commands().items() if app in ("benchmarks", "codeforge")}
+    assert set(LONG) == ours - {"dev", "worker_health"}

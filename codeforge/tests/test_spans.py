@@ -207,7 +207,7 @@ def test_without_a_collector_a_span_is_nothing() -> None:
 
 def test_a_missing_exporter_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(ImproperlyConfigured, match=r"pip install --no-deps -r requirements-opentelemetry\.txt"):
+    with pytest.raises(ImproperlyConfigured, match=r"-r requirements-opentelemetry\.txt"):
         export_spans({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
 
 

@@ -169,7 +169,9 @@ async def test_a_hanging_vendor_ends_at_the_limit(install: Callable[..., ModuleT
 
 async def test_without_litellm_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
-    with pytest.raises(ProviderError, match=r"pip install --no-deps -r requirements-litellm\.txt") as raised:
+    with pytest.raises(
+        ProviderError, match=r"pip install --no-deps --require-hashes -r requirements-litellm\.txt"
+    ) as raised:
         await ask()
     assert (raised.value.kind, raised.value.retryable, raised.value.systemic) == ("unsupported", False, True)
 

@@ -187,9 +187,8 @@ def _configured(name: str) -> str:
     elif provider not in providers:
         raise serializers.ValidationError(f"Provider {provider} is not configured. {known}")
     elif providers[provider].kind == "litellm" and importlib.util.find_spec("litellm") is None:
-        command = "pip install --no-deps -r requirements-litellm.txt"
         raise serializers.ValidationError(
-            f"Provider {provider} requires LiteLLM, which is not installed. Run `{command}`."
+            f"Provider {provider} requires LiteLLM, which is not installed. Run `{how_to_install('litellm')}`."
         )
     return name
 

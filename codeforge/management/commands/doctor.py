@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management import CommandParser
 
 from benchmarks.engine.execution.scoring import usable_metrics
+from benchmarks.extras import how_to_install
 from benchmarks.management.actions import JSON, ServiceCommand
 from benchmarks.presentation.numbers import size
 from benchmarks.queries.providers import provider_rows
@@ -22,10 +23,10 @@ from codeforge.health import checks
 LEAST_FREE_BYTES = 500_000_000
 OPTIONAL = {
     "xllamacpp": ("Local model", "start it on the first page, or run `make local-llm`"),
-    "pyarrow": ("Parquet", "pip install pyarrow"),
-    "litellm": ("LiteLLM (Bedrock, Vertex)", "pip install litellm"),
-    "wordllama": ("Semantic similarity, languages", "pip install --no-deps -r requirements-text.txt"),
-    "opentelemetry.sdk": ("OpenTelemetry", "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"),
+    "pyarrow": ("Parquet", how_to_install("parquet")),
+    "litellm": ("LiteLLM (Bedrock, Vertex)", how_to_install("litellm")),
+    "wordllama": ("Semantic similarity, languages", how_to_install("text")),
+    "opentelemetry.sdk": ("OpenTelemetry", how_to_install("opentelemetry")),
 }
 """Module → what it is for, and how to get it."""
 
