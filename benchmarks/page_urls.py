@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import os
-
 from django.conf import settings
 
 from benchmarks.models import Experiment, Run
 
-DEV_PORT = "8080"
-
 
 def page_address(shown: Run | Experiment) -> str:
-    """The address of a page on the public site, or where ``make run`` serves it."""
+    """The address of a page on the public site, or where ``make run`` served it last."""
     section = "experiments" if isinstance(shown, Experiment) else "runs"
-    base = settings.CSRF_TRUSTED_ORIGINS[0] if settings.CSRF_TRUSTED_ORIGINS else ""
-    return f"{base or 'http://localhost:' + os.environ.get('PORT', DEV_PORT)}/{section}/{shown.pk}/"
+    base = settings.CSRF_TRUSTED_ORIGINS[0] if settings.CSRF_TRUSTED_ORIGINS else f"http://localhost:{_dev_port()}"
+    return f"{base}/{section}/{shown.pk}/"
+
+
+def _dev_port() -> str:
+    try:
+        started = settings.STARTED_BY_DEV.read_text()
+    except OSError:  # never started here
+        started = ""
+    return str(started or settings.DEV_PORT)

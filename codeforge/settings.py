@@ -70,7 +70,9 @@ def _list(name: str) -> list[str]:
 
 STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
 STATE_DIR.mkdir(parents=True, exist_ok=True)
+DEV_PORT = os.environ.get("PORT") or "8080"
 STARTED_BY_DEV = STATE_DIR / "development"
+"""Contains the port on which ``make run`` or ``codeforge up`` was last started."""
 if Path(sys.argv[0]).name in ("manage.py", "codeforge") and STARTED_BY_DEV.exists():
     os.environ.setdefault("APP_ENV", "development")
 

@@ -136,7 +136,8 @@ def test_commands_work_in_a_new_terminal_as_printed(state: Path) -> None:
     launched.until(lambda: launched.get("/healthz"))
     printed = re.search(r"to change it: (.+)\)", launched.log.read_text())
     assert printed is not None
-    for command, stdin in ((printed[1], "a new passphrase\n" * 2), (".venv/bin/python manage.py benchmark list", "")):
+    run = ".venv/bin/python manage.py benchmark run reasoning --model baseline/reference --metrics exact_match --detach"
+    for command, stdin in ((printed[1], "a new passphrase\n" * 2), (run, "")):
         done = subprocess.run(
             command,
             shell=True,
@@ -149,6 +150,7 @@ def test_commands_work_in_a_new_terminal_as_printed(state: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+    assert f"http://localhost:{launched.port}/runs/3/" in done.stdout + done.stderr
     stop(launched)
 
 

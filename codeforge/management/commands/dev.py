@@ -40,15 +40,16 @@ class Command(BaseCommand):
     requires_system_checks = ()  # a tenth of the start; they are for developers, and part of `make lint`
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=int, default=8080, help="port of the web server (default: 8080)")
+        help_text = "port of the web server (default: PORT, or 8080)"
+        parser.add_argument("--port", type=int, default=settings.DEV_PORT, help=help_text)
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         if not settings.DEV_MODE:
             raise CommandError(
                 "dev requires development mode. Set APP_ENV=development. For production, see docs/deployment.md."
             )
-        settings.STARTED_BY_DEV.touch()
         _check_port(port)
+        settings.STARTED_BY_DEV.write_text(str(port))
         _copy_what_is_shipped()
         with meanwhile(self._prepare):
             import_module(settings.ROOT_URLCONF)  # what takes the web server longest; it runs as a copy of this process
