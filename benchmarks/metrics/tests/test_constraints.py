@@ -96,10 +96,10 @@ def test_the_score_is_the_share_that_is_followed():
     "text", ["*" * 200_000, "[" * 200_000, "\n" * 200_000, "<<" * 100_000, "* a" * 70_000, "a." * 99_999]
 )
 def test_hostile_answers_take_little_time(text):
-    began = time.monotonic()
+    began = time.process_time()
     for constraints, *_ in KINDS:
         checked(constraints, text)
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_fault_in_constraints_is_at_its_place():
