@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from benchmarks.extras import how_to_install
 from benchmarks.metrics.panel import MOST_JUDGES, judges_named
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX
