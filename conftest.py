@@ -20,8 +20,11 @@ from tests.support.factories import PATIENT, config_for
 hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("patient")
 
-SHARED_SITES = ("test_planted_secrets.py", "test_how_tos.py")
-"""Test files whose fixtures take many seconds to build, once for each process."""
+SHARED_SITES = (
+    *("test_client.py", "test_compose.py", "test_how_tos.py", "test_new_task_class.py", "test_package.py"),
+    "test_planted_secrets.py",
+)
+"""Test files whose fixtures take many seconds to build, in each process that has one of their tests."""
 WAITING = ("test_frozen.py", "test_long_waits.py", "test_lost_network.py", "test_outages.py")
 """Test files that wait for minutes while something is out of order."""
 

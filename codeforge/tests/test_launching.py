@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -91,6 +92,15 @@ def state(tmp_path: Path) -> Iterator[Path]:
     assert not left, f"processes were left behind: {left}"
 
 
+@pytest.fixture
+def one_dataset(state: Path) -> dict[str, str]:
+    """Variables for an installation whose only dataset is that of the first runs; all of them keep a worker busy."""
+    folder = state / "datasets"
+    folder.mkdir()
+    shutil.copy(ROOT / "datasets/basic-coding.yaml", folder)
+    return {"CODEFORGE_DATASETS_DIR": str(folder)}
+
+
 def stop(launched: Launched) -> int:
     launched.process.send_signal(signal.SIGINT)
     return launched.process.wait(timeout=30)
@@ -122,17 +132,19 @@ def test_one_command_shows_scored_runs_and_takes_the_documented_request(state: P
     assert re.search(r"user admin, password \S{12,}", output)
 
 
-def test_the_second_start_makes_no_second_administrator_and_no_second_first_run(state: Path) -> None:
+def test_the_second_start_makes_no_second_administrator_and_no_second_first_run(
+    state: Path, one_dataset: dict[str, str]
+) -> None:
     for _ in range(2):
-        launched = Launched(state, free_port())
+        launched = Launched(state, free_port(), **one_dataset)
         runs = launched.until(lambda: launched.get("/api/v1/benchmarks/runs"))  # noqa: B023 - called at once
         stop(launched)
     assert runs["count"] == 2
     assert "password" not in launched.log.read_text()
 
 
-def test_commands_work_in_a_new_terminal_as_printed(state: Path) -> None:
-    launched = Launched(state, free_port())
+def test_commands_work_in_a_new_terminal_as_printed(state: Path, one_dataset: dict[str, str]) -> None:
+    launched = Launched(state, free_port(), **one_dataset)
     launched.until(lambda: launched.get("/healthz"))
     printed = re.search(r"to change it: (.+)\)", launched.log.read_text())
     assert printed is not None
@@ -172,8 +184,8 @@ def test_a_taken_port_is_a_clear_error(state: Path) -> None:
     assert "PORT=9000 make run" in launched.log.read_text()
 
 
-def test_killing_the_launcher_leaves_no_process_behind(state: Path) -> None:
-    launched = Launched(state, free_port())
+def test_killing_the_launcher_leaves_no_process_behind(state: Path, one_dataset: dict[str, str]) -> None:
+    launched = Launched(state, free_port(), **one_dataset)
     launched.until(lambda: launched.get("/api/v1/benchmarks/runs"))
     launched.process.kill()
     launched.process.wait()
@@ -186,14 +198,13 @@ def test_killing_the_launcher_leaves_no_process_behind(state: Path) -> None:
         raise AssertionError("the web server outlived its launcher")
 
 
-def test_a_new_dataset_file_is_found_without_a_restart(state: Path) -> None:
-    folder = state / "datasets"
-    folder.mkdir()
-    launched = Launched(state, free_port(), CODEFORGE_DATASETS_DIR=str(folder))
+def test_a_new_dataset_file_is_found_without_a_restart(state: Path, one_dataset: dict[str, str]) -> None:
+    launched = Launched(state, free_port(), **one_dataset)
     try:
-        launched.until(lambda: launched.get("/api/v1/benchmarks/datasets"))
-        task = 'tasks:\n- {id: "1", name: One, input: "1 + 1?", expected_output: "2"}\n'
-        (folder / "fresh.yaml").write_text(f"name: Fresh\ndescription: Found while running\n{task}")
         launched.until(lambda: launched.get("/api/v1/benchmarks/datasets")["count"] == 1)
+        task = 'tasks:\n- {id: "1", name: One, input: "1 + 1?", expected_output: "2"}\n'
+        fresh = Path(one_dataset["CODEFORGE_DATASETS_DIR"]) / "fresh.yaml"
+        fresh.write_text(f"name: Fresh\ndescription: Found while running\n{task}")
+        launched.until(lambda: launched.get("/api/v1/benchmarks/datasets")["count"] == 2)
     finally:
         stop(launched)

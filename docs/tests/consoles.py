@@ -66,10 +66,13 @@ def environment(state: Path, **more: str) -> dict[str, str]:
 
 
 def copy_of_project(folder: Path) -> Path:
-    """The project's code in a folder of its own, for pages that add files to it."""
+    """The project's code in a folder of its own, for pages that add files to it. It lacks the datasets that take long
+    to make, which no page runs."""
+    slow = ("*-large.yaml", "long-context-*.yaml", "instruction-following.yaml")
+    left_out = shutil.ignore_patterns("__pycache__", *slow)
     for name in PARTS:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, folder / name, ignore=left_out)
         else:
             shutil.copy(ROOT / name, folder / name)
     return folder

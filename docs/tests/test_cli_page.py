@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -98,9 +99,14 @@ def exit_code(arguments: list[str]) -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_examples_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process, and without the time that a worker is given to take a run up."""
+def test_the_examples_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """In this process, with the datasets of the examples, and without the time that a worker is given to take a run
+    up."""
     monkeypatch.chdir(tmp_path)
+    settings.DATASETS_DIR = tmp_path / "datasets"
+    settings.DATASETS_DIR.mkdir()
+    for name in ("reasoning", "reasoning-large"):
+        shutil.copy(ROOT / f"datasets/{name}.yaml", settings.DATASETS_DIR)
     monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
     monkeypatch.setattr(sweeper, "ENQUEUE_AGAIN_AFTER", timedelta(0))
     call_command("datasets", "sync")

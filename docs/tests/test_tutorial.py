@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,7 +24,9 @@ ADDRESS = "http://localhost:8080"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[str]:
-    """What ``make run`` starts, on a free port; yields its address."""
+    """What ``make run`` starts, on a free port and with the dataset of its first runs only; yields its address."""
+    (tmp_path / "datasets").mkdir()
+    shutil.copy(ROOT / "datasets/basic-coding.yaml", tmp_path / "datasets")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -31,7 +34,7 @@ def site(tmp_path: Path) -> Iterator[str]:
     launched = subprocess.Popen(
         [sys.executable, "manage.py", "dev", "--port", str(port)],
         cwd=ROOT,
-        env=environment(tmp_path / "state"),
+        env=environment(tmp_path / "state", CODEFORGE_DATASETS_DIR=str(tmp_path / "datasets")),
         stdout=log,
         stderr=subprocess.STDOUT,
     )

@@ -24,6 +24,8 @@ from tests.support.stack import ROOT, Stack, installed
 ADMIN, READER, PASSWORD = "ada", "grace", "a long walk by the river"
 API = "/api/v1/benchmarks"
 CANVASES = 64
+COPIED = ("reasoning", "tool-use-basic", "rag-faithfulness", "structured-output")
+"""The shipped datasets of the seeded site, beside that of a first visitor."""
 LIVE = ("queued", "preparing", "running")
 
 # A hanging request hangs until the site is stopped; one attempt is enough.
@@ -177,7 +179,7 @@ class Site:
 @contextmanager
 def fresh_site() -> Iterator[Site]:
     """The installation of a first visitor: web server and worker, one dataset, no run."""
-    scripted = ScriptedModels((ROOT / "datasets").glob("*.yaml"))
+    scripted = ScriptedModels(ROOT / "datasets" / f"{name}.yaml" for name in ("basic-coding", *COPIED))
     with serve(scripted) as models, installed(models.url) as stack:
         (stack.state / "codeforge.yaml").write_text(CONFIG.format(url=models.url, state=stack.state))
         shutil.copy(ROOT / "datasets" / "basic-coding.yaml", stack.state / "datasets")
@@ -225,7 +227,7 @@ def _write_datasets(stack: Stack) -> None:
     folder = stack.state / "datasets"
     (folder / "capitals.first").write_text(dump_dataset(_capitals("Easter Island", "hard")))
     (folder / "capitals.second").write_text(dump_dataset(_capitals("Bhutan", "medium")))
-    for name in ("reasoning", "tool-use-basic", "rag-faithfulness", "structured-output"):
+    for name in COPIED:
         shutil.copy(ROOT / "datasets" / f"{name}.yaml", folder)
     (folder / "broken.yaml").write_text(BROKEN)
     # JSON is YAML, and its escapes can express the characters that YAML files must not contain literally.
