@@ -29,9 +29,9 @@ from benchmarks.engine.execution.db_retry import retry_db, try_db
 from benchmarks.models import Lease, Run
 
 HEARTBEAT_SECONDS = 2.0
+"""How often a holder renews its lease at least. The sweep looks only at leases that are silent for twice as long."""
 MAX_WAIT_SHOWN_SECONDS = 366 * 86_400.0
 """No endpoint's number of seconds leads to a date that cannot be stored."""
-"""How often a holder renews its lease at least; a lease that is renewed twice as often is never looked at."""
 LEASE_SECONDS = 75.0
 """How long a lease of another host lives without a heartbeat: longer than a database restart of a minute, so that an
 outage costs no living worker its claims. With the time between two sweeps, a frozen worker's run continues within 90 s.
@@ -59,7 +59,7 @@ def acquire(subject: str, *, run: Run | None = None, slots: int = 0) -> Lease | 
     if run is None and (holder := Lease.objects.filter(run=None, subject=subject).first()):
         if not _is_expired(holder):
             return None
-        release(holder)
+        release(holder)  # an exclusive lease claims no rows, so there is nothing to give back
     try:
         with transaction.atomic():
             lease = Lease.objects.create(

@@ -38,11 +38,13 @@ def work_on_run_once(run_id: int, enqueue: Callable[[int], object] = lambda run_
             return False
         if run.status in (RunStatus.QUEUED, RunStatus.PREPARING):
             if not _prepare(run):
+                # If it was stopped meanwhile, nobody else settles it before the next sweep.
                 retry_db(lambda: close_if_over(run_id), f"run {run_id}")
                 return False
-            for _ in range(1, leases_wanted(run)):
+            for _ in range(1, leases_wanted(run)):  # this worker takes the first lease itself
                 enqueue(run_id)
         again = _work(run_id)
+        # Only after the lease is released: whoever finds no lease left finishes the run.
         over = retry_db(lambda: close_if_over(run_id), f"run {run_id}")
         # Instead of being over, an adaptive run may have got more results, which nobody works on yet.
         extended = _waiting(run_id).filter(target_half_width__isnull=False, leases=None)
@@ -57,6 +59,7 @@ def lease_run(run_id: int, *, preparing: bool = False) -> Lease | None:
         run = Run.objects.select_for_update().filter(pk=run_id, status__in=allowed).first()
         if run is None:
             return None
+        # A lease without slots prepares, and only one worker may: its results are counted once, its judge tried once.
         slots = 0 if preparing else min(SLOTS_PER_LEASE, run.concurrency - _slots_taken(run))
         if slots < 1 and (not preparing or run.leases.exists()):
             return None

@@ -36,9 +36,13 @@ from benchmarks.run_parameters import sent_parameters
 T = TypeVar("T")
 
 CHECK_SECONDS = 0.5
+"""How often the lease is renewed and the run looked at: what a canceled run still sends is half a second's worth."""
 GATHER_SECONDS = 0.01
+"""How long a batch waits for further answers: a transaction costs more than a row, and nobody notices 10 ms."""
 MAX_BATCH = 500
+"""Results in one transaction; bounds how long other writers wait, and what is done again if it fails."""
 AHEAD_SECONDS = 0.5
+"""How much work is claimed ahead, so that no slot is idle while the next batch is claimed."""
 GRACE_SECONDS = 5.0
 """How long requests in flight may still be answered once the run was stopped or the worker is shutting down."""
 YIELD_AFTER_SECONDS = 5.0
@@ -118,6 +122,7 @@ class RunExecutor:
                 self._check()
                 if self.sending and self.in_progress < self._target():
                     self._claim()
+                # Every claimed unit comes back through the inbox, also when it was aborted, so this count reaches 0.
                 if not self.in_progress and (self.exhausted or not self.sending):
                     break
                 self._store(self._receive())
@@ -146,6 +151,7 @@ class RunExecutor:
         extra = self.lease.slots // 2 if target > self.lease.slots else 0
         limit = min(target - self.in_progress + extra, MAX_BATCH)
         self.exhausted = False
+        # Stored answers first: they are paid for, and only their judge is missing.
         if self.answers_may_wait:
             if ids := self._retry(lambda: self.store.claim(ResultState.ANSWERED, limit)):
                 self._submit_answered(ids)
@@ -203,7 +209,8 @@ class RunExecutor:
         self.out_of_budget = True
         siblings = Run.objects.filter(experiment=self.run.experiment_id or 0).exclude(pk=self.run.pk)
         others = Lease.objects.filter(run=self.run).exclude(pk=self.lease.pk)
-        # Sums of floats leave dust behind, which is no reservation.
+        # Two leases that look at the same moment both leave. The worker that then finds results waiting and no lease
+        # (``dispatch``) comes here alone, and pauses. Sums of floats leave dust behind, which is no reservation.
         if others.exists() or siblings.filter(reserved_usd__gt=1e-9).exists():
             return
         budget = f"${self.run.budget_in_force:g}"
@@ -248,7 +255,9 @@ class RunExecutor:
         if answers:
             scored, broken = all_then_each(lambda some: [self.scorer.score(answer) for answer in some], answers)
             scored += [_not_stored(answer, error) for answer, error in broken]
-            # Stored before a judge is called: a judge that fails must not cost the answer again.
+            # Stored before a judge is called: a judge that fails must not cost the answer again. A worker that dies
+            # after this line leaves results that are judging; giving back its lease makes them answered, and the next
+            # lease judges them without asking the model.
             held = self._write_answers(scored)
             self._mark_stored(len(answers), len(answers))
             if self.sending:  # otherwise they are given back as answered, and judged once the run is resumed

@@ -150,7 +150,8 @@ def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     if run is None:
         return
     apply_audit(run)
-    # Meanwhile other leases store scores, and the run may be deleted: the numbers are those of one moment.
+    # Meanwhile other leases store scores, and the run may be deleted: the numbers are those of one moment. Inside a
+    # transaction of the caller, which no snapshot can begin in, they are those that it sees.
     with nullcontext() if connection.in_atomic_block else snapshot(connection):
         summary, breakdown = summarize(run, live=lease is not None)
     # Final numbers are computed when no lease is left. The condition keeps a slow executor whose lease has expired from

@@ -31,6 +31,7 @@ def prepare_run(run: Run, may_continue: Callable[[], bool] = lambda: True) -> bo
     keeps the results that are there.
     """
     what = f"preparing run {run.pk}"
+    # What this returns says nothing: a run whose worker died while it was preparing has the status already.
     retry_db(lambda: lifecycle.begin_preparing(run.pk), what)
     generate_needed(run)
     tasks = chosen_tasks(run)

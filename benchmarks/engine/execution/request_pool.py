@@ -215,7 +215,7 @@ class RequestPool:
             answer.error = gave_up.error
         except UserFailed as failed:
             answer.error = replace(failed.error, message=f"Simulated user: {failed.error.message}")
-            self.breaker.record(None)
+            self.breaker.record(None)  # the model itself answered until then
             return answer
         except Exception as error:
             logger.exception("result %s: asking failed", question.result_id)

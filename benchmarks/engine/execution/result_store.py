@@ -111,6 +111,9 @@ class ResultStore:
 
     def write_answers(self, batch: Sequence[Scored]) -> list[int]:
         """Write answered and failed results; return the IDs of those that this lease still held."""
+        # One transaction with the run's counters: a worker that dies before it commits leaves claims, which are given
+        # back and asked again. It locks results before the run, and a release the other way round. If both meet over a
+        # lease that expired, PostgreSQL ends one of them, which is then retried (``retry_db``).
         with transaction.atomic():
             held = self._held([scored.result_id for scored in batch], ResultState.CLAIMED)
             batch = [scored for scored in batch if scored.result_id in held]

@@ -43,6 +43,7 @@ def _copy(run: Run, begin: int) -> None:
     values = ", ".join([*(f"old.{quote(name)}" for name in _SAME), *(f"target.{quote(name)}" for name in _OF_TASK)])
     with connection.cursor() as cursor:
         cursor.execute(
+            # Costs are 0: the answers were paid for by their first run, and the sums of all runs count them once.
             f"INSERT INTO {results} (run_id, task_id, state, outcome, failure, error_kind, error_message, cached, "
             f"cost_usd, judge_cost_usd, cluster, {columns}) "
             "SELECT %s, target.id, CASE WHEN old.outcome = %s THEN %s ELSE %s END, "
