@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
-from benchmarks.presentation.numbers import MISSING, interval, percent, rank_range
+from benchmarks.presentation.numbers import interval, percent, rank_range, score
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
 from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
 from benchmarks.statistics.ranking import (
@@ -288,7 +288,7 @@ def _ranking(ranked: Sequence[Row], metric: str) -> Standing:
     if ranking.n == 1:
         row = _placed(ranked[0], "", None)
         mean, low, high = row.overall or (None, None, None)
-        sentences = [f"{row.name} scores {MISSING if mean is None else f'{mean:.3f}'} ({interval(low, high)}).", ""]
+        sentences = [f"{row.name} scores {score(mean)} ({interval(low, high)}).", ""]
     return Standing(ranking.places(), sentences)
 
 

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, plural
+from benchmarks.presentation.numbers import MISSING, number, plural
 from benchmarks.queries.datasets import versions_of
 from benchmarks.queries.matrix import short_names
 from benchmarks.queries.task_analysis.analysis import task_analysis, task_analysis_if_ready
@@ -162,7 +162,7 @@ def _shown(row: AnalyzedTask) -> TaskRow:
                 for share in row.shares[:MOST_COLUMNS]
             ),
         ),
-        discrimination=MISSING if value is None else f"{value:.2f}".replace("-", "−"),
+        discrimination=number(value, 2),
         bar=SafeString("") if value is None else _bar(value),
         flags=[(kind, FLAGS[kind], detail) for kind, detail in row.flags],
         duplicate_of=row.duplicate_of,

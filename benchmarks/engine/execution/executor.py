@@ -31,6 +31,7 @@ from benchmarks.engine.execution.work_items import Answer, Judged, Prompt, Quest
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import LIVE, Lease, ResultState, Run, RunStatus, Score
+from benchmarks.presentation.numbers import money
 from benchmarks.run_parameters import sent_parameters
 
 T = TypeVar("T")
@@ -213,7 +214,7 @@ class RunExecutor:
         # (``dispatch``) comes here alone, and pauses. Sums of floats leave dust behind, which is no reservation.
         if others.exists() or siblings.filter(reserved_usd__gt=1e-9).exists():
             return
-        budget = f"${self.run.budget_in_force:g}"
+        budget = money(self.run.budget_in_force)
         run = Run.objects.select_related("experiment").get(pk=self.run.pk)
         if money_left(run) is None:
             reason = (

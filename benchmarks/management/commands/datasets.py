@@ -25,7 +25,7 @@ from benchmarks.imports.presets.base import SEED, Preset, PresetRequest
 from benchmarks.imports.table_tasks import KNOWN, USES, TableReport, TableRequest
 from benchmarks.management.actions import JSON, OK, ActionCommand, action, argument, switch, writing
 from benchmarks.models import Dataset, DatasetVersion
-from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.numbers import number, plural
 from benchmarks.queries.datasets import dataset_list
 from benchmarks.queries.task_analysis.analysis import task_analysis
 from benchmarks.queries.task_analysis.findings import FLAGS
@@ -229,7 +229,7 @@ class Command(ActionCommand):
         rows = [
             {
                 "task": row.task.task_id,
-                "discrimination": None if row.discrimination is None else f"{row.discrimination:.2f}",
+                "discrimination": number(row.discrimination, 2),
                 "flags": "; ".join(f"{FLAGS[kind]}: {detail}" for kind, detail in row.flags),
             }
             for row in page.rows

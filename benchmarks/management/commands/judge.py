@@ -75,7 +75,7 @@ class Command(JudgingCommand):
             "judge": run.judge_model,
             "metric": run.metrics[0],
             "canvas set": _canvas_set(run),
-            "κ": MISSING if kappa is None else f"{kappa:.2f}",
+            "κ": score(kappa),
             "cost": money(run.judge_cost_usd),
         }
 
@@ -181,8 +181,8 @@ def _interval(share: Numbers) -> tuple[str, str, str]:
 def _kappa(kappa: Numbers) -> str:
     if kappa["kappa"] is None:
         return f"undefined: {kappa['note']}"
-    bounds = "" if kappa["low"] is None else f" ({kappa['low']:.2f} to {kappa['high']:.2f})"
-    return f"{kappa['kappa']:.2f}{bounds}" + (f"; {kappa['note']}" if kappa["note"] else "")
+    bounds = "" if kappa["low"] is None else f" ({interval(kappa['low'], kappa['high'])})"
+    return f"{score(kappa['kappa'])}{bounds}" + (f"; {kappa['note']}" if kappa["note"] else "")
 
 
 def _difference(comparison: Numbers, unpaired: str) -> str:

@@ -21,7 +21,7 @@ from benchmarks.management.actions import (
 from benchmarks.management.judging import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.numbers import MISSING, interval, money, percent, plural, rank_range
+from benchmarks.presentation.numbers import MISSING, duration, interval, money, money_range, percent, plural, rank_range
 from benchmarks.presentation.preferences import (
     PEOPLE,
     agreement_sentence,
@@ -77,8 +77,8 @@ class Command(JudgingCommand):
     def _print_plan(self, request: dict[str, Any], as_json: bool) -> None:
         plan = plan_preference(request)
         numbers = {name: getattr(plan, name) for name in plan.__slots__ if name not in ("requests", "subset")}
-        cost = f"{money(plan.cost_low)} to {money(plan.cost_high)}"
-        text = f"{plural(plan.judge_requests, 'request')} to the judge, {cost}, {plan.seconds_low:.0f} s or more."
+        cost, time = money_range(plan.cost_low, plan.cost_high), interval(plan.seconds_low, plan.seconds_high, duration)
+        text = f"{plural(plan.judge_requests, 'request')} to the judge, {cost}, {time}."
         self.print_either(as_json, numbers, text)
 
     def runs(self) -> QuerySet[Run]:

@@ -15,7 +15,7 @@ from django.core.management import CommandError
 
 from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, table, writing
 from benchmarks.models import Result, ReviewQueue
-from benchmarks.presentation.numbers import MISSING, plural
+from benchmarks.presentation.numbers import plural, score
 from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.results import result_of_any_run
 from benchmarks.queries.reviews import AnswerLabels, labels_of_answer, review_counts, review_detail, reviews
@@ -150,13 +150,12 @@ class Command(ActionCommand):
 
     def _print_review(self, queue: ReviewQueue, as_json: bool) -> None:
         numbers = _numbers(queue)
-        alpha = numbers["alpha"]
         lines = [
             f"Review {queue.pk}: {queue.name}, by {queue.metric}, {numbers['state']}",
             f"{numbers['labels']} of {plural(numbers['wanted'], 'label')} on {plural(numbers['answers'], 'answer')}",
             f"Labeled by two people: {numbers['twice']}, differently: {numbers['disagreeing']}",
             f"Flagged: {numbers['flagged']}, labeled wrong: {numbers['wrong']}",
-            f"Agreement of people with each other (Krippendorff's α): {MISSING if alpha is None else f'{alpha:.2f}'}",
+            f"Agreement of people with each other (Krippendorff's α): {score(numbers['alpha'])}",
         ]
         self.print_either(as_json, numbers, "\n".join(lines))
 

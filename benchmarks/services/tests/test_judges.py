@@ -338,7 +338,7 @@ def test_the_command_prints_the_agreement(
     rows = {line.split("  ")[0]: line.split() for line in output.splitlines()}
     assert rows["correct"][1:] == [str(confusion["correct_as_correct"]), "0", "0"]
     assert rows["wrong"][1:] == ["0", "0", str(confusion["wrong_as_wrong"])]
-    assert "(Cohen's κ): 1.00" in output
+    assert "(Cohen's κ): 1.000" in output
     assert "Consistency across repeats: standard deviation 0.000" in output
     assert judge("show", run.pk)[1] == output
     shown = json.loads(judge("show", run.pk, "--json")[1])
@@ -360,7 +360,7 @@ def test_the_command_reports_refusals_and_failures_by_exit_code_and_resumes(
     assert judge("show", 4711)[0] == judge("cancel", failed.pk)[0] == 2
     server.api_key = None
     code, output = judge("resume", failed.pk)
-    assert (code, "(Cohen's κ): 1.00" in output) == (0, True)
+    assert (code, "(Cohen's κ): 1.000" in output) == (0, True)
     assert judge("resume", failed.pk)[0] == 2
     assert judge("delete", failed.pk) == (0, f"Calibration {failed.pk} deleted.\n")
     assert not Run.objects.exists()
