@@ -8,17 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.management.actions import (
-    JSON,
-    OK,
-    RUN_FAILED,
-    ActionCommand,
-    action,
-    argument,
-    switch,
-    table,
-    writing,
-)
+from benchmarks.management.actions import JSON, OK, RUN_FAILED, ActionCommand, action, argument, switch, table, writing
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import LIVE, Experiment, Run, RunStatus
 from benchmarks.page_urls import page_address

@@ -10,16 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks.metrics.base import (
-    Item,
-    Judge,
-    JudgedMetric,
-    JudgeUsage,
-    Score,
-    ScoreStatus,
-    scored,
-    shortened,
-)
+from benchmarks.metrics.base import Item, Judge, JudgedMetric, JudgeUsage, Score, ScoreStatus, scored, shortened
 from benchmarks.providers.base import known_sum
 
 MEAN, MAJORITY = "mean", "majority"

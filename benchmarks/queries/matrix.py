@@ -15,12 +15,7 @@ from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.presentation.numbers import interval, percent, rank_range, score
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
 from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
-from benchmarks.statistics.ranking import (
-    Place,
-    Ranking,
-    Scores,
-    mean_of_intervals,
-)
+from benchmarks.statistics.ranking import Place, Ranking, Scores, mean_of_intervals
 from benchmarks.statistics.sentences import ranking_sentences
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}

@@ -12,15 +12,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks.models import (
-    Dataset,
-    DatasetVersion,
-    Outcome,
-    Result,
-    Run,
-    Score,
-    Task,
-)
+from benchmarks.models import Dataset, DatasetVersion, Outcome, Result, Run, Score, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller
 from benchmarks.services.datasets.versions import add_version

@@ -19,16 +19,7 @@ from rest_framework import serializers
 
 from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.metrics.preference import DEFAULT_CRITERIA, Preference
-from benchmarks.models import (
-    COMPLETED,
-    OF_MODELS,
-    Outcome,
-    Result,
-    ResultState,
-    Run,
-    RunStatus,
-    Transcript,
-)
+from benchmarks.models import COMPLETED, OF_MODELS, Outcome, Result, ResultState, Run, RunStatus, Transcript
 from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest

@@ -23,14 +23,7 @@ from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.imports import receiving
 from benchmarks.queries.leaderboard import comparable_places
 from benchmarks.queries.live import live_state
-from benchmarks.queries.results import (
-    NOT_CORRECT,
-    SEARCH_WINDOW,
-    ResultPage,
-    examples_of,
-    newest_results,
-    result_page,
-)
+from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of

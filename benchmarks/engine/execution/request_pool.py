@@ -22,14 +22,7 @@ from benchmarks.engine.execution.reply_cache import JudgeResponseCache
 from benchmarks.engine.execution.scoring import InternalError, broken_metric, score_of
 from benchmarks.engine.execution.simulated_user import SimulatedUser, next_message
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, ToJudge
-from benchmarks.metrics.base import (
-    DeterministicMetric,
-    JudgedMetric,
-    Metric,
-    Score,
-    finish_fault,
-    judge_error,
-)
+from benchmarks.metrics.base import DeterministicMetric, JudgedMetric, Metric, Score, finish_fault, judge_error
 from benchmarks.metrics.panel import Seat, judged_by_panel
 from benchmarks.metrics.worlds import World
 from benchmarks.providers.base import ChatReply, ChatRequest, Message, ProviderError

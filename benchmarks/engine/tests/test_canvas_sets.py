@@ -13,13 +13,7 @@ from django.db import OperationalError
 from benchmarks.engine import lease as leases
 from benchmarks.engine.canvas_sets import generation
 from benchmarks.engine.canvas_sets.audit import guess_score
-from benchmarks.engine.canvas_sets.generation import (
-    audit_set,
-    generate_canvas,
-    grow,
-    place_of,
-    sets_without_worker,
-)
+from benchmarks.engine.canvas_sets.generation import audit_set, generate_canvas, grow, place_of, sets_without_worker
 from benchmarks.engine.canvas_sets.rows import append, difficulty_of, stored_documents
 from benchmarks.jobs import generate_canvases
 from benchmarks.models import Dataset, DatasetVersion, Lease, Task

@@ -15,17 +15,7 @@ from typing import Any
 
 from benchmarks.imports.formats import FORMATS, with_summaries
 from benchmarks.management import printing, reports
-from benchmarks.management.actions import (
-    JSON,
-    MISSED,
-    NAME_AND_TAGS,
-    OK,
-    action,
-    argument,
-    group,
-    request_data,
-    switch,
-)
+from benchmarks.management.actions import JSON, MISSED, NAME_AND_TAGS, OK, action, argument, group, request_data, switch
 from benchmarks.management.experiments import ExperimentCommand
 from benchmarks.management.running import RUN, RunningCommand, find_run
 from benchmarks.models import Run, RunStatus

@@ -10,14 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.management.actions import (
-    JSON,
-    OK,
-    action,
-    argument,
-    switch,
-    table,
-)
+from benchmarks.management.actions import JSON, OK, action, argument, switch, table
 from benchmarks.management.judging import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
 from benchmarks.presentation.labels import run_status

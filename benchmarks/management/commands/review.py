@@ -23,13 +23,7 @@ from benchmarks.services.access import Caller, account_named, may_see_reviewers
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels, import_labels
 from benchmarks.services.reviews.labels import LabelRequest, label_result, reviewer_name, withdraw_label
-from benchmarks.services.reviews.queues import (
-    ReviewRequest,
-    close_review,
-    create_review,
-    delete_review,
-    reopen_review,
-)
+from benchmarks.services.reviews.queues import ReviewRequest, close_review, create_review, delete_review, reopen_review
 
 FIELDS = {str(name): field for name, field in ReviewRequest().fields.items()}
 LABEL_FIELDS = LabelRequest().fields

@@ -9,11 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.metrics.base import WITH_VALUE, DeterministicMetric, Item, JudgedMetric
-from benchmarks.metrics.registered_metrics import (
-    REGISTERED_METRICS,
-    metric_table,
-    metrics_with,
-)
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_table, metrics_with
 from benchmarks.metrics.tests.factories import item, tool_call
 from benchmarks.sandbox.sandbox import Sandbox
 

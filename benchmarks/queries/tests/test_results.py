@@ -10,14 +10,7 @@ from django.utils import timezone
 from benchmarks.models import Result, Run, Score
 from benchmarks.queries import results as reads
 from benchmarks.queries.keyset import BadCursor
-from benchmarks.queries.results import (
-    NOT_CORRECT,
-    ORDERS,
-    ResultFilters,
-    newest_results,
-    result_neighbors,
-    result_page,
-)
+from benchmarks.queries.results import NOT_CORRECT, ORDERS, ResultFilters, newest_results, result_neighbors, result_page
 from tests.support.factories import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db

@@ -22,13 +22,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.dataset_format.dumping import content_hash
-from benchmarks.dataset_format.files import (
-    FileContent,
-    dataset_paths,
-    display_name,
-    name_problem,
-    read_content,
-)
+from benchmarks.dataset_format.files import FileContent, dataset_paths, display_name, name_problem, read_content
 from benchmarks.dataset_format.parsing import Parsed, parse_dataset
 from benchmarks.dataset_format.problems import Problem, printable
 from benchmarks.dataset_format.spec import DatasetSpec

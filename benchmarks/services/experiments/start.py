@@ -12,12 +12,7 @@ from benchmarks.engine.execution.subsets import Outlook, outlooks
 from benchmarks.models import Experiment, Run
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.experiments.requests import (
-    MOST_RUNS,
-    PlannedRun,
-    planned_runs,
-    validated_experiment,
-)
+from benchmarks.services.experiments.requests import MOST_RUNS, PlannedRun, planned_runs, validated_experiment
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs.estimate import plan_of, tasks_of
 from benchmarks.services.runs.sizing import DISCORDANCE
