@@ -16,14 +16,8 @@ from django.urls import reverse
 from benchmarks.admin.base import UPLOAD, ServiceDeletion, change_url, column, folded, form_data, key_number, link
 from benchmarks.admin.tasks import add_url, current_version, is_written, report_version
 from benchmarks.dataset_format.dumping import dump_dataset
-from benchmarks.forms.datasets import (
-    DatasetForm,
-    DuplicateForm,
-    NewDatasetForm,
-    NewVersionForm,
-    ProblemForm,
-    UploadForm,
-)
+from benchmarks.forms.dataset_files import NewVersionForm, UploadForm
+from benchmarks.forms.datasets import DatasetForm, DuplicateForm, NewDatasetForm, ProblemForm
 from benchmarks.forms.imports import TableForm
 from benchmarks.models import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion
 from benchmarks.presentation.numbers import plural

@@ -19,7 +19,8 @@ from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
 from benchmarks.api.serializers import DatasetSerializer, RunSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created
-from benchmarks.forms.datasets import DatasetFileForm, ProblemForm, UploadForm
+from benchmarks.forms.dataset_files import DatasetFileForm, UploadForm
+from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.imports import PresetForm, RunImportForm, TableForm
 from benchmarks.imports.table_tasks import USES
 from benchmarks.models import PushedRun

@@ -16,7 +16,8 @@ from django.utils.text import slugify
 
 from benchmarks.dataset_format.limits import MAX_BYTES, MAX_NODES
 from benchmarks.dataset_format.problems import printable
-from benchmarks.forms.datasets import DatasetFileForm, ProblemForm
+from benchmarks.forms.dataset_files import DatasetFileForm
+from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.fields import TextField, UploadField, UploadsField
 from benchmarks.imports.formats import FORMATS
 from benchmarks.imports.presets import REGISTERED_PRESETS

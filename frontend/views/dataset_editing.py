@@ -10,18 +10,14 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from benchmarks.forms.dataset_files import CopyForm, DatasetFileForm, NewVersionForm, UploadForm, YamlForm
 from benchmarks.forms.datasets import (
-    CopyForm,
-    DatasetFileForm,
     DatasetForm,
     DuplicateForm,
     GeneratedForm,
     NewDatasetForm,
-    NewVersionForm,
     ProblemForm,
     TaskForm,
-    UploadForm,
-    YamlForm,
     report_of,
 )
 from benchmarks.forms.imports import PresetForm, TableForm
