@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.cross_checks import cross_faults, nameless, rubric_problem, tool_faults
 from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.expectations import (
     COUNTED,
@@ -41,12 +42,9 @@ from benchmarks.dataset_format.tools import (
     ToolUse,
     WorldTables,
 )
-from benchmarks.dataset_format.world_checks import dataset_world_faults, task_world_faults
+from benchmarks.dataset_format.world_checks import task_world_faults
 from benchmarks.generators.long_context import CHARACTERS_PER_TOKEN
 from benchmarks.generators.registry import SHARED, generate
-from benchmarks.metrics.base import ALWAYS_THERE
-from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.metrics.rubrics import PREFIX, RubricMetric, rubric_metric
 
 FieldProblems = dict[str, list[str]]
 """Key → messages. The key is empty if the messages concern the whole."""
@@ -63,7 +61,6 @@ _RECORDS: dict[str, type[Record]] = {
 """Key → the record below it."""
 _TOOL_KEYS = (("tools",), ("tool_results",), ("world",))
 _ANY_TASK = TaskSpec(id="-", name="-", input="-", expected_output="")
-_OPEN_ENDED = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if"})
 
 Checked = TypeVar("Checked", TaskSpec, DatasetSpec, GeneratorSpec, tuple[Mapping[str, Any], ...])
 
@@ -82,7 +79,7 @@ def validate_task_fields(
     task, faults = _checked_task(dict(data), ())
     if task is not None:
         offered = task.tools or dataset_tools
-        faults = list(_tool_faults(task, offered, ())) or list(task_world_faults(task, offered, dataset_world, ()))
+        faults = list(tool_faults(task, offered, ())) or list(task_world_faults(task, offered, dataset_world, ()))
         if problem := rubric_problem(task, [rubric["name"] for rubric in rubrics]):
             faults.append(Fault(("rubric",), problem))
     return (None, _by_key(faults, depth=1)) if faults else (task, {})
@@ -97,7 +94,7 @@ def validate_rubrics(data: object) -> tuple[list[dict[str, Any]], FieldProblems]
 def rubrics_of_values(data: object) -> tuple[list[dict[str, Any]], list[Fault]]:
     """The same with the faults at their paths."""
     rubrics, faults = _validated(RUBRICS, data, RubricSpec)
-    faults += [*_repeats(data, (), ("name",)), *_nameless(rubrics or (), ())]
+    faults += [*_repeats(data, (), ("name",)), *nameless(rubrics or (), ())]
     return [] if faults else [dict(rubric) for rubric in rubrics or ()], faults
 
 
@@ -149,7 +146,7 @@ def check_dataset(data: object) -> tuple[DatasetSpec | None, list[Fault]]:
     usable_tools = not any(fault.path[:1] in _TOOL_KEYS for fault in faults)
     faults += task_faults
     if usable_tools:
-        faults += _cross_faults(data, tasks, complete=not faults)
+        faults += cross_faults(data, tasks, complete=not faults)
     return (None if faults else spec), faults[: limits.MAX_PROBLEMS]
 
 
@@ -317,108 +314,6 @@ def _as_seen(name: str) -> str:
     """The name without what nobody can see: Unicode's composed form, and no format characters."""
     composed = unicodedata.normalize("NFC", name)
     return "".join(sign for sign in composed if unicodedata.category(sign) != "Cf") or name
-
-
-def _cross_faults(data: Mapping[str, Any], tasks: Mapping[int, TaskSpec], *, complete: bool) -> Iterator[Fault]:
-    """Yield expected calls and results that fit no tool. ``complete`` says that all records are valid."""
-    offered = data.get("tools", ())
-    named = _tool_names(offered)
-    for index, task in tasks.items():
-        named |= _tool_names(task.tools) | {use.name for use in task.expected_tools}
-        yield from _tool_faults(task, task.tools or offered, ("tasks", index))
-        if complete:
-            yield from task_world_faults(task, task.tools or offered, data.get("world"), ("tasks", index))
-    if complete:  # otherwise an invalid task may be the one that names the tool
-        yield from _result_faults(data.get("tool_results", {}), named, ())
-        yield from dataset_world_faults(data.get("world"), offered, named)
-        yield from _rubric_faults(data.get("rubrics", ()), tasks)
-        yield from _metric_faults(data.get("metrics", ()), data.get("rubrics", ()), list(tasks.values()))
-
-
-def _rubric_faults(rubrics: Sequence[Mapping[str, Any]], tasks: Mapping[int, TaskSpec]) -> Iterator[Fault]:
-    """Yield rubrics without a name, and tasks that name no rubric of the dataset."""
-    yield from _nameless(rubrics, ("rubrics",))
-    named = [rubric["name"] for rubric in rubrics if rubric.get("name")]
-    for index, task in tasks.items():
-        if problem := rubric_problem(task, named):
-            yield Fault(("tasks", index, "rubric"), problem)
-
-
-def _nameless(rubrics: Sequence[Mapping[str, Any]], path: Path) -> Iterator[Fault]:
-    for index, rubric in enumerate(rubrics):
-        if not rubric.get("name"):
-            yield Fault((*path, index, "name"), "is missing: the metric is `rubric:NAME`")
-
-
-def rubric_problem(task: TaskSpec, named: Sequence[str]) -> str:
-    """What is wrong with the rubric that the task names, if its dataset has those ``named``; empty if nothing is."""
-    if not isinstance(task.rubric, str) or task.rubric in named:
-        return ""
-    hint = did_you_mean(task.rubric, named) or f"; rubrics: {', '.join(named[:8]) or 'none'}"
-    return f"{quoted(task.rubric)} is not one of the dataset's rubrics{hint}"
-
-
-def _metric_faults(
-    metrics: Sequence[str], rubrics: Sequence[Mapping[str, Any]], tasks: Sequence[TaskSpec]
-) -> Iterator[Fault]:
-    """Yield metrics that could score no task."""
-    own = {rubric["name"]: rubric for rubric in rubrics if rubric.get("name")}
-    for index, name in enumerate(metrics):
-        metric = REGISTERED_METRICS.get(name) or rubric_metric(name, own)
-        if metric is None or (isinstance(metric, RubricMetric) and metric.rubric is None):
-            hint = did_you_mean(name, [PREFIX + each for each in own]) or "; list it in `rubrics`"
-            yield Fault(("metrics", index), f"{name} is not one of the dataset's rubrics{hint}")
-            continue
-        needs = sorted(metric.needs - ALWAYS_THERE)
-        if missing := [field for field in needs if not any(task.states(field) for task in tasks)]:
-            reason = "scores only canvases" if "group" in missing else f"needs {missing[0]}, which no task has"
-            yield Fault(("metrics", index), f"{name} {reason}: remove it")
-
-
-def _tool_names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
-    return {tool["function"]["name"] for tool in tools}
-
-
-def _tool_faults(task: TaskSpec, offered: Sequence[Mapping[str, Any]], path: Path) -> Iterator[Fault]:
-    """Yield expected calls that the available tools do not allow: no model could make them."""
-    functions = {tool["function"]["name"]: tool["function"] for tool in offered}
-    for index, use in enumerate(task.expected_tools):
-        where: Path = (*path, "expected_tools", index)
-        if use.name in functions:
-            yield from _argument_faults(use, functions[use.name].get("parameters", {}), where)
-        elif functions:
-            yield _not_available(use.name, functions, (*where, "name"))
-    # Without tools, a run infers them from the expected calls.
-    names = functions.keys() or {use.name for use in task.expected_tools}
-    yield from _result_faults(task.tool_results, names, path)
-
-
-def _argument_faults(use: ToolUse, parameters: Mapping[str, Any], path: Path) -> Iterator[Fault]:
-    known = parameters.get("properties", {})
-    # Additional arguments are allowed only if the schema says so, in any of the ways it can.
-    closed = not parameters.get("additionalProperties") and not _OPEN_ENDED & parameters.keys()
-    for key, names in (("args", use.args), ("accept", use.accept)):
-        for name in names:
-            if closed and name not in known:
-                hint = did_you_mean(name, known)
-                yield Fault((*path, key, name), f"{quoted(name)} is not an argument of {use.name}{hint}")
-    for name in parameters.get("required", ()):
-        if name not in use.args:
-            yield Fault((*path, "args"), f"is missing {quoted(name)}, which {use.name} requires")
-
-
-def _result_faults(results: Mapping[str, Any], names: Iterable[str], path: Path) -> Iterator[Fault]:
-    known = set(names)
-    for name in results:
-        if name not in known:
-            yield _not_available(name, known, (*path, "tool_results", name))
-
-
-def _not_available(name: str, known: Iterable[str], path: Path) -> Fault:
-    names = sorted(known)
-    listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    hint = did_you_mean(name, names) or f"; available: {listed or 'none'}"
-    return Fault(path, f"{quoted(name)} is not one of the available tools{hint}")
 
 
 def _by_key(faults: Iterable[Fault], depth: int | None) -> FieldProblems:
