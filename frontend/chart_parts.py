@@ -14,6 +14,8 @@ Cell = str | float | None
 Level = Mapping[str, Any]
 """``{"mean", "low", "high", "n", "n_expected", "coverage"}`` of one level of a breakdown."""
 
+INTERVAL_COLUMNS = ("Mean", "Low", "High", "n")
+"""Heads of a mean with its interval in the table of a chart."""
 FIGURES = ("mean", "low", "high", "n")
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from benchmarks.models import Run
 from benchmarks.presentation.labels import prompt_variant, sentence_case
-from frontend import charts
+from frontend import charts, difficulty_charts
 from frontend.chart_parts import Chart, Level, Spec, figures
 from frontend.view_models import MetricRow, facets_of, metric_rows
 
@@ -44,17 +44,17 @@ def surface_charts(run: Run, metric: str, others: Sequence[Run] = ()) -> list[Ch
     if row is None:
         return []
     cells, variant = _surface_cells(run, metric), "prompt variant"
-    surfaces = [charts.surface_heat_map(cells, row), charts.surface_lines(cells, row)]
+    surfaces = [difficulty_charts.surface_heat_map(cells, row), difficulty_charts.surface_lines(cells, row)]
     if others:
         variants = [cell for each in (run, *others) for cell in _variant_cells(each, metric)]
         surfaces += [
-            charts.surface_heat_map(variants, row, "variants", variant),
-            charts.surface_lines(variants, row, "variants-lines", variant),
+            difficulty_charts.surface_heat_map(variants, row, "variants", variant),
+            difficulty_charts.surface_lines(variants, row, "variants-lines", variant),
         ]
     for other in others:
         by = f"task class, {variant_of(other)}"
         cells = _surface_cells(other, metric)
-        surfaces.append(charts.surface_heat_map(cells, row, f"surface-{other.pk}", by))
+        surfaces.append(difficulty_charts.surface_heat_map(cells, row, f"surface-{other.pk}", by))
     return _existing(surfaces)
 
 

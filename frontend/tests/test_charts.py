@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend import charts, drawing
+from frontend import charts, difficulty_charts, drawing
 from frontend.chart_parts import Chart, Measure, whole_numbers
 from frontend.charts import Contender
 from frontend.label_places import CHARACTER, HEIGHT, LINE, LONGEST, PLACES, WIDTH, label_places, share_of
@@ -59,13 +59,13 @@ def every_chart() -> list[Chart]:
     drawn = [
         charts.by_level("difficulty", "By difficulty", "Difficulty", levels, SCORE),
         charts.histogram("spread", [0, 0.5, 1], [3, 4], SCORE),
-        charts.surface_heat_map(CELLS, SCORE),
-        charts.surface_lines(CELLS, SCORE),
+        difficulty_charts.surface_heat_map(CELLS, SCORE),
+        difficulty_charts.surface_lines(CELLS, SCORE),
         charts.ranking(CONTENDERS, SCORE),
         charts.quality_against("cost", CONTENDERS, SCORE),
         charts.quality_against("latency", CONTENDERS, SCORE),
         charts.deltas([("b", -0.1, -0.2, 0.0, 50), ("c", 0.05, -0.01, 0.11, 48)], "a", SCORE),
-        *charts.threshold_charts([{**CURVE, "guess": 0.0, "levels": LEVELS}]),
+        *difficulty_charts.threshold_charts([{**CURVE, "guess": 0.0, "levels": LEVELS}]),
     ]
     existing = [chart for chart in drawn if chart is not None]
     assert len(existing) == 9
@@ -118,7 +118,7 @@ def test_values_and_n_stand_beside_the_marks() -> None:
         (charts.ranking(CONTENDERS, SCORE), "0.700 (n = 100 of 100)"),
         (charts.quality_against("cost", CONTENDERS, SCORE), "a/small 0.700"),
         (charts.deltas([("b", -0.1, -0.2, 0.0, 50)], "a", SCORE), "-0.100 (n = 50)"),
-        (charts.surface_lines(CELLS, SCORE), "0.650"),
+        (difficulty_charts.surface_lines(CELLS, SCORE), "0.650"),
         (charts.histogram("spread", [0, 0.5, 1], [3, 44], SCORE), "44"),
     ):
         assert chart is not None
@@ -136,7 +136,7 @@ def test_the_ticks_of_a_logarithmic_axis_have_units_and_room() -> None:
 
 
 def test_groups_are_small_plots_on_common_axes() -> None:
-    chart = charts.surface_lines(CELLS, SCORE)
+    chart = difficulty_charts.surface_lines(CELLS, SCORE)
     assert chart is not None
     assert chart.spec["facet"]["field"] == "group"
     assert "scale" not in chart.spec["resolve"]
@@ -173,14 +173,14 @@ def test_a_model_of_unknown_price_is_left_out_of_the_cost_chart() -> None:
 def test_there_is_no_chart_without_numbers() -> None:
     assert charts.by_level("x", "x", "x", {"easy": {"mean": None}}, SCORE) is None
     assert charts.histogram("x", [0, 1], [0], SCORE) is None
-    assert charts.surface_heat_map([], SCORE) is None
+    assert difficulty_charts.surface_heat_map([], SCORE) is None
     assert charts.quality_against("cost", CONTENDERS[:1], SCORE) is None
     assert charts.deltas([], "a", SCORE) is None
-    assert charts.threshold_charts([{**CURVE, "status": "flat"}]) == []
+    assert difficulty_charts.threshold_charts([{**CURVE, "status": "flat"}]) == []
 
 
 def test_each_cell_of_the_surface_links_to_its_results() -> None:
-    chart = charts.surface_heat_map(CELLS, SCORE)
+    chart = difficulty_charts.surface_heat_map(CELLS, SCORE)
     assert chart is not None
     assert [row["url"] for row in chart.spec["data"]["values"]] == [cell["url"] for cell in CELLS]
     assert [url for _, url in chart.linked_rows] == [cell["url"] for cell in CELLS]

@@ -16,7 +16,7 @@ from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
 from benchmarks.statistics.sentences import threshold_sentence
-from frontend.charts import DIFFICULTY, threshold_charts
+from frontend.difficulty_charts import DIFFICULTY, threshold_charts
 from frontend.forms import LaunchForm
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed, require_launch, run_or_404

@@ -228,7 +228,7 @@ def test_a_canceled_calibration_keeps_its_verdicts_and_resumes(endpoint: Endpoin
 
 def test_only_what_fits_its_status_can_be_done(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
     endpoint(knowing)
-    waiting, done = started(canvas_set, seed=1), calibrated(canvas_set)
+    done, waiting = calibrated(canvas_set), started(canvas_set, seed=1)
     for run, action in ((waiting, resume_judging), (waiting, delete_run), (done, resume_judging)):
         with pytest.raises(NotPossible):
             action(run)
