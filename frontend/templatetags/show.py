@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache, wraps
 from secrets import token_hex
@@ -18,12 +18,11 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.models import Outcome, Run, WebhookDelivery
+from benchmarks.models import Run, WebhookDelivery
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
-from benchmarks.queries.history import Point
-from benchmarks.queries.task_grid import SharedTasks
+from frontend import bars
 from frontend.chart_parts import Chart
 from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
@@ -50,6 +49,8 @@ for _write in (
 for _label in (labels.words, labels.sentence_case, labels.metric_title):
     register.filter(_label.__name__, _label)
 register.filter("drawable", drawable)
+for _drawing in (bars.interval_bar, bars.difference_bar, bars.spark, bars.split_bar, bars.stacked_outcomes):
+    register.simple_tag(_drawing)
 
 # One outline for each state, so that color is never the only difference. Drawn in a 12 × 12 box.
 _DISC = "M6 1a5 5 0 1 0 0 10A5 5 0 1 0 6 1z"
@@ -222,53 +223,6 @@ def bounds(low: float | Literal[""] | None, high: float | Literal[""] | None) ->
 
 
 @register.simple_tag
-def interval_bar(mean: float | None, low: float | None, high: float | None) -> SafeString:
-    """The same mean and interval drawn on a line from 0 to 1; empty without a mean in that range."""
-    if mean is None or not 0 <= mean <= 1:
-        return SafeString("")
-    low, high = (mean if low is None else low), (mean if high is None else high)
-    return format_html(
-        '<svg class="interval-bar" viewBox="-4 0 108 14" preserveAspectRatio="none" aria-hidden="true">'
-        '<line class="ground" x1="0" x2="100" y1="7" y2="7"/><line class="span" x1="{}" x2="{}" y1="7" y2="7"/>'
-        '<rect class="mean" x="{}" y="3" width="3" height="8"/></svg>',
-        *(f"{100 * value:.1f}" for value in (low, high)),
-        f"{100 * mean - 1.5:.1f}",
-    )
-
-
-@register.simple_tag
-def spark(points: Sequence[Point], direction: str = "") -> SafeString:
-    """Means from 0 to 1 over the runs, left to right, with the band of their intervals; gray without a direction."""
-    if any(not 0 <= point.mean <= 1 for point in points):
-        return SafeString(numbers.MISSING)
-
-    def place(number: int, value: float) -> str:
-        return f"{4 + 142 * number / (len(points) - 1):.1f} {49 - 46 * value:.1f}"
-
-    rows = [
-        (point.mean if p is None else p, point.mean, point.mean if q is None else q)
-        for point in points
-        for p, q in ((point.low, point.high),)
-    ]
-    line = "L".join(place(number, mean) for number, (_, mean, _) in enumerate(rows))
-    upper = [place(number, high) for number, (_, _, high) in enumerate(rows)]
-    lower = [place(number, low) for number, (low, _, _) in enumerate(rows)]
-    x, y = place(len(rows) - 1, rows[-1][1]).split()
-    return format_html(
-        '<svg class="spark {}" viewBox="0 0 150 52" role="img" aria-label="{} runs, last {}">'
-        '<path class="grid" d="M0 49H150M0 3H150"/><path class="band" d="M{}Z"/><path class="line" d="M{}"/>'
-        '<circle class="dot" cx="{}" cy="{}" r="3.5"/></svg>',
-        direction or "quiet",
-        len(points),
-        numbers.score(points[-1].mean),
-        "L".join([*upper, *reversed(lower)]),
-        line,
-        x,
-        y,
-    )
-
-
-@register.simple_tag
 def tags(names: Iterable[str]) -> SafeString:
     return format_html_join(" ", '<span class="tag">{}</span>', ((texts.visible(name),) for name in names))
 
@@ -306,66 +260,12 @@ def model_link(model: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', address("frontend:model", model), texts.visible(model))
 
 
-@register.simple_tag
-def difference_bar(mean: float, low: float, high: float, bound: float) -> SafeString:
-    """A difference and its interval on a line from minus ``bound`` to ``bound``, with zero in the middle."""
-    places = [f"{50 + 50 * value / (bound or 1.0):.1f}" for value in (low, high, mean)]
-    return format_html(
-        '<svg class="interval-bar" viewBox="-4 0 108 14" preserveAspectRatio="none" aria-hidden="true">'
-        '<line class="ground" x1="0" x2="100" y1="7" y2="7"/><line class="ground" x1="50" x2="50" y1="0" y2="14"/>'
-        '<line class="span" x1="{}" x2="{}" y1="7" y2="7"/><circle class="mean" cx="{}" cy="7" r="3"/></svg>',
-        *places,
-    )
-
-
-@register.simple_tag
-def split_bar(shared: SharedTasks) -> SafeString:
-    """The shared tasks of two runs in four parts, each as wide as its share."""
-    total = sum(shared)
-    if not total:
-        return SafeString("")
-    left, parts = 0.0, []
-    for name, count in shared._asdict().items():
-        parts.append((name, f"{1000 * left:.1f}", f"{1000 * count / total:.1f}", name.replace("_", " "), count))
-        left += count / total
-    return format_html(
-        '<svg class="stacked split" viewBox="0 0 1000 30" preserveAspectRatio="none" aria-hidden="true">{}</svg>',
-        format_html_join(
-            "",
-            '<rect class="part-{}" x="{}" y="0" width="{}" height="30"><title>{}: {}</title></rect>',
-            parts,
-        ),
-    )
-
-
 @register.filter
 def points(difference: float | None) -> str:
     """In percentage points, with its sign: ``+11.7``, ``−0.8``."""
     if difference is None:
         return numbers.MISSING
     return f"{'+' if round(difference, 3) > 0 else ''}{numbers.points(difference)}"
-
-
-@register.simple_tag
-def stacked_outcomes(counts: Mapping[str, int] | Literal[""], unfinished: int = 0) -> SafeString:
-    """Outcomes as one bar in their fixed order, each part as wide as its share; the rest for what is not finished."""
-    if not counts or not (total := sum(counts.values()) + unfinished):
-        return SafeString("")
-    left, parts = 0.0, []
-    for outcome in Outcome.values:
-        width = 1000 * counts.get(outcome, 0) / total
-        if width:
-            parts.append((outcome, f"{left:.2f}", f"{width:.2f}", labels.OUTCOME[outcome], counts[outcome]))
-        left += width
-    return format_html(
-        '<svg class="stacked" viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
-        ", ".join(f"{label}: {count}" for _, _, _, label, count in parts),
-        format_html_join(
-            "",
-            '<rect class="fill-{}" x="{}" y="0" width="{}" height="16"><title>{}: {}</title></rect>',
-            parts,
-        ),
-    )
 
 
 @register.simple_tag
