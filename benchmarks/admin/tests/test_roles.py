@@ -111,8 +111,9 @@ def test_each_role_opens_its_pages_and_no_other(clients: dict[str, Client]) -> N
         for (model, page), address in pages.items():
             response = client.get(address)
             moved = response.get("Location", "")
-            # The page of a run is on the dashboard, and a task is added from the page of its dataset.
-            opened = response.status_code == 200 or moved.startswith(("/runs/", "/admin/benchmarks/dataset/"))
+            # Pages of runs and schedules are on the dashboard, and a task is added from the page of its dataset.
+            elsewhere = ("/runs/", "/settings/schedules/", "/admin/benchmarks/dataset/")
+            opened = response.status_code == 200 or moved.startswith(elsewhere)
             allowed = role in ("editor", "admin") and page in OPENED[model][role == "admin"]
             assert opened == allowed, (role, model, page, response.status_code, moved)
             if not allowed:

@@ -245,7 +245,6 @@ NO_PAGES = {
 ADMIN_OBJECTS: dict[str, Address] = {
     "benchmarks_apitoken_add": lambda site: "benchmarks/apitoken/add/",
     "benchmarks_dataset_add": lambda site: "benchmarks/dataset/add/",
-    "benchmarks_schedule_add": lambda site: "benchmarks/schedule/add/",
     "benchmarks_dataset_change": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/change/",
     "benchmarks_dataset_delete": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/delete/",
     "benchmarks_dataset_upload": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/upload/",
@@ -256,7 +255,6 @@ ADMIN_OBJECTS: dict[str, Address] = {
     "benchmarks_task_preview": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/preview/",
     "benchmarks_datasetfile_change": lambda site: f"benchmarks/datasetfile/{site.files['broken.yaml']}/change/",
     "benchmarks_run_delete": lambda site: f"benchmarks/run/{site.runs['hostile']}/delete/",
-    "benchmarks_schedule_change": lambda site: "benchmarks/schedule/1/change/",
     "benchmarks_schedule_delete": lambda site: "benchmarks/schedule/1/delete/",
     "benchmarks_scoredrop_change": lambda site: "benchmarks/scoredrop/1/change/",
     "benchmarks_webhookdelivery_change": lambda site: f"benchmarks/webhookdelivery/{site.deliveries[0]}/change/",
