@@ -261,6 +261,12 @@ def model_link(model: str) -> SafeString:
 
 
 @register.filter
+def run_ids(rows: Iterable[Any]) -> str:
+    """The runs of the rows as Compare takes them: ``12,15``."""
+    return ",".join(str(row.run.pk) for row in rows)
+
+
+@register.filter
 def points(difference: float | None) -> str:
     """In percentage points, with its sign: ``+11.7``, ``−0.8``."""
     if difference is None:
