@@ -165,7 +165,7 @@ def test_the_metrics_that_a_dataset_names_are_selected_in_its_order(client: Clie
 def test_the_task_of_a_result_is_asked_again(client: Client) -> None:
     run = make_scored_run(make_dataset(3, slug="sums"), model="baseline/reference", metrics=["exact_match"])
     result = run.results.get(position=2)
-    offered = re.search(r'href="([^"]+)">Ask again<', page(client, f"/runs/{run.pk}/results/{result.pk}/"))
+    offered = re.search(r'href="([^"]+)">\s*Ask again<', page(client, f"/runs/{run.pk}/results/{result.pk}/"))
     assert offered
     html = page(client, offered[1].replace("&amp;", "&"))
     assert f'name="only_task" value="{result.task.task_id}"' in html
