@@ -425,6 +425,12 @@ def settings_shown(run: Any) -> list[tuple[str, str]]:
     ]
 
 
+def given_shown(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Label and value, for people, of the parameters that ``given`` names; other keys are left out."""
+    named = ((parameter, given.get(name)) for name, parameter in RUN_PARAMETERS.items())
+    return [(parameter.label, _shown(parameter, value)) for parameter, value in named if value not in NOT_GIVEN]
+
+
 def _shown(parameter: RunParameter, value: Any) -> str:
     if parameter.kind is Kind.SWITCH:
         return "Yes" if value else "No"
@@ -434,5 +440,5 @@ def _shown(parameter: RunParameter, value: Any) -> str:
         return extra_parameters.shown(value)
     if parameter.kind is Kind.NAMES:
         return ", ".join(value)
-    shown = f"{value:g}" if parameter.kind is Kind.NUMBER else str(value)
+    shown = f"{float(value):g}" if parameter.kind is Kind.NUMBER else str(value)
     return f"${shown}" if parameter.name == "budget_usd" else shown

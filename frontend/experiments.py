@@ -11,7 +11,7 @@ from django import forms
 from benchmarks.models import LIVE, Dataset, Run, RunStatus
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries.experiments import Progress
-from benchmarks.run_parameters import RUN_PARAMETERS
+from benchmarks.run_parameters import RUN_PARAMETERS, given_shown
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import COMMON, PROMPTING, SAMPLING
 from frontend.forms import AnyChoice, ParametersForm, RequestForm, parameter_field
@@ -93,6 +93,17 @@ class ExperimentForm(ParametersForm):
             else:
                 rest.append(message)
         super().reject(InvalidRequest({**errors, **({"variants": rest} if rest else {})}))
+
+
+def ways_of_asking(request: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What each variant of a launched experiment sets, and then what holds for all its runs: heading, and labels with
+    values."""
+    variants = [
+        (variant["name"], given_shown({**variant, **variant.get("parameters", {})}))
+        for variant in request.get("variants", ())
+    ]
+    common = given_shown({name: request.get(name) for name in COMMON})
+    return [*variants, *([("All runs", common)] if common else [])]
 
 
 def offered(runs: Sequence[Run], progress: Progress, has_budget: bool) -> dict[str, str]:

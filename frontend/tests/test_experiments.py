@@ -152,6 +152,23 @@ def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client
     assert "autumn" in listed
 
 
+def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
+    variants = [
+        {"name": "plain"},
+        {"name": "terse", "system_prompt": "Use <b>one</b> word.", "parameters": {"temperature": 0.5}},
+    ]
+    request = {"name": "Prompts", "datasets": ["sums"], "models": [MODEL], "variants": variants, "max_tokens": 9}
+    text = page(client, f"/experiments/{Experiment.objects.create(name='Prompts', request=request).pk}/")
+    shown = text.partition("Variants and parameters")[2].partition("</details>")[0]
+    headings = re.split(r'<h3 class="anywhere">(.*?)</h3>', shown)[1:]
+    of = dict(zip(headings[::2], headings[1::2], strict=True))
+    assert list(of) == ["plain", "terse", "All runs"]
+    assert "As for all runs" in of["plain"]
+    assert "Use &lt;b&gt;one&lt;/b&gt; word." in of["terse"]
+    assert re.search(r"<dt>Temperature</dt>.*>0\.5<", of["terse"])
+    assert re.search(r"<dt>Max output tokens</dt>.*>9<", of["All runs"])
+
+
 def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> None:
     experiment = finished_experiment()
     text = page(client, f"/experiments/{experiment.pk}/tasks/")

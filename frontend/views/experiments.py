@@ -27,10 +27,11 @@ from benchmarks.services.experiments.start import add_model, plan_experiment, st
 from benchmarks.services.experiments.starter import starter_experiment
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
-from frontend.experiments import ExperimentForm, offered
+from frontend.experiments import ExperimentForm, offered, ways_of_asking
 from frontend.matrix import matrix_charts, matrix_context
 from frontend.preferences import columns_of_experiment
 from frontend.task_grid import grid_context
+from frontend.view_models import metric_row
 from frontend.views.shared import chart_response, or_404, placed, require_launch, unconfirmed
 
 PAGE_SIZE = 50
@@ -86,6 +87,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     context = _board(request, stored)
     context |= {
         "charts": placed(matrix_charts(context), "experiment-chart", pk, query=context["query"].removeprefix("?")),
+        "asked": ways_of_asking(found.request),
         "again": f"{reverse('frontend:new-experiment')}?like={pk}",
         "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
     }
@@ -125,7 +127,7 @@ def tasks(request: HttpRequest, pk: int) -> HttpResponse:
         "dataset": dataset,
         "datasets": slugs,
         "metric": metric,
-        "metrics": matrices.metrics_of([run for run, _ in columns]),
+        "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
         "crumbs": [
             ("Experiments", reverse("frontend:experiments")),
             (stored.name, reverse("frontend:experiment", args=(pk,))),
