@@ -2,7 +2,7 @@
 
 Fills a database on the server that ``CODEFORGE_TEST_POSTGRES`` names, which takes half an hour and 30 GB, prints the
 times of ``bench_pages``, then prepares, summarizes, prunes and deletes one run of ``--large`` results, and times a
-backup. ``--keep NAME`` fills a database that stays, ``--reuse NAME`` measures it again without filling.
+backup. ``--keep NAME`` fills a database that stays, and measures it again the next time without filling.
 """
 
 from __future__ import annotations
@@ -16,12 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import psycopg
-from psycopg import sql
-
-from tests.benches.bench_pages import TASKS, prepared_settings
+from tests.benches.bench_pages import TASKS, is_filled, prepared_settings
 
 RESULTS = 20_000_000
 LARGE = 1_000_000
@@ -34,12 +30,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20, help="requests for each page")
     parser.add_argument("--backup", action="store_true", help="also time manage.py backup, which takes long")
     parser.add_argument("--only", choices=("fill", "pages", "work"), help="only this part")
-    named = parser.add_mutually_exclusive_group()
-    named.add_argument("--keep", metavar="NAME", help="fill a new database of this name, and keep it")
-    named.add_argument("--reuse", metavar="NAME", help="measure this database, which --keep has filled")
+    parser.add_argument("--keep", metavar="NAME", help="a database that stays; filled unless it is already")
     arguments = parser.parse_args()
-    name = arguments.keep or arguments.reuse
-    with prepared_settings("postgres", address(name, create=bool(arguments.keep)) if name else ""):
+    with prepared_settings("postgres", arguments.keep):
         import django
 
         django.setup()
@@ -48,7 +41,7 @@ def main() -> None:
         from codeforge.databases import use_limits
         from tests.benches import copied_runs, page_times
 
-        if not arguments.reuse:
+        if not is_filled():
             began = time.perf_counter()
             counts = copied_runs.fill(arguments.results, TASKS)
             print(f"{counts}, filled in {time.perf_counter() - began:.0f} s\n", flush=True)
@@ -60,17 +53,6 @@ def main() -> None:
         if arguments.only in (None, "work"):
             use_limits("worker")
             work(arguments.large, arguments.backup)
-
-
-def address(name: str, *, create: bool) -> str:
-    """The address of the database of this name on the server of the tests."""
-    server = os.environ.get("CODEFORGE_TEST_POSTGRES")
-    if not server:
-        raise SystemExit("Set CODEFORGE_TEST_POSTGRES, such as postgresql://postgres@127.0.0.1:5432/postgres.")
-    if create:
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
 
 
 def work(results: int, backup: bool) -> None:
