@@ -138,20 +138,21 @@ def estimate(subset: Subset, scores: Sequence[float | None]) -> SubsetEstimate |
         len(tasks) ** 2 / len(drawn) / (len(drawn) - 1) * (1 - len(drawn) / len(tasks)) for tasks, drawn in strata
     ]
     slope = _slope(y, f, factors)
-    total = variance = squares = 0.0
+    total = variance = 0.0
+    degrees = 0
     for (tasks, drawn), own_y, own_f in zip(strata, y, f, strict=True):
         size, n = len(tasks), len(drawn)
         total += size * float(own_y.mean() + slope * (predictions[tasks].mean() - own_f.mean()))
         residuals = own_y - slope * own_f
         prior = float((predictions[tasks] * (1 - predictions[tasks])).mean())
         spread = (float(((residuals - residuals.mean()) ** 2).sum()) + prior / 2) / (n - 0.5)
-        part = size**2 * (1 - n / size) * spread / n
-        variance, squares = variance + part, squares + part**2 / (n - 1)
+        variance += size**2 * (1 - n / size) * spread / n
+        # A stratum that is drawn whole has no variance. The half answers make up for the slope's degree of freedom.
+        degrees += n - 1 if n < size else 0
     n_tasks, n_scored = subset.n_tasks, len(score_of)
     mean = min(1.0, max(0.0, total / n_tasks))
     if not variance:
         return SubsetEstimate(mean, mean, mean, n_scored, n_tasks)
-    degrees = max(1.0, variance**2 / squares - 1)  # Satterthwaite's, less one for the slope
     inside = min(max(mean, 0.5 / n_tasks), 1 - 0.5 / n_tasks)
     factor = two_sided_t(0.95, degrees) ** 2 * variance / n_tasks**2 / (inside * (1 - inside))
     low, high = score_bounds(mean, factor)
