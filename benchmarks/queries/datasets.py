@@ -82,7 +82,10 @@ def runnable_datasets() -> list[Dataset]:
 
 def dataset_detail(slug: str) -> Dataset:
     """Raises ``Dataset.DoesNotExist``."""
-    return Dataset.objects.select_related("current_version", "file", "canvas_set").get(slug=slug)
+    dataset = Dataset.objects.select_related("current_version", "file", "canvas_set").get(slug=slug)
+    if dataset.current_version:
+        dataset.current_version.dataset = dataset  # known, so that nothing asks for it again
+    return dataset
 
 
 def versions_of(dataset: Dataset) -> list[DatasetVersion]:

@@ -63,6 +63,13 @@ _COMPLETED = (
         n_all=Case(When(subset__isnull=False, then=_N_ALL)),
     )
 )
+# Without the dataset and version of each run, of which most runs share one. Filters come last, so these are built once.
+_DECISIVE = _COMPLETED.select_related(None).values_list(*DECISIVE, named=True)
+_NUMBERS = (
+    _COMPLETED.select_related(None)
+    .only(*_SCORED)
+    .annotate(numbers=KeyTransform("metrics", "summary"), estimate=KeyTransform("subset", "summary"))
+)
 _THRESHOLD_RANK = {"beyond": 3, "fitted": 2, "before": 1}
 """Above the midpoint at every level, a fitted threshold, below the midpoint at every level."""
 
@@ -227,8 +234,7 @@ def comparable_places(run: Run) -> list[Place]:
 def _decisive(where: Q) -> list[Any]:
     """What decides whether they are the latest of their model, of the latest ``MOST_READ`` completed runs."""
     # Most of these runs are not the latest of their model, so only those that are get read as a whole.
-    completed = completed_runs().filter(where, limit=None).select_related(None).values_list(*DECISIVE, named=True)
-    return list(completed[:MOST_READ])
+    return list(_DECISIVE.filter(where, limit=None)[:MOST_READ])
 
 
 def is_whole(run: Run, version: DatasetVersion) -> bool:
@@ -366,9 +372,7 @@ def scored_runs(limit: int, *where: Q) -> list[Run]:
     Their summaries have only the metrics and the subset, and runs on one version share it and its dataset: a page reads
     up to 200 of them.
     """
-    latest = completed_runs().filter(*where).select_related(None).only(*_SCORED)
-    parts = {name: KeyTransform(name, "summary") for name in ("metrics", "subset")}
-    read = list(latest.annotate(numbers=parts["metrics"], estimate=parts["subset"])[:limit])
+    read = list(_NUMBERS.filter(*where)[:limit])
     versions = DatasetVersion.objects.select_related("dataset").only("number", "facets", *_OF_DATASET)
     by_id = versions.in_bulk({run.dataset_version_id for run in read})
     for run in read:

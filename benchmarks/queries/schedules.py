@@ -16,6 +16,10 @@ Half of those are drops: with one run per day, an unchanged model gets a false s
 MAX_EARLIER_RUNS = 366
 """How far back the comparison goes: a year of daily runs."""
 MOST_SHOWN = 20
+_DROP_SHOWN = (
+    *("metric", "difference", "sentence", "created_at", "compared_with"),
+    *("scheduled_run__schedule__name", "scheduled_run__run__model", "scheduled_run__run__dataset__slug"),
+)
 _SAME = (
     *("dataset_id", "model", "metrics", "judge_model", "user_model", "parameters", "model_params", "judge_settings"),
     *("task_classes", "split", "representation", "few_shot", "rubrics", "judge_repeats", "judge_vote"),
@@ -91,9 +95,10 @@ def _drop(scheduled: ScheduledRun, earlier: Run, compared: Compared, level: floa
 
 
 def open_score_drops() -> QuerySet[ScoreDrop]:
-    """Score drops that nobody has dismissed, latest first."""
+    """Score drops that nobody has dismissed, latest first, with what lists show of their runs."""
     drops = ScoreDrop.objects.filter(dismissed_at=None).order_by("-pk")
-    return drops.select_related("scheduled_run__schedule", "scheduled_run__run__dataset")
+    related = drops.select_related("scheduled_run__schedule", "scheduled_run__run__dataset")
+    return related.only(*_DROP_SHOWN)
 
 
 def scheduled_run_of(run: Run) -> ScheduledRun | None:

@@ -87,7 +87,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     context = _board(request, stored)
     context |= {
         "charts": placed(matrix_charts(context), "experiment-chart", pk, query=context["query"].removeprefix("?")),
-        "asked": ways_of_asking(found.request),
+        "asked": ways_of_asking(stored.request),
         "again": f"{reverse('frontend:new-experiment')}?like={pk}",
         "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
     }

@@ -259,6 +259,8 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
 
 def _newer_version(run: Run) -> int | None:
     """The number of the dataset's current version, if the run is on an earlier one."""
+    if run.dataset.current_version_id == run.dataset_version_id:
+        return None
     current = run.dataset.current_version
     return current.number if current and current.number > run.dataset_version.number else None
 
