@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Case, When
+
 from benchmarks.models import COMPLETED, OF_MODELS, Run, Task
 from benchmarks.presentation.numbers import n_of
 from benchmarks.queries.matrix import FACETS
@@ -16,9 +18,10 @@ from benchmarks.statistics.paired import Comparison, compare, holm
 _FORMAT = 1
 """Goes up when ``Part`` changes, so that no old one is read."""
 _MOST_LEVELS = 30
-_OFFERED = 60
+_OFFERED = 24
 _ALIKE = ("representation", "few_shot", "limit", "subset", "split")
 """Columns of runs that ask the same tasks in the same form."""
+_SHOWN = ("model", "import_format", "variant", "added_canvases", *_ALIKE, "dataset__slug", "dataset_version__number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +51,14 @@ class Part:
 
 
 def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
-    """The latest completed runs, those that are like the baseline first."""
-    offered = list(runs().filter(status__in=COMPLETED).defer("summary").order_by("-id")[:_OFFERED])
+    """The latest completed runs, those on the dataset of the baseline, and among them those that are like it, first."""
+    completed = runs().filter(status__in=COMPLETED).only(*_SHOWN)
     if not chosen:
-        return offered
+        return list(completed.order_by("-id")[:_OFFERED])
     first = chosen[0]
+    elsewhere = Case(When(dataset=first.dataset_id, then=0), default=1)
     return sorted(
-        offered,
+        completed.order_by(elsewhere, "-id")[:_OFFERED],
         key=lambda run: (
             run.dataset_id != first.dataset_id,
             run.dataset_version_id != first.dataset_version_id,
