@@ -93,8 +93,12 @@ bench-start: $(VENV)/installed-dev  ## From make run to the first page, and from
 	$(BIN)/python -m tests.benches.bench_start
 
 .PHONY: bench-clone
-bench-clone: $(VENV)/installed-dev  ## From git clone to the first page, and the size of the environment
+bench-clone: $(VENV)/installed-dev  ## From git clone to the first page and scored run, and the size of the environment
 	$(BIN)/python -m tests.benches.bench_start --clone
+
+.PHONY: bench-package
+bench-package: $(VENV)/installed-dev  ## From the wheel in an empty environment to the first scored run
+	$(BIN)/python -m tests.benches.bench_start --package
 
 bench-engine: $(VENV)/installed-dev  ## Duration of runs, compared with what the endpoint allows
 	$(BIN)/python -m tests.benches.bench_engine --long 100000
