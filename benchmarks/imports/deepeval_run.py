@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field
 from benchmarks.dataset_format.limits import MAX_NAME
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.dataset_format.spec import TaskSpec
+from benchmarks.imports import chats
 from benchmarks.imports.reading import (
     MAX_REPEATS,
     Amount,
@@ -135,9 +136,14 @@ class Case(Part):
         return self.output or ""
 
     @property
-    def question(self) -> str:
+    def asked(self) -> list[dict[str, str]]:
+        """The turns that the answer follows, as a chat."""
         turns = self.turns[:-1] if self.turns and self.turns[-1].role == "assistant" else self.turns
-        text = "\n\n".join(f"{turn.role}: {turn.content}" for turn in turns)
+        return [{"role": turn.role, "content": turn.content} for turn in turns]
+
+    @property
+    def question(self) -> str:
+        text = "\n\n".join(f"{turn['role']}: {turn['content']}" for turn in self.asked)
         return "\n\n".join(filter(str.strip, (self.scenario, text))) if self.turns else self.input
 
 
@@ -284,13 +290,17 @@ def _counts(passes: int, fails: int, errors: int) -> str:
 
 
 def _task(case: Case, number: int, unused: Unused) -> TaskSpec:
+    """The turns of a conversation are its messages; then what it is about, if short, is in its metadata."""
+    chat = chats.messages_of(case.asked)
+    about = label_values({"scenario": case.scenario}, "test cases", unused, "") if chat and case.scenario else {}
     return TaskSpec(
         id=f"case-{number}",
         name=printable(" ".join(case.name.split()))[:MAX_NAME] or f"case {number}",
-        input=case.question,
+        input="" if chat else case.question,
+        messages=chat or (),
         expected_output=case.expected,
         tags=tag_values(case.tags, "test cases", unused),
-        metadata=label_values(case.metadata, "test cases", unused),
+        metadata={**label_values(case.metadata, "test cases", unused), **about},
     )
 
 

@@ -22,6 +22,7 @@ from benchmarks.dataset_format import messages as task_messages
 from benchmarks.dataset_format.limits import MAX_ANSWERS
 from benchmarks.dataset_format.problems import Invalid, quoted
 from benchmarks.dataset_format.spec import TaskSpec
+from benchmarks.imports import inspect_prompts
 from benchmarks.imports.inspect_results import Results, check_results, number_of, score_name
 from benchmarks.imports.reading import (
     MAX_ZIP_BYTES,
@@ -251,8 +252,11 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
     tasks: dict[str, TaskSpec] = {}
     results: dict[tuple[str, int], ImportedResult] = {}
     values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    sent: dict[str, list[inspect_prompts.Sent]] = defaultdict(list)
     for where, value in samples:
-        task, result = _read_sample(read(Sample, value, where, unused), where, log, unused)
+        sample = read(Sample, value, where, unused)
+        task, result = _read_sample(sample, where, log, unused)
+        sent[task.id] += filter(None, [_sent(sample)])
         known = tasks.setdefault(task.id, task)
         # An epoch may change its metadata: those of all epochs are the task's.
         shared = {key: value for key, value in known.metadata.items() if task.metadata.get(key) == value}
@@ -269,6 +273,10 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         raise ImportProblem("samples: none found. Logs written with `--no-log-samples` cannot be imported")
     _check_count(log, results.values())
     reductions = check_results(log.results, log.scorer_details, values)
+    for key, task in tasks.items():
+        tasks[key], sent[key] = inspect_prompts.with_choices(task, sent[key])
+    each_sent = [one for several in sent.values() for one in several]
+    prompting = inspect_prompts.parameters_of(each_sent)
     headline = score_name(log.headline.scorer, log.headline.score)
     scorers = dict.fromkeys([*filter(values.__contains__, (headline, *log.scorers)), *values])
     # A scorer with a value outside 0 to 1 anywhere gives measurements, not scores.
@@ -288,7 +296,11 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
             for result in results.values()
         ],
         metrics=list(metrics.values()),
-        parameters={**log.defaults.model_dump(exclude_none=True), **log.generation.model_dump(exclude_none=True)},
+        parameters={
+            **log.defaults.model_dump(exclude_none=True),
+            **log.generation.model_dump(exclude_none=True),
+            **prompting,
+        },
         tags=tag_values(log.tags or log.given_tags, "the log", unused, MAX_RUN_TAG),
         facts={
             "inspect_ai": log.inspect_ai,
@@ -298,7 +310,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
             "inspect run": log.run_id,
         },
         shortfall=_shortfall(log, len(tasks)),
-        unused=[*unused_sentences(unused), *reductions],
+        unused=[*unused_sentences(unused), *reductions, *inspect_prompts.unsent(each_sent, prompting)],
         started_at=log.started_at,
         completed_at=log.completed_at,
     )
@@ -377,6 +389,18 @@ def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[
         finished_at=sample.completed_at,
         notes=notes,
     )
+
+
+def _sent(sample: Sample) -> inspect_prompts.Sent | None:
+    resolve = _resolver(sample.attachments)
+    given, messages = (
+        [
+            inspect_prompts.Said(message.role, _content(message.content, resolve)[0], message.source == "input")
+            for message in of_sample
+        ]
+        for of_sample in (sample.input, sample.messages)
+    )
+    return inspect_prompts.sent(given, messages)
 
 
 Resolve = Callable[[str], str]

@@ -26,7 +26,7 @@ from pydantic import BeforeValidator
 from benchmarks.dataset_format.limits import MAX_ANSWERS
 from benchmarks.dataset_format.problems import quoted
 from benchmarks.dataset_format.spec import TaskSpec
-from benchmarks.imports import reading, tables
+from benchmarks.imports import chats, reading, tables
 from benchmarks.imports.reading import (
     Amount,
     Count,
@@ -45,6 +45,10 @@ from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.-]+")
+_OF_ALL = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"})
+"""Metrics whose samples have a log-likelihood, which is not the metric."""
+UNSCORED = "bypass"
+"""Stands for the metrics of samples that were written with ``--predict_only``."""
 _MEANS = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
 """Metrics whose mean is the default aggregation."""
 _LONGEST_POSITION = 10
@@ -214,6 +218,8 @@ def _add(log: _Read, values: Mapping[str, Any], where: str) -> None:
     document.filters.add(sample.filter)
     log.hashed.update((sample.doc_hash + sample.prompt_hash + sample.target_hash).encode())
     for metric in sample.metrics:
+        if metric == UNSCORED:
+            continue
         name = f"{metric},{sample.filter}"
         value = values.get(metric)
         log.values[name].append(value)
@@ -223,7 +229,7 @@ def _add(log: _Read, values: Mapping[str, Any], where: str) -> None:
 def _check(head: Summary, task: str, log: _Read, averaged: Sequence[str]) -> None:
     """Compare the number of samples, the means over them, and their hash with those in the results file."""
     stated = head.samples.get(task, Samples()).effective
-    present = max(map(len, log.values.values()), default=0)
+    present = max(map(len, log.values.values()), default=len(log.documents))
     if stated not in (None, present):
         raise ImportProblem(f"n-samples.{task}.effective: {stated:,}, but {present:,} samples found")
     for name in averaged:
@@ -264,6 +270,8 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
     metrics = {}
     for name in filter(numbers.__getitem__, numbers):
         metric, _, chosen = name.rpartition(",")
+        if metric in _OF_ALL:
+            continue
         measured = metric in lower or not all(0 <= number <= 1 for number in numbers[name])
         metrics[name] = metric_name(FORMAT, metric if chosen == "none" else name, measurement=measured)
     documents = log.documents.values()
@@ -303,6 +311,8 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
 
 
 def _unused(log: _Read, metrics: Mapping[str, str], averaged: Sequence[str] | None) -> Iterator[str]:
+    if not log.values:
+        yield "The answers have no scores, as requested (--predict_only)."
     if averaged is None:
         yield "Without the results file (results_*.json), counts and means are not checked, and the model is not named."
     elif unchecked := [name for name in metrics if name not in averaged]:
@@ -376,7 +386,10 @@ def _generated(sample: Sample, prompt: Sequence[Message], settings: Mapping[str,
         messages=[{"role": message.role, "content": as_text(message.content)} for message in messages],
         notes=[f"The first of {len(answers)} answers"] if len(answers) > 1 else [],
     )
-    return _Document(_task(sample, _text_of(question), _targets(sample)), result, sample.prompt_hash)
+    task = _task(sample, _text_of(question), _targets(sample))
+    if len(question) > 1 and (chat := chats.messages_of([message.model_dump() for message in question])):
+        task = replace(task, input="", messages=chat)
+    return _Document(task, result, sample.prompt_hash)
 
 
 def _likely(sample: Sample, prompts: Sequence[Sequence[Message]], texts: list[str], where: str) -> _Document:

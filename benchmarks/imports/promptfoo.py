@@ -2,24 +2,29 @@
 and to JSON Lines, which have the results only.
 
 Each column of promptfoo's table, a provider with a prompt, becomes a run. With several prompts, a task is what they are
-filled with, their variables, so that all columns have the same tasks; with one it is the filled prompt. Whether a test
-passed decides the outcome; its score and each assertion are further metrics. A test without assertions passes in
-promptfoo, so it has no score here. A request or a grader that failed is an error, not a zero.
+filled with, their variables, so that all columns have the same tasks; with one it is the filled prompt, and if that is
+a chat, its messages. Whether a test passed decides the outcome; its score and each assertion are further metrics, or
+measurements if a value in the file is below 0 or above 1. A test without assertions passes in promptfoo, so it has no
+score here. A request or a grader that failed is an error, not a zero.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, model_validator
 
 from benchmarks.dataset_format.limits import MAX_NAME
+from benchmarks.dataset_format.messages import as_text as text_of_chat
 from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.spec import TaskSpec
+from benchmarks.imports import chats, reading
 from benchmarks.imports.reading import (
     MAX_REPEATS,
     Amount,
@@ -41,7 +46,6 @@ from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, 
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "promptfoo"
-PASS = metric_name(FORMAT, "pass")
 GRADER = "promptfoo's grader"
 """Its model is not in the file."""
 REQUEST_FAILED = 2
@@ -147,6 +151,16 @@ class Row(Part):
         return "\n".join(f"{as_text(name)}: {as_text(value)}" for name, value in self.variables.items())
 
     @property
+    def chat(self) -> tuple[Mapping[str, Any], ...] | None:
+        """The messages of a prompt that promptfoo sends as a chat, a list in JSON or YAML; see ``messages_of``."""
+        text = self.prompt.strip()
+        reader = reading.json_of if text.startswith("[") else reading.yaml_of if text.startswith("- role:") else None
+        try:
+            return chats.messages_of(reader(text.encode(), "")) if reader else ()
+        except ImportProblem:
+            return ()
+
+    @property
     def unfilled(self) -> str:
         """The prompt with the names of the variables in place of their values."""
         values = {as_text(value): as_text(name) for name, value in self.variables.items() if value not in (None, "")}
@@ -243,12 +257,16 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
         column.add(row)
         column.unused.update(count)
     title = head.description or name
+    metrics = _metrics([result for column in columns.values() for result in column.results])
     return [
         ImportedRun(
             format=FORMAT,
             tasks=list(column.tasks.specs.values()),
-            results=column.results,
-            metrics=list(dict.fromkeys([PASS, *(name for result in column.results for name in result.scores)])),
+            results=[
+                replace(result, scores={metrics[name]: score for name, score in result.scores.items()})
+                for result in column.results
+            ],
+            metrics=[metrics[name] for name in dict.fromkeys(["pass", *_names(column.results)])],
             part=json.dumps([model, prompt]),
             model=model,
             variant=prompts.variant(prompt) if prompts.share_tasks else "",
@@ -262,6 +280,18 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
         )
         for (model, prompt), column in columns.items()
     ]
+
+
+def _names(results: Sequence[ImportedResult]) -> Iterator[str]:
+    return (name for result in results for name in result.scores)
+
+
+def _metrics(results: Sequence[ImportedResult]) -> dict[str, str]:
+    """The name of each score → that of its metric. One with a value outside 0 to 1 anywhere is a measurement."""
+    values = ((name, score.value) for result in results for name, score in result.scores.items())
+    measured = {name for name, value in values if value is not None and not 0 <= value <= 1}
+    names = dict.fromkeys(["pass", *_names(results)])
+    return {name: metric_name(FORMAT, name, measurement=name in measured) for name in names}
 
 
 def _check_stats(rows: Sequence[Row], stats: Stats) -> None:
@@ -344,6 +374,9 @@ class _Tasks:
 
     def of(self, row: Row) -> tuple[str, TaskSpec]:
         """The key and the task of a row."""
+        chat = () if self._prompts.share_tasks else row.chat
+        if chat is None:
+            self._unused["prompt.raw as messages, which is text here,", "results"] += 1
         question = self._question(row)
         key = json.dumps([question, row.assertions], sort_keys=True)
         if key not in self.specs:
@@ -355,7 +388,8 @@ class _Tasks:
             self.specs[key] = TaskSpec(
                 id=task_id,
                 name=name,
-                input=question,
+                input="" if chat else question,
+                messages=chat or (),
                 expected_output=_expected_output(row),
                 metadata=label_values(row.metadata, "the tasks", self._unused),
             )
@@ -404,7 +438,8 @@ def _expected_output(row: Row) -> str:
 def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
     answer = "" if row.output is None else as_text(row.output)
     grading = row.grading_usage
-    messages = [{"role": "user", "content": row.question}]
+    chat = row.chat or ({"role": "user", "content": row.question},)
+    messages = [{"role": message["role"], "content": text_of_chat([message])} for message in chat]
     if answer:
         messages.append({"role": "assistant", "content": answer})
     return ImportedResult(
@@ -428,13 +463,14 @@ def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
 
 
 def _scores(row: Row) -> dict[str, Score]:
+    """The scores by their names in promptfoo."""
     if not row.components and not row.assertions:
-        return {PASS: Score(ScoreStatus.NOT_APPLICABLE, reason="The test has no assertions.")}
+        return {"pass": Score(ScoreStatus.NOT_APPLICABLE, reason="The test has no assertions.")}
     grading = row.grading or Grading()
     if row.failed_grader is not None:
-        scores = {PASS: Score(ScoreStatus.JUDGE_ERROR, reason=f"A grader failed: {row.failed_grader.reason}")}
+        scores = {"pass": Score(ScoreStatus.JUDGE_ERROR, reason=f"A grader failed: {row.failed_grader.reason}")}
     else:
-        scores = {PASS: Score(ScoreStatus.SCORED, float(row.passed), grading.reason)}
+        scores = {"pass": Score(ScoreStatus.SCORED, float(row.passed), grading.reason)}
         scores |= _score("score", grading.score if row.score is None else row.score, grading.reason)
     used: Counter[str] = Counter()
     for component in row.components:
@@ -444,18 +480,15 @@ def _scores(row: Row) -> dict[str, Score]:
         used[name] += 1
         numbered = name if used[name] == 1 else f"{name} {used[name]}"
         if component.grader_failed is True:
-            scores[metric_name(FORMAT, numbered)] = Score(ScoreStatus.JUDGE_ERROR, reason=component.reason)
+            scores[numbered] = Score(ScoreStatus.JUDGE_ERROR, reason=component.reason)
         else:
             scores |= _score(numbered, component.score, component.reason)
     return scores
 
 
 def _score(name: str, value: Any, reason: str) -> dict[str, Score]:
-    """The score by its metric. Promptfoo's scripts may give values above 1, which cannot be compared with others."""
     if value is None:
         return {}
-    metric = metric_name(FORMAT, name)
-    if not 0 <= value <= 1:
-        why = f"{shown(value)} is not a score from 0 to 1. {reason}".strip()
-        return {metric: Score(ScoreStatus.NOT_APPLICABLE, reason=why)}
-    return {metric: Score(ScoreStatus.SCORED, float(value), reason)}
+    if not abs(value) <= sys.float_info.max:
+        return {name: Score(ScoreStatus.NOT_APPLICABLE, reason=f"{shown(value)} is not a number. {reason}".strip())}
+    return {name: Score(ScoreStatus.SCORED, float(value), reason)}

@@ -92,12 +92,16 @@ def json_file(path: Path, where: str, max_bytes: int = MAX_JSON_BYTES) -> Any:
 
 
 def yaml_file(path: Path, where: str) -> Any:
-    """The document in a YAML file, as JSON has it. Raises ``ImportProblem``, also if it is too large, and ``OSError``.
+    """The document in a YAML file, as JSON has it. Raises ``ImportProblem``, and ``OSError``."""
+    with path.open("rb") as file:
+        return yaml_of(file.read(MAX_BYTES + 1), where)
+
+
+def yaml_of(data: bytes, where: str) -> Any:
+    """The document, as JSON has it. Raises ``ImportProblem``, also if it is too large.
 
     YAML is read slowly, so less of it is read than of JSON, and aliases count each time.
     """
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ImportProblem(f"{where}: YAML exceeds the limit of {MAX_BYTES // 1_000_000} MB. Write JSON instead.")
     try:
@@ -293,7 +297,7 @@ def label_values(metadata: Mapping[str, Any], part: str, unused: Unused, path: s
         except (Invalid, ValidationError):
             pass
         if value not in (None, "", [], {}):
-            unused[f"{path}.{key}", part] += 1
+            unused[f"{path}.{key}".removeprefix("."), part] += 1
     return labels
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.json_fields import LABEL_KEY
 from benchmarks.dataset_format.problems import printable
+from benchmarks.imports.chats import content_of
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.tables import Row
 from benchmarks.providers.clean_text import storable
@@ -208,7 +209,7 @@ def _asked(given: Any) -> dict[str, Any]:
     if not (isinstance(given, list) and given and all(_role(message) for message in given)):
         return {"input": _text_of(given)}
     messages = [_message(message) for message in given]
-    if len(messages) == 1 and messages[0]["role"] == "user":
+    if len(messages) == 1 and messages[0]["role"] == "user" and isinstance(messages[0]["content"], str):
         return {"input": messages[0]["content"]}
     systems = [message["content"] for message in messages if message["role"] == "system"]
     others = [message for message in messages if message["role"] != "system"]
@@ -225,7 +226,10 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     role = _role(message)
     if role in ("tool", "function") or message.get("tool_calls"):
         raise ImportProblem("the conversation has calls of tools, which messages of a task cannot have. Leave it out")
-    return {"role": "system" if role in _SYSTEM_ROLES else role, "content": _text_of(_content(message))}
+    content = _content(message)
+    parts = content_of(content) if isinstance(content, list) else None
+    has_image = role == "user" and parts is not None and any("image" in part for part in parts)
+    return {"role": "system" if role in _SYSTEM_ROLES else role, "content": parts if has_image else _text_of(content)}
 
 
 def _content(message: Mapping[str, Any]) -> Any:

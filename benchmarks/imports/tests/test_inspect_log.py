@@ -43,7 +43,7 @@ def test_a_log_becomes_a_run(tmp_path: Path) -> None:
     first_task = run.tasks[0]
     assert (first_task.id, first_task.input, first_task.expected_output) == ("1", "What is 1 + 1?", "2")
     assert [each.scores["inspect:match"].value for each in run.results] == [1.0, 0.0, 0.5]
-    assert run.parameters == {"temperature": 0.5, "max_tokens": 100.0}
+    assert run.parameters == {"temperature": 0.5, "max_tokens": 100.0, "system_prompt": "Be brief."}
     assert run.started_at == datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
     assert run.shortfall == ""
     first = run.results[0]
@@ -291,3 +291,45 @@ def test_what_of_a_log_is_not_used_is_said_with_counts(tmp_path: Path) -> None:
     (sentence,) = read(tmp_path, many).unused
     assert sentence.endswith("key29 of samples (1), 970 more.")
     assert read(tmp_path).unused == []
+
+
+def said(*messages: tuple[str, str]) -> list[dict[str, str]]:
+    """Messages, of which those of the user are the sample's input, and a last one of the assistant."""
+    sources = {"user": {"source": "input"}}
+    before = [{"role": role, "content": text, **sources.get(role, {})} for role, text in messages]
+    return [*before, {"role": "assistant", "content": "A", "source": "generate"}, {"role": "user", "content": "Sure?"}]
+
+
+def test_what_solvers_put_around_the_inputs_is_the_runs_system_prompt_and_template(tmp_path: Path) -> None:
+    first, second = "What is 1 + 1?", "What is 2 + 2?"
+    other = "System messages that solvers added differ between samples: they are only in the messages of the results."
+    changed = "Prompts that solvers changed differ between samples: they are only in the messages of the results."
+    for one, two, parameters, sentences in (
+        ([("user", first)], [("user", second)], {}, []),
+        ([("user", f"{{Q}} {first}!")], [("user", f"{{Q}} {second}!")], {"prompt_template": "{{Q}} {input}!"}, []),
+        ([("system", "S"), ("user", first)], [("system", "S"), ("user", second)], {"system_prompt": "S"}, []),
+        ([("system", "S"), ("user", first)], [("system", "T"), ("user", second)], {}, [other]),
+        ([("system", "S"), ("user", first)], [("user", second)], {}, [other]),
+        ([("system", "S"), ("system", "T"), ("user", first)], [("user", second)], {}, [other]),
+        ([("user", f"A {first}")], [("user", f"B {second}")], {}, [changed]),
+        ([("user", f"{first} {first}")], [("user", f"{second} {second}")], {}, [changed]),
+        ([("user", "An example"), ("user", first)], [("user", "An example"), ("user", second)], {}, [changed]),
+    ):
+        run = read(tmp_path, inspect_sample(1, messages=said(*one)), inspect_sample(2, messages=said(*two)))
+        settings = {name: text for name, text in run.parameters.items() if name in ("system_prompt", "prompt_template")}
+        assert (settings, [each for each in run.unused if "solvers" in each]) == (parameters, sentences), one
+        assert [task.input for task in run.tasks] == [first, second]
+
+
+def test_a_question_with_choices_is_asked_as_the_solver_wrote_it(tmp_path: Path) -> None:
+    texts = [f"Choose.\n\nWhat is {n} + {n}?\n\nA) {n}\nB) {2 * n}" for n in (1, 2)]
+    samples = [
+        inspect_sample(n, choices=[str(n), str(2 * n)], target="B", messages=said(("user", text)))
+        for n, text in enumerate(texts, 1)
+    ]
+    run = read(tmp_path, *samples)
+    assert [task.input for task in run.tasks] == texts
+    assert (run.parameters.get("prompt_template"), [each for each in run.unused if "solvers" in each]) == (None, [])
+    shuffled = samples[0] | {"epoch": 2, "messages": said(("user", texts[0].replace("A) 1\nB) 2", "A) 2\nB) 1")))}
+    run = read(tmp_path, samples[0], shuffled)
+    assert run.tasks[0].input == "What is 1 + 1?", "epochs that differ leave the input as it is"

@@ -282,3 +282,52 @@ def test_yaml_and_lines_that_cannot_be_read_say_where(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
         with pytest.raises(ImportProblem, match=message):
             read_runs(tmp_path / name)
+
+
+CHAT = [
+    {"role": "system", "content": "Be brief."},
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": "https://a.b/c"}],
+    },
+]
+
+
+def test_a_prompt_that_is_a_chat_is_asked_as_its_messages(tmp_path: Path) -> None:
+    messages = (CHAT[0], {"role": "user", "content": [{"text": "What?"}, {"image": "https://a.b/c"}]})
+    as_yaml = "- role: user\n  content: Who?\n"
+    for raw, expected in (
+        (json.dumps(CHAT), messages),
+        (as_yaml, ({"role": "user", "content": "Who?"},)),
+        ("[1] is a footnote", ()),
+        ('["a"]', ()),
+        ("- role: [", ()),
+    ):
+        (task,) = only(tmp_path, promptfoo_row(prompt={"raw": raw, "label": "chat"})).tasks
+        assert (tuple(task.messages), task.input) == (expected, "" if expected else raw), raw
+
+
+def test_a_chat_that_no_task_can_have_stays_text_and_is_said(tmp_path: Path) -> None:
+    for last in (
+        {"role": "assistant", "content": "Yes"},
+        {"role": "tool", "content": "4", "tool_call_id": "1"},
+        {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": ""}}]},
+    ):
+        raw = json.dumps([*CHAT[:1], last])
+        run = only(tmp_path, promptfoo_row(prompt={"raw": raw, "label": "chat"}))
+        assert (run.tasks[0].input, run.tasks[0].messages) == (raw, ())
+        assert run.unused == ["Not imported: prompt.raw as messages, which is text here, of results (1)."]
+
+
+def test_scores_below_0_or_above_1_make_a_measurement_of_all_columns(tmp_path: Path) -> None:
+    def row(number: int, score: float, provider: str) -> dict[str, Any]:
+        assertion = {"type": "javascript", "value": "1", "metric": "profit"}
+        graded = {"pass": True, "score": score, "componentResults": [{"score": score, "assertion": assertion}]}
+        return promptfoo_row(number, score=score, provider={"id": provider}, gradingResult=graded)
+
+    first, second = read(tmp_path, row(0, -1.5, "a"), row(1, 2.0, "a"), row(0, 0.5, "b"), row(1, 0.25, "b"))
+    assert list(first.metrics) == list(second.metrics) == [PASS, "promptfoo#score", "promptfoo#profit"]
+    assert [result.scores["promptfoo#profit"].value for result in first.results] == [-1.5, 2.0]
+    broken = row(0, 0.5, "a") | {"score": float("nan")}
+    score = only(tmp_path, broken).results[0].scores["promptfoo:score"]
+    assert (score.status, score.value) == (ScoreStatus.NOT_APPLICABLE, None)

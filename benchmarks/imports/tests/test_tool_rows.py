@@ -82,10 +82,10 @@ def test_ids_tags_and_metadata_are_kept() -> None:
 
 def test_what_a_task_cannot_have_is_reported_with_its_line(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
-    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}]}
+    sound = {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "x"}}]}
     for messages, problem in (
         ([{"role": "user", "content": "Hi"}, call, {"role": "user", "content": "?"}], "calls of tools"),
-        ([picture], "parts that are not text (image_url)"),
+        ([sound], "parts that are not text (input_audio)"),
         ([{"role": "boss", "content": "Hi"}], "role"),
         ([], "input"),
     ):
@@ -95,6 +95,16 @@ def test_what_a_task_cannot_have_is_reported_with_its_line(tmp_path: Path) -> No
         (first, *_) = report(file).problems
         assert first.line == 2
         assert problem in str(first), problem
+
+
+def test_images_of_a_conversation_are_kept(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": "https://x.org/y.png"}}]
+    file = tmp_path / "evals.jsonl"
+    file.write_text(json.dumps({"input": [{"role": "user", "content": parts}], "ideal": "x"}))
+    table = report(file)
+    assert table.spec is not None, table.problems
+    expected = [{"role": "user", "content": [{"text": "What?"}, {"image": "https://x.org/y.png"}]}]
+    assert list(table.spec.tasks[0].messages) == expected
 
 
 values = st.recursive(

@@ -18,6 +18,8 @@ from benchmarks.models import Dataset, Outcome, Run, RunStatus
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import Imported, import_files, import_runs
 from benchmarks.services.runs import control
+from tests.support.factories import make_run
+from tests.support.running import Endpoint, worked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,6 +123,37 @@ def test_a_chat_is_its_question_with_its_system_prompt_and_all_accepted_answers(
         RunStatus.COMPLETED_WITH_ERRORS,
         "The log has 2 of 3 samples, as requested.",
     )
+
+
+def test_examples_as_turns_are_messages_which_are_sent_as_the_harness_sent_them(endpoint: Endpoint) -> None:
+    (samples,), (results,) = (LOGS.glob(f"acme__turns/{name}_*") for name in ("samples", "results"))
+    run = import_runs(samples, summary=results)[0].run
+    server = endpoint(lambda asked: "hot")
+    worked(make_run(run.dataset, metrics=["exact_match"], system_prompt=run.parameters["system_prompt"]))
+    lines = [json.loads(line)["arguments"]["gen_args_0"]["arg_0"][0] for line in samples.read_text().splitlines()]
+    asked = [[{key: said[key] for key in ("role", "content")} for said in json.loads(line)] for line in lines]
+    sent = [body["messages"] for body in server.stats.bodies]
+    assert [len(messages) for messages in sent] == [4, 4, 4]
+    assert sorted(sent, key=str) == sorted(asked, key=str)
+
+
+def test_answers_without_scores_and_log_likelihoods_of_a_perplexity_are_not_scores(tmp_path: Path) -> None:
+    samples, results = files("words")
+    lines, head = [json.loads(line) for line in samples.read_text().splitlines()], json.loads(results.read_text())
+    bypassed = [{**line, "metrics": ["bypass"], "bypass": 0} for line in lines]
+    for line in lines:
+        line |= {"metrics": ["perplexity", "exact_match"], "perplexity": -2.5}
+    head["results"]["words"] |= {"bypass,none": 999, "perplexity,none": 12.2}
+    (summary := tmp_path / results.name).write_text(json.dumps(head))
+    (path := tmp_path / samples.name).write_text("\n".join(map(json.dumps, bypassed)))
+    (unscored,) = import_runs(path, summary=summary)
+    assert unscored.unused[0] == "The answers have no scores, as requested (--predict_only)."
+    assert {result.outcome for result in unscored.run.results.all()} <= {Outcome.CORRECT, Outcome.WRONG}
+    assert not [name for name in unscored.run.metrics if name.startswith("lm-eval")]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    (scored,) = import_runs(path, summary=summary)
+    assert [name for name in scored.run.metrics if name.startswith("lm-eval")] == ["lm-eval:exact_match"]
+    assert "Metrics without a number for each sample, not imported: perplexity,none." in scored.unused
 
 
 def test_samples_alone_are_imported_and_say_what_was_not_checked() -> None:
@@ -378,6 +411,10 @@ def test_a_test_run_that_contradicts_itself_is_refused_with_both_numbers(
         import_runs(written(tmp_path, document))
 
 
+def turns_of(*lines: str) -> list[dict[str, str]]:
+    return [dict(zip(("role", "content"), line.split(": ", 1), strict=True)) for line in lines]
+
+
 def test_a_file_of_the_results_folder_and_a_conversation_are_imported(tmp_path: Path) -> None:
     turns = [{"role": "user", "content": "Hi", "order": 0}, {"role": "assistant", "content": "Hello", "order": 1}]
     metric = {"name": "Politeness", "success": True, "score": 1.0, "evaluationModel": "judge", "evaluationCost": 0.5}
@@ -387,7 +424,8 @@ def test_a_file_of_the_results_folder_and_a_conversation_are_imported(tmp_path: 
     run = taken.run
     result = run.results.get()
     assert (run.model, run.dataset.slug, run.judge_model) == ("acme/tiny", "deepeval-run", "judge")
-    assert (result.task.input, result.transcript.actual_output) == ("A greeting\n\nuser: Hi", "Hello")
+    assert (result.task.messages, result.task.metadata) == (turns_of("user: Hi"), {"scenario": "A greeting"})
+    assert result.transcript.actual_output == "Hello"
     assert (result.outcome, run.judge_cost_usd) == (Outcome.CORRECT, 0.5)
 
 

@@ -49,7 +49,7 @@ def reported(name: str) -> dict[str, Any]:
     return means
 
 
-ALL = ("choices", "epochs", "failed", "graded", "interrupted", "measurements", "targets", "tools", "turns")
+ALL = ("choices", "epochs", "failed", "graded", "interrupted", "measurements", "prompts", "targets", "tools", "turns")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -122,6 +122,23 @@ def test_turns_and_images_are_sent_as_the_log_has_them(endpoint: Endpoint) -> No
     assert labels == {"image": {"kind": "vision", "hops": 1}, "turns": {"kind": "memory"}}
 
 
+def sent_by_inspect(name: str, samples: Iterable[str]) -> list[list[dict[str, str]]]:
+    """What Inspect sent for each sample, from its log: the messages before the answer."""
+    with reading.Archive.of(LOGS / f"inspect_{name}.eval") as archive:
+        each = [archive.json(f"samples/{sample}_epoch_1.json")["messages"][:-1] for sample in samples]
+    return [[{"role": said["role"], "content": said["content"]} for said in messages] for messages in each]
+
+
+@pytest.mark.parametrize(("name", "samples"), [("prompts", ("eu/fr", "eu/de")), ("choices", ("1", "2"))])
+def test_what_solvers_made_of_the_inputs_is_sent_again(name: str, samples: tuple[str, ...], endpoint: Endpoint) -> None:
+    imported = take(name)
+    server = endpoint(lambda asked: "Paris")
+    asked = {key: text for key, text in imported.parameters.items() if key in ("system_prompt", "prompt_template")}
+    worked(make_run(imported.dataset, metrics=["exact_match"], **asked))
+    sent = [body["messages"] for body in server.stats.bodies]
+    assert sorted(sent, key=str) == sorted(sent_by_inspect(name, samples), key=str)
+
+
 def test_numbers_by_other_reducers_are_compared_with_the_epochs_and_said(tmp_path: Path) -> None:
     (imported,) = import_runs(LOGS / "inspect_epochs.eval")
     assert imported.unused[-1] == (
@@ -149,6 +166,7 @@ TABLE = (
     ("inspect_graded.eval", "0.3.285", 1, 4, 4, 1 / 2, 80, 18, 0.000304),
     ("inspect_interrupted.eval", "0.3.285", 1, 3, 2, 1 / 2, 40, 9, 0.000152),
     ("inspect_measurements.eval", "0.3.285", 1, 4, 4, 1 / 16, 80, 4, 0.000192),
+    ("inspect_prompts.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 9, 0.000152),
     ("inspect_targets.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 8, 0.000144),
     ("inspect_tools.eval", "0.3.285", 1, 2, 2, 1.0, 100, 22, 0.000376),
     ("inspect_turns.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 7, 0.000136),
@@ -158,6 +176,7 @@ TABLE = (
     ("acme__tiny/samples_sums_*.jsonl", "0.4.13", 1, 4, 4, 1 / 4, None, None, None),
     ("acme__tiny/samples_capitals_*.jsonl", "0.4.13", 1, 5, 5, 3 / 5, None, None, None),
     ("acme__chat/samples_words_*.jsonl", "0.4.13", 1, 2, 2, 1.0, None, None, None),
+    ("acme__turns/samples_words_*.jsonl", "0.4.13", 1, 3, 3, 2 / 3, None, None, None),
     ("deepeval.json", "", 1, 4, 4, 1 / 4, 80, 14, 0.01),
 )
 """Theirs and ours: the test compares both with it.

@@ -142,7 +142,8 @@ def test_an_imported_run_cannot_be_resumed_retried_or_verified(tmp_path: Path, c
 @pytest.mark.parametrize("document", [failing_log(), promptfoo_results()])
 def test_every_page_shows_the_run_and_marks_it_as_imported(tmp_path: Path, admin_client: Client, document: Any) -> None:
     run = take(tmp_path, document)
-    ours = make_run(run.dataset, model="baseline/empty", metrics=["exact_match"])
+    asked_alike = {name: text for name, text in run.parameters.items() if name == "system_prompt"}
+    ours = make_run(run.dataset, model="baseline/empty", metrics=["exact_match"], **asked_alike)
     work_on_run_once(ours.pk)
     result = run.results.first()
     assert result is not None

@@ -20,7 +20,8 @@ description: >-
   Five invented documents of 3,000 to 6,000 words each (a harbour log, council minutes, a journal, an inventory, a
   service manual) and questions about them: single facts among lookalikes, facts that lead to other facts, counts and
   sums, order, corrections that come later, accounts that disagree, and something that is not there. All answers are
-  recomputed from the text.
+  recomputed from the text. One answer for all solves 2 of 24; a copy, or a number or name of the question, 1. Not
+  measured: longer contexts (see long-context-large), and prose that is not made of facts.
 metrics: [numeric, exact_match]
 
 tasks:"""

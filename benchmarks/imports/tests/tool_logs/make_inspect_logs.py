@@ -44,7 +44,16 @@ from inspect_ai.scorer import (
     scorer,
     stderr,
 )
-from inspect_ai.solver import Generate, TaskState, generate, multiple_choice, solver, system_message, use_tools
+from inspect_ai.solver import (
+    Generate,
+    TaskState,
+    generate,
+    multiple_choice,
+    prompt_template,
+    solver,
+    system_message,
+    use_tools,
+)
 from inspect_ai.tool import tool
 
 HERE = Path(__file__).parent.resolve()
@@ -201,6 +210,15 @@ def tasks() -> dict[str, tuple[Callable[[], Task], Callable[[], Any], dict[str, 
                 ],
             ),
             lambda: scripted("m", "Paris", "Bonn", "Tokyo", "Lima"),
+            {"max_samples": 1},
+        ),
+        "prompts": (
+            lambda: Task(
+                capitals()[:2],
+                solver=[system_message("Answer with one word."), prompt_template("{prompt}\n{city}:"), generate()],
+                scorer=match(),
+            ),
+            lambda: scripted("m", "Paris", "Bonn"),
             {"max_samples": 1},
         ),
         "interrupted": (
