@@ -304,6 +304,6 @@ class JudgingRow:
     @property
     def actions(self) -> list[str]:
         """Names of the possible actions. Resuming also retries what has no verdict."""
-        allowed = allowed_actions(self.run)
         possible = {"resume": {"resume", "retry"}, "cancel": {"cancel"}, "delete": {"delete"}}
+        allowed = allowed_actions(self.run, set().union(*possible.values()))
         return [name for name, any_of in possible.items() if any_of & allowed.keys()]

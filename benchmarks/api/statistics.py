@@ -155,7 +155,7 @@ class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
     """Published minus fresh, in scores from 0 to 1; numbers are ``null`` until both runs have ended."""
 
     published = serializers.IntegerField(source="published.pk", help_text="The run on the published set")
-    fresh = serializers.IntegerField(source="fresh.pk", help_text="The run on fresh canvases")
+    fresh = serializers.IntegerField(source="fresh.pk", help_text="The run on fresh tasks")
     difference = serializers.FloatField(source="measured.difference", default=None, allow_null=True)
     low = serializers.FloatField(source="measured.low", default=None, allow_null=True)
     high = serializers.FloatField(source="measured.high", default=None, allow_null=True)

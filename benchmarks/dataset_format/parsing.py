@@ -24,8 +24,6 @@ class Parsed:
 
     spec: DatasetSpec | None
     problems: tuple[Problem, ...] = ()
-    generated: bool = False
-    """Whether a generator made the tasks."""
 
     def __post_init__(self) -> None:
         if (self.spec is None) != bool(self.problems):
@@ -46,12 +44,11 @@ def parse_dataset(
         embed_images(root.value, images)
         if seed is not None:
             _replace_seed(root.value, seed)
-        generated = isinstance(root.value, dict) and "generator" in root.value
         spec, faults = check_dataset(root.value)
         left = limits.MAX_PROBLEMS - len(problems)
         problems += [located(fault, root, file) for fault in faults[:left] if not fault.reported]
         if not problems:
-            return Parsed(spec, generated=generated)
+            return Parsed(spec)
     return Parsed(None, tuple(sorted(problems, key=lambda problem: problem.line)))
 
 

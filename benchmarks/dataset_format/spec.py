@@ -189,7 +189,7 @@ def _checked_generator_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorSpec(Record):
-    """What makes the tasks of a generated dataset. A parsed dataset has its tasks instead."""
+    """What makes the tasks of a generated dataset. A parsed dataset has its tasks as well."""
 
     synonyms: ClassVar = {"tasks": ("count", "number", "n", "size")}
 
@@ -269,8 +269,11 @@ def resolved_rubric(rubric: str | Mapping[str, Any] | None, rubrics: Iterable[Ma
 
 
 def as_mapping(record: TaskSpec | DatasetSpec) -> dict[str, Any]:
-    """The record as plain mappings and lists, in declared order, without keys that have their default value."""
+    """The record as plain mappings and lists, in declared order. It lacks keys that have their default value, and the
+    generator of tasks that are there."""
     adapter: TypeAdapter[Any] = TASK if isinstance(record, TaskSpec) else DATASET
     # Without warnings: records made from database rows have lists in place of tuples, which are dumped alike.
     plain: dict[str, Any] = adapter.dump_python(record, mode="json", exclude_defaults=True, warnings=False)
+    if "tasks" in plain:
+        plain.pop("generator", None)
     return plain

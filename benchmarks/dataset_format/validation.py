@@ -166,8 +166,7 @@ def _with_generated_tasks(data: Mapping[str, Any]) -> tuple[dict[str, Any], list
         return {}, [Fault(("generator", "tasks"), str(error))]
     if generator.dev:
         tasks = [{**task, "split": "dev" if place < generator.dev else "test"} for place, task in enumerate(tasks)]
-    own = {key: value for key, value in data.items() if key != "generator"}
-    generated = {**SHARED[generator.name], **own, "tasks": tasks}
+    generated = {**SHARED[generator.name], **data, "generator": generator, "tasks": tasks}
     if isinstance(data.get("description"), str):
         generated["description"] = f"{data['description'].rstrip()} Generated from seed {generator.seed}."
     return generated, []

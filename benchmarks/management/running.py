@@ -169,7 +169,7 @@ class RunningCommand(ActionCommand):
         self.stdout.write(printing.run_text(run))
         if statistics := printing.statistics_text(run):
             self.stdout.write(f"\n{statistics}\n")
-        if run.representation and (check := contamination_check(run)):
+        if run.has_seed and (check := contamination_check(run)):
             self.stdout.write(check.sentence)
         in_requirements = {gate.words for gate in requirements}
         for compared in comparisons:

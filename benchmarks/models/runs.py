@@ -259,6 +259,11 @@ class Run(models.Model):
         return {**self.model_params, **self.parameters.get("extra", {})}
 
     @property
+    def has_seed(self) -> bool:
+        """Whether its tasks come from a seed, so that others of their kind can be made."""
+        return bool(self.representation) or "generator" in self.dataset_version.facets
+
+    @property
     def is_baseline(self) -> bool:
         return self.model.startswith("baseline/") and not self.is_imported
 

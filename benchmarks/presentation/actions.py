@@ -35,6 +35,8 @@ class RunFacts(Protocol):
     @property
     def representation(self) -> str: ...
     @property
+    def has_seed(self) -> bool: ...
+    @property
     def fresh_of_id(self) -> int | None: ...
     @property
     def texts_pruned_at(self) -> datetime | None: ...
@@ -98,7 +100,7 @@ ACTIONS = {
     ),
     "check": Action(
         "Check for contamination",
-        "Contamination check started for run {run}: same questions, new canvases.",
+        "Contamination check started for run {run}: the same kinds of tasks from a new seed.",
         COMPLETED,
         "Check it after it completes.",
         "checked for contamination",
@@ -149,8 +151,8 @@ def refusal(name: str, run: RunFacts) -> str | None:
             f"Run {run.pk} compares answers of other runs. Start a new preference run instead.",
         ),
         (
-            name == "check" and not run.representation,
-            "Only runs on canvas sets can be checked, because only canvases can be generated anew.",
+            name == "check" and not run.has_seed,
+            "Only runs on canvas sets and generated datasets can be checked: only their tasks come from a seed.",
         ),
         (
             run.status not in action.statuses,
@@ -183,7 +185,7 @@ def refusal(name: str, run: RunFacts) -> str | None:
         ),
         (
             name == "check" and run.fresh_of_id,
-            f"Run {run.pk} already uses fresh canvases and is compared with run {run.fresh_of_id}.",
+            f"Run {run.pk} already uses fresh tasks and is compared with run {run.fresh_of_id}.",
         ),
     )
     return next((reason for applies, reason in reasons if applies), None)

@@ -70,7 +70,7 @@ def full_tasks(slug: str) -> QuerySet[Task]:
 
 
 def runnable_datasets() -> list[Dataset]:
-    """Datasets that a run can be started on, by name; not the fresh canvases of a check for contamination."""
+    """Datasets that a run can be started on, by name; not the fresh tasks of a check for contamination."""
     return list(
         Dataset.objects.filter(current_version__isnull=False)
         .exclude(pk__in=Run.objects.filter(fresh_of__isnull=False).values("dataset"))

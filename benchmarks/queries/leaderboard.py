@@ -155,7 +155,7 @@ class Standing:
 
 
 def ranked_datasets() -> list[Dataset]:
-    """Datasets with a completed run; neither calibrations nor fresh canvases, which only check another run."""
+    """Datasets with a completed run; neither calibrations nor fresh tasks, which only check another run."""
     ranked = completed_runs().order_by().values("dataset").distinct()
     fields = ("slug", "name", "kind", "current_version__number")
     return list(Dataset.objects.filter(pk__in=ranked).select_related("current_version").only(*fields))

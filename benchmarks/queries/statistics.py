@@ -229,9 +229,9 @@ def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
 
 @dataclass(frozen=True, slots=True)
 class ContaminationCheck:
-    """A run on a published set compared with the same run on fresh canvases, on the first metric of both.
+    """A run on a published set compared with the same run on fresh tasks, on the first metric of both.
 
-    ``found`` is ``None`` until both have ended.
+    ``measured`` is ``None`` until both have ended.
     """
 
     published: Run
@@ -242,7 +242,8 @@ class ContaminationCheck:
     def sentence(self) -> str:
         if self.measured is None:
             status = self.fresh.get_status_display()
-            return f"Run {self.fresh.pk} repeats the questions on fresh canvases. Status: {status}."
+            tasks = "repeats the questions on fresh canvases" if self.fresh.representation else "asks tasks of a new seed"
+            return f"Run {self.fresh.pk} {tasks}. Status: {status}."
         return contamination_sentence(self.measured)
 
 

@@ -86,7 +86,7 @@ def missing_sentence(comparison: Comparison, a: str = "A", b: str = "B") -> str:
 def contamination_sentence(check: Contamination) -> str:
     """The difference between the published and the fresh set with its interval, and its meaning."""
     if check.difference is None or check.low is None or check.high is None or check.p_value is None:
-        return "Not comparable: no number of shapes has scores in both sets."
+        return "Not comparable: no number of shapes or level has scores in both sets."
     lower = check.difference < 0
     low, high = (-check.high, -check.low) if lower else (check.low, check.high)
     evidence = (

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from readme_tables import with_tables
 
 from benchmarks.dataset_format.dumping import content_hash, dump_dataset
 from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
 from benchmarks.metrics.base import Item, ScoreStatus
 from benchmarks.metrics.code_tests import CodeTests
 from benchmarks.metrics.patterns import pattern_problem
@@ -191,6 +192,17 @@ def test_the_example_of_the_readme_is_a_dataset() -> None:
     assert [str(problem) for problem in parsed.problems] == []
     for task in parsed.spec.tasks:
         assert task.pattern is None or re.search(task.pattern, task.expected_output)
+
+
+def test_every_key_of_the_format_is_in_an_example() -> None:
+    guide = (DATASETS.parent / "docs" / "how-to" / "own-dataset.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", README + guide, re.DOTALL)
+    whole = [example for example in examples if re.search(r"^name: ", example, re.MULTILINE)]
+    for example in whole:
+        assert [str(problem) for problem in parse_dataset(example.encode(), "example.yaml").problems] == []
+    assert len(whole) == 4
+    keys = {field.name for record in (DatasetSpec, TaskSpec) for field in fields(record)}
+    assert {key for key in keys if not re.search(rf"\b{key}:", "\n".join(examples))} == set()
 
 
 def test_the_tables_of_the_readme_are_up_to_date() -> None:

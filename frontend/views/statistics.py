@@ -39,7 +39,7 @@ def report_of(run: Run) -> dict[str, Any]:
         "threshold_charts": placed(threshold_charts(thresholds), "threshold-chart", run.pk),
         "reliability": [_reliability(name, numbers) for name, numbers in summary.get("reliability", {}).items()],
         "adaptive": _adaptive(run),
-        "contamination": contamination_check(run) if run.representation else None,
+        "contamination": contamination_check(run) if run.has_seed else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""A run on fresh canvases compared with the run on the published set that it checks."""
+"""A run on fresh tasks compared with the run on the published ones that it checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from benchmarks.statistics.contamination import Sample, published_against_fresh
 def contamination_numbers(published: Run, fresh: Run) -> dict[str, Any]:
     """``Contamination`` as JSON, on the first metric of both runs.
 
-    Strata are the numbers of shapes. Results on one canvas are one cluster, whatever the task class.
+    Strata are the numbers of shapes, or the levels of a generated dataset. Results on one canvas are one cluster,
+    whatever the task class, and so are the repeats of one task.
     """
     old, new = _samples(published), _samples(fresh)
     missing = Sample((), ())
@@ -21,13 +22,15 @@ def contamination_numbers(published: Run, fresh: Run) -> dict[str, Any]:
     return asdict(published_against_fresh(strata))
 
 
-def _samples(run: Run) -> dict[int, Sample]:
-    """The scored values with their canvases, by number of shapes."""
+def _samples(run: Run) -> dict[int | str, Sample]:
+    """The scored values with their canvases or tasks, by number of shapes or level."""
+    stratum, cluster = ("n_shapes", "cluster") if run.representation else ("difficulty", "task_id")
     rows = run.scores.filter(metric=run.metrics[0], value__isnull=False).order_by()
-    samples: dict[int, tuple[list[float], list[str]]] = {}
-    for n_shapes, value, cluster in rows.values_list("result__n_shapes", "value", "result__cluster").iterator(FETCHED):
-        if n_shapes is not None and value is not None:
-            values, clusters = samples.setdefault(n_shapes, ([], []))
+    samples: dict[int | str, tuple[list[float], list[str | int]]] = {}
+    columns = (f"result__{stratum}", "value", f"result__{cluster}")
+    for level, value, unit in rows.values_list(*columns).iterator(FETCHED):
+        if level is not None and value is not None:
+            values, clusters = samples.setdefault(level, ([], []))
             values.append(value)
-            clusters.append(cluster)
-    return {n_shapes: Sample(values, clusters) for n_shapes, (values, clusters) in samples.items()}
+            clusters.append(unit)
+    return {level: Sample(values, clusters) for level, (values, clusters) in samples.items()}

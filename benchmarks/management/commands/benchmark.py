@@ -173,7 +173,7 @@ class Command(RunningCommand, ExperimentCommand):
         """The run as it is after a change, or the sentence that says what changed."""
         self.print_either(as_json, reports.run_json(find_run(run)), text)
 
-    @action("Run the same questions on canvases generated with a new secret seed.", RUN, JSON)
+    @action("Run tasks of the same kinds from a new secret seed.", RUN, JSON)
     def check_contamination(self, run: int, *, as_json: bool, **options: Any) -> None:
         self.print_queued(check_contamination(find_run(run)), as_json)
         self.stderr.write(f"After it ends, manage.py benchmark show {run} prints the difference.")

@@ -173,7 +173,7 @@ def generate_version(slug: str, seed: int, directory: Path, user: Caller = None)
     parsed = parse_dataset(content.data, slug, content.images, seed) if content is not None else None
     if parsed is not None and parsed.spec is None:
         raise NotPossible(str(parsed.problems[0]))
-    if parsed is None or parsed.spec is None or not parsed.generated:
+    if parsed is None or parsed.spec is None or parsed.spec.generator is None:
         raise NotPossible(f"{slug} has no file with a generator, so it has no seed. Choose a generated dataset.")
     return import_dataset(parsed.spec, slug, DatasetVersion.Origin.GENERATED, user)
 

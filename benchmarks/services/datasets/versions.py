@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
@@ -133,6 +134,7 @@ def _facets(spec: DatasetSpec) -> dict[str, Any]:
         **({"split": dict(splits)} if splits else {}),
         **({"weights": [min(weights), max(weights)]} if len(weights) > 1 else {}),
         **({"labels": labels} if labels else {}),
+        **({"generator": asdict(spec.generator)} if spec.generator else {}),
     }
 
 

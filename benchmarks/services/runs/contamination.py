@@ -1,4 +1,4 @@
-"""Check whether a model knows a published canvas set: run the same questions on canvases that nobody has seen."""
+"""Check whether a model knows published tasks: run others of the same kind, from a seed that nobody has seen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import secrets
 
 from django.db.models import Count
 
-from benchmarks.models import Run, RunStatus
+from benchmarks.dataset_format.validation import validate_dataset_fields
+from benchmarks.generators.registry import LARGEST_SEED as LARGEST_GENERATOR_SEED
+from benchmarks.models import Dataset, DatasetVersion, Run, RunStatus
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import Caller
 from benchmarks.services.canvas_sets.control import (
@@ -15,6 +17,7 @@ from benchmarks.services.canvas_sets.control import (
     generate_canvas_set,
     request_canvas_set,
 )
+from benchmarks.services.datasets.editing import delete_dataset, upload_dataset
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.control import require
 from benchmarks.services.runs.start import request_of, start_run
@@ -25,14 +28,41 @@ GENERATED_AT_ONCE = 100
 
 
 def check_contamination(run: Run, user: Caller = None) -> Run:
-    """Generate a set like the run's with a new secret seed, and start the same run on it; returns that run.
+    """Generate tasks like the run's from a new secret seed, and start the same run on them; returns that run.
 
-    It has as many canvases as the run used, with the same numbers of shapes and tracking steps. Raises ``NotPossible``
-    for a run that cannot be compared, ``InvalidRequest`` if the run can no longer be started.
+    A canvas set has as many canvases as the run used, with the same numbers of shapes and tracking steps; a generated
+    dataset as many tasks of each kind and level. Raises ``NotPossible`` for a run that cannot be compared,
+    ``InvalidRequest`` if the run can no longer be started.
     """
     require(run, "check")
     if check := run.fresh_runs.exclude(status__in=(RunStatus.FAILED, RunStatus.CANCELLED)).first():
         raise NotPossible(f"Run {check.pk} already checks this run. To check again, delete run {check.pk}.")
+    return _on_fresh_canvases(run, user) if run.representation else _on_fresh_tasks(run, user)
+
+
+def _on_fresh_tasks(run: Run, user: Caller) -> Run:
+    version = run.dataset_version
+    token = secrets.token_hex(3)
+    values = {
+        "name": f"Fresh tasks for run {run.pk}, {token}",
+        "description": f"Tasks like those of {version.name}, version {version.label}.",
+        "metrics": version.metrics,
+        "rubrics": version.rubrics,
+        "generator": {**version.facets["generator"], "seed": secrets.randbelow(LARGEST_GENERATOR_SEED)},
+    }
+    spec, problems = validate_dataset_fields(values)
+    if spec is None:
+        raise InvalidRequest(problems)
+    fresh = upload_dataset(f"fresh-{run.pk}-{token}", spec, user, DatasetVersion.Origin.GENERATED).dataset
+    request = {name: value for name, value in request_of(run).items() if name not in (*ADAPTIVE, "subset")}
+    try:
+        return start_run({**request, "dataset": fresh.slug}, user, parent=run, fresh_of=run)
+    except InvalidRequest:
+        delete_dataset(Dataset.objects.get(pk=fresh.pk), user)
+        raise
+
+
+def _on_fresh_canvases(run: Run, user: Caller) -> Run:
     canvas_set = run.dataset.canvas_set
     assert canvas_set is not None, "only runs on canvas sets have a representation"
     kind = {

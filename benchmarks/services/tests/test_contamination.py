@@ -1,4 +1,4 @@
-"""A run compared with the same run on fresh canvases: what is generated, started and reported."""
+"""A run compared with the same run on fresh tasks: what is generated, started and reported."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from benchmarks.engine.execution.finishing import close_if_over
 from benchmarks.models import TERMINAL, Dataset, Run, RunStatus
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.canvas_sets import control as canvas_set_control
+from benchmarks.services.datasets.editing import create_dataset
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.start import start_run
@@ -150,14 +151,14 @@ def test_the_run_waits_for_all_its_canvases(published: CanvasSet, monkeypatch: p
 def test_a_check_is_refused_where_there_is_nothing_to_check(endpoint: Endpoint, published: CanvasSet) -> None:
     endpoint(lambda asked: "4")
     of_yaml = ended(make_run(make_dataset(2)))
-    with pytest.raises(NotPossible, match="Only runs on canvas sets"):
+    with pytest.raises(NotPossible, match="Only runs on canvas sets and generated datasets"):
         check_contamination(of_yaml)
     queued = start_run({"dataset": published.dataset.slug, "model": "baseline/reference"})
     with pytest.raises(NotPossible, match="after it completes"):
         check_contamination(queued)
     run = ended(queued)
     fresh = ended(check_contamination(run))
-    with pytest.raises(NotPossible, match="already uses fresh canvases"):
+    with pytest.raises(NotPossible, match="already uses fresh tasks"):
         check_contamination(fresh)
     with pytest.raises(NotPossible, match="already checks this run"):
         check_contamination(run)
@@ -185,3 +186,56 @@ def test_the_api_starts_a_check(published: CanvasSet, client: Client) -> None:
     assert answer.status_code == 201
     assert Run.objects.get(pk=answer.json()["id"]).fresh_of == run
     assert client.post(address).status_code == 409
+
+
+GENERATED = {
+    "name": "Puzzles",
+    "description": "Generated",
+    "metrics": ["numeric", "exact_match"],
+    "generator": {"name": "reasoning", "seed": 1, "tasks": 60, "dev": 30},
+}
+
+
+def knows(dataset: Dataset) -> Callable[[Asked], str]:
+    """A model that has learnt the answers to the tasks of one seed by heart, and counts on 7 elsewhere."""
+    answers = dict(dataset.current_version.tasks.values_list("input", "expected_output"))
+    return lambda asked: f"Answer: {next((answer for text, answer in answers.items() if text in asked.prompt), '7')}"
+
+
+def test_a_model_that_learnt_a_generated_dataset_by_heart_is_found_out(
+    endpoint: Endpoint, admin_client: Client
+) -> None:
+    dataset = create_dataset("puzzles", GENERATED).dataset
+    endpoint(knows(dataset))
+    run = ended(make_run(dataset, model="loop/model", metrics=["numeric", "exact_match"], repeats=2, split="test"))
+    assert "Check for contamination" in admin_client.get(f"/runs/{run.pk}/").content.decode()
+    fresh = check_contamination(run)
+    assert contamination_check(run).sentence.startswith(f"Run {fresh.pk} asks tasks of a new seed")
+    ended(fresh)
+    check = contamination_check(run)
+    assert (run.total, fresh.total, check.measured.n_published, check.measured.n_fresh) == (60, 60, 30, 30)
+    assert list(check.measured.published) == ["easy", "hard", "medium"]
+    assert check.measured.low > 0.2
+    assert "It may have been trained on the published set." in check.sentence
+    assert check.sentence in admin_client.get(f"/runs/{run.pk}/").content.decode()
+    assert (fresh.fresh_of, fresh.repeats, fresh.parameters) == (run, run.repeats, run.parameters)
+    hashes = [set(of.dataset_version.tasks.values_list("content_hash", flat=True)) for of in (run, fresh)]
+    assert not hashes[0] & hashes[1]
+    with pytest.raises(NotPossible, match="already uses fresh tasks"):
+        check_contamination(fresh)
+
+
+def test_part_of_a_generated_dataset_is_checked_with_the_same_part(endpoint: Endpoint) -> None:
+    dataset = create_dataset("puzzles", GENERATED).dataset
+    endpoint(lambda asked: "Answer: 7")
+    run = ended(make_run(dataset, model="loop/model", metrics=["numeric"], limit=9))
+    fresh = ended(check_contamination(run))
+    counts = [sorted(of.results.values_list("task__difficulty", "task__tags")) for of in (run, fresh)]
+    assert counts[0] == counts[1]
+    assert contamination_check(run).measured.low <= 0 <= contamination_check(run).found.high
+    Run.objects.filter(pk=fresh.pk).delete()
+    Run.objects.filter(pk=run.pk).update(model="gone/model")
+    before = Dataset.objects.count()
+    with pytest.raises(InvalidRequest, match="gone"):
+        check_contamination(Run.objects.get(pk=run.pk))
+    assert Dataset.objects.count() == before, "the tasks of a run that cannot start are deleted"
