@@ -173,7 +173,7 @@ class Facts:
     total: int = 576
     errors: int = 0
     budget_usd: float | None = None
-    representation: str = ""
+    has_seed: bool = False
     fresh_of_id: int | None = None
     texts_pruned_at: datetime | None = None
     import_tool: str = ""
@@ -194,8 +194,8 @@ def test_what_can_be_done_with_a_run_follows_from_its_facts() -> None:
         (Facts("completed"), ["rescore", "delete"]),
         (Facts("completed", subset=20), ["delete"]),
         (Facts("completed", target_half_width=0.1), ["delete"]),
-        (Facts("completed", representation="full"), ["rescore", "check", "delete"]),
-        (Facts("completed", representation="full", fresh_of_id=11), ["rescore", "delete"]),
+        (Facts("completed", has_seed=True), ["rescore", "check", "delete"]),
+        (Facts("completed", has_seed=True, fresh_of_id=11), ["rescore", "delete"]),
         (Facts("completed", n_doubtful=15), ["rescore", "include_doubtful", "delete"]),
         (Facts("completed", include_doubtful=True), ["rescore", "leave_out_doubtful", "delete"]),
         (Facts("completed_with_errors", errors=3), ["rescore", "retry", "delete"]),
@@ -233,12 +233,12 @@ def test_a_refusal_says_why_and_what_to_do_instead() -> None:
         (
             "check",
             Facts("completed"),
-            "Only runs on canvas sets can be checked, because only canvases can be generated anew.",
+            "Only runs on canvas sets and generated datasets can be checked: only their tasks come from a seed.",
         ),
         (
             "check",
-            Facts("completed", representation="full", fresh_of_id=11),
-            "Run 12 already uses fresh canvases and is compared with run 11.",
+            Facts("completed", has_seed=True, fresh_of_id=11),
+            "Run 12 already uses fresh tasks and is compared with run 11.",
         ),
         (
             "retry",
