@@ -242,8 +242,9 @@ class ContaminationCheck:
     def sentence(self) -> str:
         if self.measured is None:
             status = self.fresh.get_status_display()
-            tasks = "repeats the questions on fresh canvases" if self.fresh.representation else "asks tasks of a new seed"
-            return f"Run {self.fresh.pk} {tasks}. Status: {status}."
+            on_canvases = "repeats the questions on fresh canvases"
+            does = on_canvases if self.fresh.representation else "asks tasks of a new seed"
+            return f"Run {self.fresh.pk} {does}. Status: {status}."
         return contamination_sentence(self.measured)
 
 
