@@ -166,7 +166,7 @@ class ContaminationSerializer(serializers.Serializer[ContaminationCheck]):
         child=serializers.CharField(),
         source="measured.left_out",
         default=list,
-        help_text="Numbers of shapes with scores in one of the runs only",
+        help_text="Numbers of shapes, or levels, with scores in one of the runs only",
     )
     sentence = serializers.CharField()
 
@@ -283,11 +283,11 @@ class RunStatistics(APIView):
 
 
 class ContaminationCheckView(APIView):
-    """Whether a model knows a published canvas set."""
+    """Whether a model knows the tasks of a published seed."""
 
     @extend_schema(request=None, responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW})
     def post(self, request: Request, pk: str) -> Response:
-        """Start a run of the same questions on canvases with a new secret seed. Its statistics compare both."""
+        """Start a run of the same kinds of tasks from a new secret seed. Its statistics compare both."""
         return created_run(request, check_contamination(run_detail(int(pk)), request.user))
 
 
