@@ -171,6 +171,7 @@ TABLE = (
     ("inspect_tools.eval", "0.3.285", 1, 2, 2, 1.0, 100, 22, 0.000376),
     ("inspect_turns.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 7, 0.000136),
     ("promptfoo_graded.json", "0.121.20", 1, 3, 3, 1 / 3, 30, 6, 0.0015),
+    ("promptfoo_chats.json", "0.121.20", 1, 2, 2, 1 / 2, 20, 4, 0.001),
     ("promptfoo_capitals_results.yaml", "0.121.20", 6, 24, 22, 6 / 22, 104, 46, 0.0055),
     ("promptfoo_capitals_results.jsonl", "", 6, 24, 22, 6 / 22, 104, 46, 0.0055),
     ("acme__tiny/samples_sums_*.jsonl", "0.4.13", 1, 4, 4, 1 / 4, None, None, None),
@@ -296,6 +297,20 @@ def test_yaml_and_json_lines_of_one_evaluation_give_the_same_runs_whose_prompts_
     assert tasks[0][1] == ("country: Peru\ncontinent: America", "Lima", {"hops": 1})
     assert [run.parameters for run in of_yaml] == [run.parameters for run in of_lines]
     assert {run.dataset_version_id for run in of_yaml} == {of_yaml[0].dataset_version_id}
+
+
+def test_a_chat_of_promptfoo_is_sent_as_promptfoo_sent_it_and_its_sums_of_scores_are_those_of_the_file(
+    endpoint: Endpoint,
+) -> None:
+    path = LOGS / "promptfoo_chats.json"
+    (imported,), document = import_runs(path), json.loads(path.read_text())
+    stated = document["results"]["prompts"][0]["metrics"]
+    means = {name: row["mean"] * row["n"] for name, row in imported.run.summary["metrics"].items()}
+    assert (means["promptfoo#score"], means["promptfoo#profit"]) == (stated["score"], stated["namedScores"]["profit"])
+    server = endpoint(lambda asked: "Lima")
+    worked(make_run(imported.run.dataset, metrics=["exact_match"]))
+    asked = [json.loads(row["prompt"]["raw"]) for row in document["results"]["results"]]
+    assert sorted((body["messages"] for body in server.stats.bodies), key=str) == sorted(asked, key=str)
 
 
 def test_values_below_0_and_above_1_are_measurements() -> None:
