@@ -30,7 +30,8 @@ def canvas_run(canvas_set: CanvasSet, model: str = "baseline/solver", **request:
     """A run on a set, executed until it ended."""
     dataset = Dataset.objects.get(canvas_set=canvas_set)
     run = start_run({"dataset": dataset.slug, "model": model, **request})
-    work_on_run_once(run.pk)
+    while work_on_run_once(run.pk):  # more than once on a slow machine, where the time of a job ends before the run
+        pass
     run.refresh_from_db()
     return run
 
