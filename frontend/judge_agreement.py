@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, number, plural, points
@@ -51,6 +52,15 @@ class AgreementPage:
             else ""
         )
         return f"{labels}, drawn at random from {plural(len(agreement.runs), 'run')}.{other}"
+
+    @property
+    def more_labels(self) -> str:
+        """The query of a form that draws as many answers to label next as the verdict advises; empty for none."""
+        if not self.found.verdict.more:
+            return ""
+        runs = ",".join(str(each.run.pk) for each in self.found.runs)
+        given = {"metric": self.found.metric, "method": "rest", "size": self.found.verdict.more, "runs": runs}
+        return urlencode(given)
 
     @property
     def n_agreed(self) -> str:

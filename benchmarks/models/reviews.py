@@ -56,6 +56,11 @@ class ReviewQueue(models.Model):
         return self.name
 
     @property
+    def is_random_sample(self) -> bool:
+        """Whether its answers are a random sample of its runs, together with those of earlier random reviews."""
+        return self.sampling.get("method") in ("random", "rest") and not self.source.get("filters")
+
+    @property
     def is_of_pairs(self) -> bool:
         """Whether people choose between two answers: its results are those of a preference run."""
         return "preference" in self.source

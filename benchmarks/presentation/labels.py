@@ -84,6 +84,7 @@ LABEL_FLAG = {
 }
 SAMPLING = {
     "random": "At random",
+    "rest": "At random from answers that no random review has labeled",
     "stratified": "Equally from each group",
     "judge_and_rule": "Where the judge and a rule disagree",
     "models": "Where models disagree",

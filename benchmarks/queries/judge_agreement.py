@@ -230,7 +230,7 @@ def corrected_run(run: Run) -> dict[str, CorrectedMean]:
 def _random_reviews(metric: str) -> list[ReviewQueue]:
     """Reviews that are a random sample of their runs."""
     queues = ReviewQueue.objects.filter(metric=metric) if metric else ReviewQueue.objects.all()
-    return [queue for queue in queues if queue.sampling.get("method") == "random" and not queue.source.get("filters")]
+    return [queue for queue in queues if queue.is_random_sample]
 
 
 def _judged_runs(sources: Iterable[int]) -> Any:

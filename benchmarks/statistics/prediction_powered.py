@@ -5,26 +5,32 @@ all answers, times a slope. This is prediction-powered inference with power tuni
 estimator of two phases. The slope is that of the labels on the judge's scores, from 0 to 1: a worthless judge gets 0,
 which leaves the labels alone. A lenient or strict judge costs nothing, because only differences of its scores count.
 
-The interval is about answers like these, as that of a run's mean. It is the score interval of ``intervals`` with
+The interval is about answers like these, as that of a run's mean. If scores and labels are all 0 or 1, the estimate is
+the average of two shares of right answers: of those that the judge passes and of those that it fails. Three intervals
+are combined by adding the squared distances to their bounds: Jeffreys' intervals of the two shares, shortened by
+√(1 - n/N) for n of N answers labeled, and the interval of the mean if all answers had labels. With graded scores or
+labels it is the score interval of ``intervals`` with
 
     variance = (1/n - 1/N) · s² + V,
 
-for n of N answers labeled, s² the variance of label - slope · score, and V the variance of the mean if all answers had
-labels: that of independent labels, times the design effect of the judge's scores. Few labels may miss errors that the
-judge makes, so errors are added to those seen: half of one, or two if the labels show none.
+s² the variance of label - slope · score, and V the variance of the mean if all answers had labels. Few labels may miss
+errors that the judge makes, so errors are added to those seen: half of one, or two if the labels show none. If all
+answers had labels, they would vary as independent ones do, times the design effect of the judge's scores.
 
 The labeled answers must be a random sample of all. Labels that people chose, or that a rule chose because judges
 disagree, would say more of the judge than of the mean; the estimate would be biased and no interval could tell.
 
 Sources: Angelopoulos et al. (2023), Science 382:669, and arXiv:2311.01453 (PPI++) for the slope; Cochran (1977),
-Sampling Techniques, 12.6, for two phases. Simulated coverage: ``tests/benches/statistics/people.py``.
+Sampling Techniques, 12.6, for two phases; Tenenbein (1970), JASA 65:1350, for the two shares; Brown, Cai & DasGupta
+(2001), Stat. Sci. 16:101, for Jeffreys' interval; Zou & Donner (2008), Stat. Med. 27:1693, for the combination.
+Simulated coverage: ``tests/benches/statistics/people.py``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks.statistics.intervals import Interval, mean_interval, score_bounds
 from benchmarks.statistics.spread import spread_of, two_sided_t, two_sided_z
@@ -48,10 +54,8 @@ class CorrectedMean:
     """How far the judge's scores are used: 1 fully, 0 not at all."""
     n_labels: int
     n_judged: int
-    residual_variance: float
-    """Of one label, given the judge's score: what more labels average out."""
-    variance_of_all: float
-    """Of the mean if all answers had labels."""
+    bounds_with: Callable[[int], tuple[float, float]] = field(repr=False, compare=False)
+    """The expected bounds with this total of labels, if the judge errs as often as it does so far."""
 
     @property
     def half_width(self) -> float:
@@ -63,10 +67,8 @@ class CorrectedMean:
         return math.sqrt(2) * self.half_width
 
     def half_width_with(self, n_labels: int) -> float:
-        """The expected half width with this total of labels, if the judge errs as often as it does so far."""
-        n = min(n_labels, self.n_judged)
-        variance = (1 / n - 1 / self.n_judged) * self.residual_variance + self.variance_of_all
-        low, high = _bounds(self.mean, variance, n, self.n_judged, self.slope)
+        """The expected half width with this total of labels."""
+        low, high = self.bounds_with(min(n_labels, self.n_judged))
         return (high - low) / 2
 
 
@@ -133,26 +135,79 @@ def corrected_mean(
         return None
     scores = [judged[place] for place in places]
     slope = _slope(values, scores)
-    residuals = [value - slope * score for value, score in zip(values, scores, strict=True)]
-    center = math.fsum(residuals) / n
-    squares = math.fsum((residual - center) ** 2 for residual in residuals)
-    reference = people.mean * (1 - people.mean)
-    spread = math.fsum((value - people.mean) ** 2 for value in values) / n
+    mean = min(1.0, max(0.0, people.mean + slope * (judge.mean - math.fsum(scores) / n)))
+    sample = _Sample(values, scores, judge.mean, n_judged, mean, slope, _design_effect(judged, clusters))
+    is_binary = slope and {*judged, *values} <= {0.0, 1.0}
+    bounds_with = _bounds_by_verdict(sample) if is_binary else _bounds_by_score(sample)
+    low, high = bounds_with(n) if slope else (people.low or 0.0, people.high or 1.0)
+    return CorrectedMean(judge, people, mean, low, high, slope, n, n_judged, bounds_with)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The labels with the judge's scores of the same answers, and what is known of all answers."""
+
+    labels: Sequence[float]
+    scores: Sequence[float]
+    judge_mean: float
+    n_judged: int
+    mean: float
+    slope: float
+    design_effect: float
+
+
+def _bounds_by_verdict(sample: _Sample) -> Callable[[int], tuple[float, float]]:
+    """For scores and labels of 0 and 1, by number of labels: from the shares of right answers among passed and failed
+    ones."""
+    groups = []
+    for verdict, weight in ((1.0, sample.judge_mean), (0.0, 1 - sample.judge_mean)):
+        chosen = [label for label, score in zip(sample.labels, sample.scores, strict=True) if score == verdict]
+        groups.append((weight, len(chosen), math.fsum(chosen) / len(chosen)))
+    of_all = score_bounds(sample.mean, two_sided_z(0.95) ** 2 * sample.design_effect / sample.n_judged)
+
+    def bounds(n_labels: int) -> tuple[float, float]:
+        below, above = ((bound - sample.mean) ** 2 for bound in of_all)
+        for weight, labeled, share in groups:
+            n = labeled * n_labels / len(sample.labels)
+            low, high = _jeffreys(share, n)
+            shrink = weight**2 * max(0.0, 1 - n / (weight * sample.n_judged))
+            below, above = below + shrink * (share - low) ** 2, above + shrink * (high - share) ** 2
+        return max(0.0, sample.mean - math.sqrt(below)), min(1.0, sample.mean + math.sqrt(above))
+
+    return bounds
+
+
+def _jeffreys(share: float, n: float) -> tuple[float, float]:
+    """The equal-tailed 95% interval of a share with the prior Beta(1/2, 1/2), up to the ends for 0 and for 1."""
+    from scipy.special import betaincinv
+
+    right, wrong = share * n + 0.5, (1 - share) * n + 0.5
+    low, high = (float(betaincinv(right, wrong, tail)) for tail in (0.025, 0.975))
+    return (low if share > 0 else 0.0), (high if share < 1 else 1.0)
+
+
+def _bounds_by_score(sample: _Sample) -> Callable[[int], tuple[float, float]]:
+    """For graded scores, by number of labels: from the residuals of the labels."""
+    n, n_judged = len(sample.labels), sample.n_judged
+    center = math.fsum(sample.labels) / n
+    pairs = zip(sample.labels, sample.scores, strict=True)
+    residuals = [label - sample.slope * score for label, score in pairs]
+    residual_mean = math.fsum(residuals) / n
+    squares = math.fsum((residual - residual_mean) ** 2 for residual in residuals)
+    spread, reference = math.fsum((label - center) ** 2 for label in sample.labels) / n, center * (1 - center)
     # Graded labels vary less than 0/1 labels of the same mean, and so do the errors that are added.
     graded = spread / reference if spread > _NO_SPREAD else 1.0
-    unseen = graded * (_UNSEEN if squares > _NO_SPREAD else _UNSEEN_IF_NONE)
-    residual_variance = (squares + unseen) / (n - 2)
-    variance_of_all = graded * _inside(reference, n_judged) / n_judged * _design_effect(judged, clusters)
-    mean = min(1.0, max(0.0, slope * judge.mean + center))
-    variance = (1 / n - 1 / n_judged) * residual_variance + variance_of_all
-    low, high = _bounds(mean, variance, n, n_judged, slope) if slope else (people.low or 0.0, people.high or 1.0)
-    return CorrectedMean(judge, people, mean, low, high, slope, n, n_judged, residual_variance, variance_of_all)
+    residual_variance = (squares + graded * (_UNSEEN if squares > _NO_SPREAD else _UNSEEN_IF_NONE)) / (n - 2)
+    variance_of_all = graded * _inside(reference, n_judged) / n_judged * sample.design_effect
 
+    def bounds(n_labels: int) -> tuple[float, float]:
+        variance = (1 / n_labels - 1 / n_judged) * residual_variance + variance_of_all
+        # One degree of freedom is lost to the mean of the residuals and one to the slope.
+        quantile = two_sided_t(0.95, n_labels - 2) if sample.slope else two_sided_z(0.95)
+        reference = _inside(sample.mean * (1 - sample.mean), n_judged)
+        return score_bounds(sample.mean, quantile**2 * variance / reference)
 
-def _bounds(mean: float, variance: float, n: int, n_judged: int, slope: float) -> tuple[float, float]:
-    """The score interval: one degree of freedom is lost to the mean of the residuals and one to the slope."""
-    quantile = two_sided_t(0.95, n - 2) if slope else two_sided_z(0.95)
-    return score_bounds(mean, quantile**2 * variance / _inside(mean * (1 - mean), n_judged))
+    return bounds
 
 
 def _inside(variance: float, n: int) -> float:

@@ -47,6 +47,21 @@ def test_the_page_begins_with_what_to_do_and_joins_labels_with_known_answers(cli
     assert 'href="/judges/agreement/?judge=loop/judge' in page(client, "/judges/").replace("%2F", "/")
 
 
+def test_the_advice_leads_to_a_review_of_what_to_label_next(client: Client) -> None:
+    run, truth = make_judged_run()
+    label_answers(run, truth, make_review(run))
+    link = re.search(r'href="([^"]+)">\s*Label 40 more</a>', page(client, ADDRESS))
+    assert link
+    form = page(client, link[1].replace("&amp;", "&"))
+    for chosen in (
+        '<option value="rest" selected>',
+        '<option value="correctness" selected>',
+        f'name="runs" value="{run.pk}" checked',
+        'name="size" value="40"',
+    ):
+        assert chosen in re.sub(r" (id|aria-describedby)=\"[^\"]*\"", "", form), chosen
+
+
 def test_too_few_labels_say_how_many_are_missing(client: Client) -> None:
     run, truth = make_judged_run(60)
     label_answers(run, truth, make_review(run), n=12)

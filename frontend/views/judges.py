@@ -76,6 +76,7 @@ def agreement(request: HttpRequest) -> HttpResponse:
     page, query = _agreement(request)
     context = {
         "hidden": parse_qsl(query),
+        "may_launch": may_launch(request.user),
         "page": page,
         "charts": placed([labels_chart(page.agreement.corrected)], "judge-agreement-chart", query=query),
         "crumbs": [("Judges", reverse("frontend:judges")), (page.title, None)],

@@ -67,10 +67,12 @@ def review_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form of a review, with the runs of ``?runs=1,2`` or of ``?experiment=3``, or with ``?preference=4``."""
+    """The form of a review, with the runs of ``?runs=1,2`` or of ``?experiment=3``, or with ``?preference=4``;
+    ``?method=rest&size=40`` as a judge's page advises it."""
     require_launch(request)
     initial: dict[str, object] = {"runs": params.run_ids(request.GET), "metric": params.text(request.GET, "metric")}
     initial |= {name: params.whole_number(request.GET, name) for name in ("experiment", "preference")}
+    initial |= {name: value for name in ("method", "size") if (value := params.text(request.GET, name))}
     form = ReviewForm(request.POST if request.method == "POST" else None, initial=initial)
     if request.method == "POST" and (queue := form.save(request.user)):
         drawn = plural(queue.items.count(), "pair" if queue.is_of_pairs else "answer")

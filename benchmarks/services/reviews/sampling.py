@@ -1,4 +1,4 @@
-"""Draw the answers of a review queue from runs: at random, by strata, or where labels teach most.
+"""Draw the answers of a review queue from runs: at random, by strata, or where labels find errors.
 
 Every draw is a function of the stored results and the seed. Scorings of the same answer are one answer.
 """
@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Any
 
+from django.db.models import Q
+
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Result, Run, Score
+from benchmarks.models import Label, Result, ReviewQueue, Run, Score
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.reviews.labels import WITHOUT_ANSWER
 
@@ -21,11 +23,16 @@ FILTERS = ("outcome", "reason", "difficulty", "group")
 _FIELDS = ("pk", "run", "run__rescored_from", "run__model", "task__task_id", "task__content_hash", "repeat")
 
 
+AnswerKey = tuple[int, str, int]
+"""The run that asked, the task and the repeat, which all scorings of an answer share."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A result that may be drawn. ``margins``: metric → score minus the value that passes."""
 
     pk: int
+    key: AnswerKey
     model: str
     task: str
     difficulty: str
@@ -38,11 +45,12 @@ def answers_of(runs: Sequence[Run], filters: Mapping[str, str]) -> list[Answer]:
     rows = Result.objects.filter(run__in=runs, run__texts_pruned_at=None).exclude(outcome__in=WITHOUT_ANSWER)
     names = {"outcome": "outcome", "reason": "failure", "difficulty": "difficulty", "group": "group"}
     rows = rows.filter(**{names[name]: filters[name] for name in FILTERS if filters.get(name)})
-    answers: dict[tuple[object, ...], Answer] = {}
+    answers: dict[AnswerKey, Answer] = {}
     for pk, run, source, model, task_id, content, repeat, difficulty, group in (
         rows.order_by("run", "position").values_list(*_FIELDS, "difficulty", "group").iterator()
     ):
-        answers.setdefault((source or run, task_id, repeat), Answer(pk, model, content, difficulty, group))
+        key = (source or run, task_id, repeat)
+        answers.setdefault(key, Answer(pk, key, model, content, difficulty, group))
     return list(answers.values())
 
 
@@ -61,12 +69,26 @@ def draw(answers: Sequence[Answer], runs: Sequence[Run], request: Mapping[str, A
     else:
         choose = _CHOOSERS.get(request["method"])
         chosen = choose(answers, request["metric"]) if choose else list(answers)
+        if request["method"] == "rest":
+            sampled = _sampled(runs, request["metric"])
+            chosen = [answer for answer in chosen if answer.key not in sampled]
         drawn = rng.sample(chosen, min(request["size"], len(chosen)))
     if not drawn:
         raise InvalidRequest({"method": [_NOTHING[request["method"]]]})
     # The order says nothing of the strata or of the distance to the threshold.
     rng.shuffle(drawn)
     return [answer.pk for answer in drawn]
+
+
+def _sampled(runs: Sequence[Run], metric: str) -> set[AnswerKey]:
+    """The answers with a label of a random review. Answers that have only other labels stay in the draw: without them,
+    the labels of all random reviews together would be no random sample."""
+    queues = [queue.pk for queue in ReviewQueue.objects.filter(metric=metric) if queue.is_random_sample]
+    labels = Label.objects.filter(queue__in=queues, metric=metric, replaced_at=None, value__isnull=False)
+    sources = {run.rescored_from or run.pk for run in runs}
+    labels = labels.filter(Q(result__run__in=sources) | Q(result__run__rescored_from__in=sources))
+    columns = ("result__run", "result__run__rescored_from", "result__task__task_id", "result__repeat")
+    return {(source or run, task, repeat) for run, source, task, repeat in labels.values_list(*columns)}
 
 
 def _add_margins(answers: Sequence[Answer], runs: Sequence[Run]) -> None:
@@ -132,6 +154,7 @@ _CHOOSERS: dict[str, Callable[[Iterable[Answer], str], list[Answer]]] = {
 }
 _NOTHING = {
     "random": "No stored answer matches. Choose other runs or fewer filters.",
+    "rest": "Every matching answer has a label of a random review. Choose other runs.",
     "stratified": "No stored answer matches. Choose other runs or fewer filters.",
     "judge_and_rule": "No answer is passed by a judge and failed by a rule, or the reverse. Choose another method.",
     "models": "No task is passed by one model and failed by another, by this metric. Choose another method.",

@@ -14,7 +14,7 @@ from benchmarks.models import AuditEntry, Experiment, Label, Result, ReviewItem,
 from benchmarks.models.reviews import CLAIMED_FOR
 from benchmarks.queries.reviews import answers_where, labels_in, progress_of, review_counts
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.reviews import queues
+from benchmarks.services.reviews import labels, queues
 from benchmarks.services.reviews.files import export_labels, import_labels
 from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
@@ -48,6 +48,28 @@ def test_a_random_draw_is_repeated_by_its_seed_and_leaves_out_what_has_no_answer
     )
     assert first.source == {"runs": [run.pk], "experiment": None, "filters": {}, "answers": 30}
     assert first.sampling == {"method": "random", "size": 10, "seed": 3}
+
+
+def test_the_next_labels_are_a_random_draw_of_what_no_random_review_has_labeled(people: tuple[User, ...]) -> None:
+    run = make_scored_run(values=[1.0] * 20)
+    again = make_scored_run(run.dataset, [1.0] * 20, rescored_from=run.pk)
+    results = list(run.results.order_by("position"))
+    sampled, judged_wrong = make_review(run), make_review(run, outcome="correct", name="Filtered")
+    for result in results[:8]:
+        labels.label_result(result, {"metric": METRIC, "value": 1}, people[0], sampled)
+    labels.label_result(results[8], {"metric": METRIC, "value": 1}, people[0], judged_wrong)
+    labels.label_result(results[9], {"metric": METRIC, "flags": ["task_unclear"]}, people[0], sampled)
+    rest = {result.pk for result in results[8:]}
+    assert set(drawn(make_review(run, method="rest"))) == rest
+    assert len(drawn(make_review(again, method="rest"))) == 12
+    assert len(drawn(make_review(run, method="rest", metric="contains"))) == 20
+    following = make_review(run, method="rest", size=5)
+    assert following.is_random_sample
+    assert set(drawn(following)) < rest
+    for result in results[8:]:
+        labels.label_result(result, {"metric": METRIC, "value": 0}, people[1], following)
+    with pytest.raises(InvalidRequest, match="Every matching answer has a label of a random review"):
+        make_review(run, method="rest")
 
 
 def test_filters_experiments_and_scorings_of_the_same_answers() -> None:

