@@ -107,7 +107,8 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
     by_result = {other: pk for pk, answers in homes.items() for other in answers}
     by_task = {(item.result.task.task_id, item.result.repeat): pk for pk, item in items.items()}
     one_run = len({item.result.run_id for item in items.values()}) == 1
-    valid = []
+    valid: dict[tuple[int, str], dict[str, Any]] = {}
+    lines: dict[tuple[int, str], int] = {}
     for line, row in rows:
         try:
             place = by_result.get(_whole(row.get("result"), "result") or 0)
@@ -115,7 +116,12 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
                 place = by_task.get((str(row.get("task", "")), _whole(row.get("repeat"), "repeat") or 1))
             if place is None:
                 raise InvalidRequest({"result": ["This answer is not in the review."]})
-            valid.append((place, _values(row, items[place].result, queue, user)))
+            values = _values(row, items[place].result, queue, user)
+            key = (place, values["author_name"])
+            if key in valid:
+                message = f"{values['author_name']} labels this answer on line {lines[key]}. Remove one of the lines."
+                raise InvalidRequest({"author": [message]})
+            valid[key], lines[key] = values, line
         except InvalidRequest as refusal:
             texts = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in refusal.errors.items())
             errors.append(f"Line {line}: {texts}")
@@ -125,9 +131,8 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
     with transaction.atomic():
         locked = ReviewQueue.objects.select_for_update().get(pk=queue.pk)
         counts = {"new": 0, "corrected": 0, "unchanged": 0}
-        for place, values in valid:
+        for (place, reviewer), values in valid.items():
             counts[_store(homes[place], values, locked)] += 1
-            reviewer = values["author_name"]
             item = items[place]
             if item.state_for(reviewer) != LABELED:
                 item.mark(reviewer, LABELED)
@@ -151,15 +156,18 @@ def _read(content: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        if not {"value", "flags", "reason"} & set(reader.fieldnames or ()):
+        names = reader.fieldnames or ()
+        if not {"value", "flags", "reason"} & {*names}:
             raise InvalidRequest({"file": [f"The first line must name columns, such as {', '.join(COLUMNS)}."]})
+        if twice := [name for name in COLUMNS if names.count(name) > 1]:
+            raise InvalidRequest({"file": [f"The first line names {twice[0]} twice. Remove one of the columns."]})
         for row in reader:
             flags = row.get("flags") or ""
             yield reader.line_num, {**row, "value": row.get("value") or None, "flags": flags.replace(",", " ").split()}
     except csv.Error as error:
-        raise InvalidRequest({"file": [f"Invalid CSV: {error}."]}) from None
+        raise InvalidRequest({"file": [f"Invalid CSV after line {reader.line_num}: {error}."]}) from None
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -187,14 +195,17 @@ def _whole(value: Any, field: str) -> int | None:
 
 def _values(row: Mapping[str, Any], result: Result, queue: ReviewQueue, user: Caller) -> dict[str, Any]:
     """The fields of the label. Its author is the importer unless the row names somebody."""
+    if None in row:
+        raise InvalidRequest({"row": ["It has more values than the first line names. Quote values with commas."]})
     metric = row.get("metric") or queue.metric
     if metric != queue.metric:
         raise InvalidRequest({"metric": [f"The review labels by {queue.metric}. Remove this label."]})
     given = {name: row[name] for name in ("value", "reason", "flags") if row.get(name) is not None}
     valid = valid_label(result, {**given, "metric": metric})
-    author, own = str(row.get("author") or reviewer_name(user)), reviewer_name(user)
-    if len(author) > 100 or not author.isprintable():
-        raise InvalidRequest({"author": ["Use at most 100 printable characters."]})
+    own = reviewer_name(user)
+    author = row.get("author") or own
+    if not isinstance(author, str) or not author.strip() or len(author) > 100 or not author.isprintable():
+        raise InvalidRequest({"author": ["Use a text of at most 100 printable characters."]})
     if author != own and User.objects.filter(username=author).exists():
         author += IMPORTED
     return {**valid, "author_name": author}

@@ -250,16 +250,36 @@ def test_a_file_with_mistakes_is_refused_whole_with_the_lines() -> None:
         {**good, "result": "x"},
         {**good, "metric": "contains"},
         {**good, "author": "\n"},
+        {**good, "author": " "},
+        {**good, "author": {"name": "eve"}},
         {**good, "flags": [["x"]]},
     ]
     lines = "\n".join(json.dumps(row) for row in [good, *bad])
     with pytest.raises(InvalidRequest) as error:
         import_labels(lines.encode(), "labels.jsonl", queue)
-    assert [text.partition(":")[0] for text in error.value.errors["file"]] == [f"Line {n}" for n in range(2, 8)]
+    assert [text.partition(":")[0] for text in error.value.errors["file"]] == [f"Line {n}" for n in range(2, 10)]
     for content in (b"", b"\xff", b"[1]", b"{", b"3", b"{}", b"a\0b"):
         for name in ("labels.jsonl", "labels.csv"):
             with pytest.raises(InvalidRequest):
                 import_labels(content, name, queue)
+    assert not Label.objects.exists()
+
+
+def test_a_file_in_which_a_person_labels_an_answer_twice_or_a_row_does_not_fit_its_columns_is_refused() -> None:
+    run = make_scored_run(values=[1.0] * 2)
+    queue, first = make_review(run), run.results.all()[0].pk
+    twice = "".join(json.dumps({"result": first, "value": value, "author": "eve"}) + "\n" for value in (1, 1, 0))
+    refused = {
+        "labels.jsonl": (twice, ["Line 2: author: eve labels this answer on line 1.", "Line 3: author: eve labels"]),
+        "more.csv": (f"result,value,reason\n{first},1,wrong, but close\n", ["Line 2: row: It has more values than"]),
+        "same.csv": (f"result,value,value\n{first},1,0\n", ["The first line names value twice."]),
+        "long.csv": (f"result,reason\n{first},{'x' * 200_000}\n", ["Invalid CSV after line 1: field larger"]),
+    }
+    for name, (content, expected) in refused.items():
+        with pytest.raises(InvalidRequest) as error:
+            import_labels(content.encode(), name, queue)
+        for text, beginning in zip(error.value.errors["file"], expected, strict=True):
+            assert text.startswith(beginning), text
     assert not Label.objects.exists()
 
 
