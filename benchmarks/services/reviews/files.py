@@ -22,7 +22,7 @@ from benchmarks.models import Label, Result, ReviewQueue
 from benchmarks.models.reviews import LABELED, results_of_answer
 from benchmarks.services.access import Caller, may_see_reviewers, record
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.reviews.labels import replace_label, reviewer_name, valid_label
+from benchmarks.services.reviews.labels import replace_label, review_of, reviewer_name, valid_label
 
 COLUMNS = (
     "result",
@@ -214,7 +214,8 @@ def _values(row: Mapping[str, Any], result: Result, queue: ReviewQueue, user: Ca
 def _store(answers: list[int], values: dict[str, Any], queue: ReviewQueue) -> str:
     who: Iterable[str] = ("metric", "author_name")
     current = Label.objects.filter(result__in=answers, replaced_at=None, **{name: values[name] for name in who}).first()
-    if current and all(getattr(current, name) == value for name, value in values.items()):
+    review = review_of(current, queue)
+    if current and current.queue == review and all(getattr(current, name) == value for name, value in values.items()):
         return "unchanged"
-    replace_label(answers[0], current, {**values, "author": current.author if current else None}, queue)
+    replace_label(answers[0], current, {**values, "author": current.author if current else None}, review)
     return "corrected" if current else "new"

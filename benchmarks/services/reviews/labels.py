@@ -110,9 +110,9 @@ def label_result(result: Result, data: Any, user: Caller = None, queue: ReviewQu
     with transaction.atomic():
         author = reviewer_name(user)
         home, current = _locked(result, valid["metric"], author)
-        if current and all(getattr(current, name) == value for name, value in valid.items()):
+        queue = review_of(current, queue)
+        if current and current.queue == queue and all(getattr(current, name) == value for name, value in valid.items()):
             return current
-        queue = queue or (current.queue if current else None)
         label = replace_label(home, current, {**valid, "author": account_of(user), "author_name": author}, queue)
         action = "label.correct" if current else "label.add"
         record(user, action, f"result {result.pk}", metric=label.metric, value=label.value, flags=label.flags)
@@ -127,6 +127,16 @@ def withdraw_label(result: Result, metric: str, user: Caller = None) -> Label | 
             Label.objects.filter(pk=current.pk).update(replaced_at=timezone.now())
             record(user, "label.withdraw", f"result {result.pk}", metric=metric)
     return current
+
+
+def review_of(current: Label | None, queue: ReviewQueue | None) -> ReviewQueue | None:
+    """The review in which a label counts that is given in ``queue``, or in none, in place of the current one.
+
+    A random review keeps its labels: without those that another review asked for again, it would be no random sample.
+    """
+    if current and current.queue and (queue is None or current.queue.is_random_sample):
+        return current.queue
+    return queue
 
 
 def replace_label(home: int, current: Label | None, values: Mapping[str, Any], queue: ReviewQueue | None) -> Label:

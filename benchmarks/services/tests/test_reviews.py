@@ -84,6 +84,31 @@ def test_filters_experiments_and_scorings_of_the_same_answers() -> None:
     assert make_review(run, runs=[], experiment=experiment.pk).items.count() == 10
 
 
+def test_a_random_review_keeps_its_labels_whatever_is_labeled_again_elsewhere(people: tuple[User, ...]) -> None:
+    """Otherwise a review of what judge and rule dispute would take its errors out of the random sample."""
+    run = make_scored_run(values=[1.0] * 3)
+    first, second, third = run.results.order_by("position")
+    sampled, disputed = make_review(run), make_review(run, method="stratified")
+    for result, before, value, then in (
+        (first, sampled, 1, disputed),
+        (second, None, 0, sampled),
+        (third, disputed, 0, sampled),
+    ):
+        labels.label_result(result, {"metric": METRIC, "value": 0}, people[0], before)
+        labels.label_result(result, {"metric": METRIC, "value": value}, people[0], then)
+    current = Label.objects.filter(replaced_at=None)
+    assert sorted(current.values_list("result", "value", "queue")) == [
+        (first.pk, 1.0, sampled.pk),
+        (second.pk, 0.0, sampled.pk),
+        (third.pk, 0.0, sampled.pk),
+    ]
+    rows = "".join(json.dumps({"result": each.pk, "value": 0, "author": "eve"}) + "\n" for each in (first, second))
+    for queue, expected in ((disputed, 2), (sampled, 2), (disputed, 0)):
+        imported = import_labels(rows.encode(), "labels.jsonl", queue)
+        assert (imported.new + imported.corrected, imported.unchanged) == (expected, 2 - expected)
+    assert {*current.filter(author_name="eve").values_list("queue", flat=True)} == {sampled.pk}
+
+
 def test_a_stratified_draw_takes_as_many_of_each_group() -> None:
     tasks = [make_task(number, difficulty="hard" if number < 4 else "easy") for number in range(1, 31)]
     run = make_scored_run(make_dataset(tasks), [1.0] * 30)
