@@ -56,10 +56,10 @@ class AgreementPage:
     @property
     def more_labels(self) -> str:
         """The query of a form that draws as many answers to label next as the verdict advises; empty for none."""
-        if not self.found.verdict.more:
+        if not self.agreement.verdict.more:
             return ""
-        runs = ",".join(str(each.run.pk) for each in self.found.runs)
-        given = {"metric": self.found.metric, "method": "rest", "size": self.found.verdict.more, "runs": runs}
+        runs = ",".join(str(each.run.pk) for each in self.agreement.runs)
+        given = {"metric": self.agreement.metric, "method": "rest", "size": self.agreement.verdict.more, "runs": runs}
         return urlencode(given)
 
     @property

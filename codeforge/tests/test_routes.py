@@ -19,8 +19,10 @@ from django.urls import NoReverseMatch, resolve, reverse
 
 from benchmarks.models import Run
 from benchmarks.services.access import GROUPS, assign_group, create_token
+from benchmarks.services.reviews.queues import close_review, create_review, save_and_next, start_labeling
 from codeforge.tests.routes import all_routes
 from tests.support.factories import make_dataset, make_run
+from tests.support.page_factories import make_scored_run
 
 NOBODY = "nobody"
 ACTORS = (NOBODY, *GROUPS)
@@ -292,6 +294,42 @@ def test_every_route_lets_through_whom_it_should(production: None) -> None:
     for name, method in CASES:
         passed = {actor for actor, client in clients.items() if let_through(ask(client, name, method))}
         assert passed == RULES[name].who[method], (name, method)
+
+
+def test_a_reviewers_name_is_shown_by_no_route_to_those_who_may_not_see_it(production: None) -> None:
+    dataset = make_dataset(3, slug="labeled")
+    runs = [make_scored_run(dataset, [1.0, 0.0, 1.0], metrics=("correctness",), judge_model="loop/judge") for _ in "ab"]
+    reviewer = User.objects.create_user("zaphod")
+    request = {"name": "Closed", "runs": [run.pk for run in runs], "overlap": 0, "blind": False}
+    queues = [create_review({**request, "metric": name}) for name in ("correctness", "preference")]
+    for queue in queues:
+        item = start_labeling(queue, reviewer)
+        while item:
+            item = save_and_next(queue, item.pk, {"value": 0, "flags": ["task_unclear"]}, reviewer)
+        close_review(queue)
+    answers, pairs = queues
+    page_query = "?judge=loop/judge&metric=correctness&runs=" + ",".join(str(run.pk) for run in runs)
+    api_query = {"judge-agreement": "?judge_model=loop/judge&metric=correctness"}
+    seen: dict[str, set[str]] = {}
+    for actor in ("viewer", "runner", "editor"):
+        client, seen[actor] = client_of(actor), set()
+        for name in (name for name, method in CASES if method == "GET"):
+            feature = name.removeprefix("frontend:").partition("-")[0]
+            own = {
+                "review": answers.pk,
+                "result": runs[0].results.first().pk,  # type: ignore[union-attr]
+                "preference": pairs.source["preference"],
+            }
+            given = {"pk": own.get(feature, runs[0].pk), "run_pk": runs[0].pk, "slug": "labeled"}
+            arguments = RULES[name].arguments | {key: given[key] for key in given if key in RULES[name].arguments}
+            query = page_query if name.startswith("frontend:") else api_query.get(name, "")
+            response = client.get(reverse(name, kwargs=arguments) + query)
+            body = response.getvalue() if response.streaming else response.content
+            if b"zaphod" in body:
+                seen[actor].add(name)
+    assert seen["viewer"] == seen["runner"] == set()
+    exports = {"review-export", "frontend:review-export"}
+    assert seen["editor"] >= exports | {"result-labels", "frontend:result", "frontend:review"}
 
 
 def test_a_page_answers_no_method_that_is_not_in_the_table(production: None) -> None:
