@@ -287,29 +287,32 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def deltas(rows: Sequence[tuple[str, float, float, float, int]], against: str, measure: Measure) -> Chart | None:
-    """Differences ``(label, mean, low, high, n)`` from the run ``against`` on shared tasks, around a line at zero."""
+    """Differences ``(label, mean, low, high, n)`` from the run ``against`` on shared tasks, in points, around a line
+    at zero.
+    """
     if not rows:
         return None
+    in_points = [(label, 100 * mean, 100 * low, 100 * high, n) for label, mean, low, high, n in rows]
     # Symmetric around zero, so that both directions look alike; never so narrow that noise fills the chart.
-    bound = max(0.05, *(abs(bound) for row in rows for bound in row[2:4])) * 1.1
-    axis = {"scale": {"domain": [-bound, bound]}, "axis": {"tickCount": 9, "format": "+.2f"}}
-    x = quantity("mean", f"Difference in {measure.axis}", **axis)
+    bound = max(5.0, *(abs(bound) for row in in_points for bound in row[2:4])) * 1.1
+    axis = {"scale": {"domain": [-bound, bound]}, "axis": {"tickCount": 9, "format": "+.0f"}}
+    x = quantity("mean", "Points", **axis)
     zero = {"x": {key: part for key, part in x.items() if key != "field"} | {"datum": 0}}
     return Chart(
         "deltas",
-        f"{measure.title}: difference from {against} on shared tasks",
+        f"{measure.title}: difference from {against} on shared tasks, in points",
         f"Right of zero: better than {against}. Dot: mean difference. Line: 95% interval.",
         spec_of(
             [
                 dict(zip(("level", *FIGURES), row, strict=True))
-                | {"words": f"{row[1]:+.3f} (n = {row[4]})".replace("-", "−")}
-                for row in rows
+                | {"words": f"{row[1]:+.1f} (n = {row[4]})".replace("-", "−")}
+                for row in in_points
             ],
             height=_STEP * len(rows),
             layer=[layer("rule", zero, color="var(--line-strong)", aria=False), *dots_with_intervals(x)],
         ),
         ("Run", "Difference", "Low", "High", "Shared tasks"),
-        tuple(rows),
+        tuple(in_points),
     )
 
 

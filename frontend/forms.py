@@ -198,6 +198,9 @@ class LaunchForm(ParametersForm):
         chosen = self._datasets.get(given.get("dataset") or next(iter(self._datasets), ""))
         preset = {"metrics": preset_metrics(chosen)} if chosen else {}
         super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **preset, **given})
+        if configured := [*settings.CODEFORGE.models]:
+            self.fields["model"].help_text = f"For example, {configured[0]}"
+        self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
 
     @property
     def models(self) -> list[str]:

@@ -34,6 +34,8 @@ class ProblemForm(forms.Form):
 
     fieldsets: Any
     """Heading (or ``None``) and options of each group of fields, as in Django's admin."""
+    folds_empty = False
+    """Whether a page folds the groups with a heading in which nothing is entered."""
     paths: ClassVar[Mapping[str, str]] = {}
     """Path in an error of the service → field of the form, if they differ."""
 
@@ -56,12 +58,13 @@ class ProblemForm(forms.Form):
     def refusal_text(self, refusal: NotPossible) -> str:
         return refusal.message
 
-    def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField]]]:
-        """Heading, description and visible fields of each of ``fieldsets``."""
+    def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField], bool]]:
+        """Heading, description and visible fields of each of ``fieldsets``, and whether a page folds it."""
         for heading, options in self.fieldsets:
             rows = ((row,) if isinstance(row, str) else row for row in options["fields"])
             fields = [self[name] for row in rows for name in row if not self[name].is_hidden]
-            yield heading, options.get("description", ""), fields
+            in_use = any(field.errors or field.value() not in (None, "", [], {}) for field in fields)
+            yield heading, options.get("description", ""), fields, bool(heading and self.folds_empty and not in_use)
 
     def add_problems(self, problems: FieldProblems) -> None:
         """Add each message to the field that its path begins with, or to the form."""
@@ -156,6 +159,7 @@ class TaskForm(EditForm):
     rubric = JsonField(rows=4, help_text=_help(TaskSpec, "rubric"))
     tests = TextField(rows=3, code=True, optional=True, help_text=_help(TaskSpec, "tests"))
 
+    folds_empty = True
     fieldsets = (
         (
             None,
@@ -166,13 +170,11 @@ class TaskForm(EditForm):
                     "name",
                     ("difficulty", "weight", "place"),
                     "input",
-                    "messages",
-                    "turns",
-                    "user",
                     ("expected_output", "other_answers"),
                 )
             },
         ),
+        ("Conversation", {"fields": ("messages", "turns", "user")}),
         ("Breakdowns", {"fields": ("split", "tags", "metadata")}),
         ("Context", {"fields": ("context",)}),
         ("Tools", {"fields": ("expected_tools", "tools", "tool_results", "world", "final_state")}),
@@ -233,6 +235,7 @@ class DatasetForm(EditForm):
     world = JsonField(rows=6, help_text=_help(DatasetSpec, "world"))
     rubrics = JsonField(rows=6, help_text=_help(DatasetSpec, "rubrics"))
 
+    folds_empty = True
     fieldsets = (
         (None, {"fields": ("base", "name", "description", "metrics")}),
         ("Tools for every task", {"fields": ("tools", "tool_results", "world")}),
@@ -284,12 +287,15 @@ class GeneratedForm(ProblemForm):
         initial=1,
         min_value=0,
         max_value=LARGEST_SEED,
-        help_text="Another seed makes other tasks; the same makes the same",
+        help_text="The same seed generates the same tasks",
     )
     tasks = forms.IntegerField(
-        initial=300, min_value=1, max_value=MAX_TASKS, help_text=f"At most {MAX_TASKS:,}; three levels take turns"
+        initial=300,
+        min_value=1,
+        max_value=MAX_TASKS,
+        help_text=f"Up to {MAX_TASKS:,}, spread over three levels of difficulty",
     )
-    tokens = TextField(label="Lengths in tokens", help_text="Of the context, as in 8000, 32000; only for long-context")
+    tokens = TextField(label="Lengths in tokens", help_text="For long-context only, for example, 8000, 32000")
 
     fieldsets = ((None, {"fields": ("generator", "slug", "name", "seed", "tasks", "tokens")}),)
     paths: ClassVar[Mapping[str, str]] = {f"generator.{name}": name for name in ("seed", "tasks", "tokens")}

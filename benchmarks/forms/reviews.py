@@ -31,19 +31,21 @@ class ReviewForm(ProblemForm):
     metric = forms.ChoiceField(help_text="People label on its scale")
     runs = forms.TypedMultipleChoiceField(required=False, coerce=int, widget=forms.CheckboxSelectMultiple)
     experiment = forms.TypedChoiceField(
-        required=False, coerce=int, empty_value=None, help_text="All of its runs, instead of runs"
+        required=False, coerce=int, empty_value=None, help_text="All of its runs, in place of the runs above"
     )
     preference = forms.TypedChoiceField(
         label="Preference run",
         required=False,
         coerce=int,
         empty_value=None,
-        help_text="Pairs of its answers, instead of runs; only for preference",
+        help_text="Its pairs of answers, in place of runs; for preference only",
     )
     method = forms.ChoiceField(label="Sampling", choices=list(SAMPLING.items()))
     by = forms.ChoiceField(label="Groups", choices=list(STRATUM.items()), help_text="For equal numbers from each group")
     size = forms.IntegerField(label="Answers or pairs", initial=100)
-    overlap = forms.IntegerField(label="Labeled by two people", initial=20, help_text="The answers that show agreement")
+    overlap = forms.IntegerField(
+        label="Labeled by two people", initial=20, help_text="Of these answers; they show agreement"
+    )
     seed = forms.IntegerField(initial=0, help_text="The same seed draws the same answers")
     outcome = forms.ChoiceField(required=False)
     difficulty = forms.CharField(required=False, max_length=6)
@@ -55,10 +57,13 @@ class ReviewForm(ProblemForm):
         label="Instructions", required=False, max_length=2_000, widget=forms.Textarea({"rows": 3})
     )
 
+    folds_empty = True
     fieldsets: Any = (
-        (None, {"fields": ("name", "metric", "description")}),
-        ("Answers", {"fields": ("experiment", "preference", "outcome", "difficulty", "group")}),
-        ("Sample", {"fields": ("method", "by", "size", "overlap", "seed", "blind")}),
+        (None, {"fields": ("name", "metric")}),
+        ("Answers", {"fields": ("size", "overlap")}),
+        ("Sampling", {"fields": ("method", "by", "seed", "blind")}),
+        ("Instructions", {"fields": ("description",)}),
+        ("Other sources and filters", {"fields": ("experiment", "preference", "outcome", "difficulty", "group")}),
     )
 
     def __init__(self, data: Any = None, *, initial: Any = None) -> None:

@@ -84,8 +84,10 @@ def money(usd: float | None) -> str:
 
 
 def money_range(low: float | None, high: float | None) -> str:
-    """``$0.12 to $0.458``; unknown as soon as one of the two is."""
-    return UNKNOWN if low is None or high is None else interval(low, high, money)
+    """``$0.12 to $0.458``, or one amount if both are equal; unknown as soon as one of the two is."""
+    if low is None or high is None:
+        return UNKNOWN
+    return money(low) if money(low) == money(high) else interval(low, high, money)
 
 
 def duration(seconds: float | None) -> str:

@@ -105,7 +105,7 @@ def score_with_status(value: float | None, status: str) -> str:
 
 
 def canvases(strata: Sequence[Mapping[str, int]]) -> str:
-    """The canvases that a run asked about: ``120 canvases: 0 to 19 of 3 to 8 shapes``; empty for other runs."""
+    """The canvases that a run asked about: ``120 canvases: 0 to 19 with 3 to 8 shapes``; empty for other runs."""
     if not strata:
         return ""
     ranges: dict[tuple[int, int], list[int]] = {}
@@ -115,7 +115,7 @@ def canvases(strata: Sequence[Mapping[str, int]]) -> str:
     for (first, last), shapes in ranges.items():
         # Numbers of shapes that follow each other are written as a range.
         listed = f"{shapes[0]} to {shapes[-1]}" if shapes[-1] - shapes[0] == len(shapes) - 1 > 0 else None
-        parts.append(f"{first} to {last} of {listed or ', '.join(map(str, shapes))} shapes")
+        parts.append(f"{first} to {last} with {listed or ', '.join(map(str, shapes))} shapes")
     return f"{plural(sum(stratum['n'] for stratum in strata), 'canvas')}: {'; '.join(parts)}"
 
 

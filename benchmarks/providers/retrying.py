@@ -50,11 +50,9 @@ class Breaker:
             return
         certain = not self._answered or error.kind == "rate_limited"
         if self._systemic_in_row >= (1 if certain else self.systemic_limit):
-            self.tripped = f"Stopped: all requests would fail the same way. {error.message}"
+            self.tripped = f"All requests would fail the same way. {error.message}"
         elif self._failures_in_row >= self.consecutive_limit:
-            self.tripped = (
-                f"Stopped after {self._failures_in_row} consecutive failed requests. Last error: {error.message}"
-            )
+            self.tripped = f"{self._failures_in_row} consecutive requests failed. Last error: {error.message}"
 
 
 @dataclass(frozen=True, slots=True)

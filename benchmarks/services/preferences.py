@@ -54,7 +54,7 @@ class PreferenceRequest(StrictRequest):
         required=False, max_length=200, help_text="provider/model. Default: judge.model in codeforge.yaml"
     )
     criteria = StrictText(
-        required=False, default=DEFAULT_CRITERIA, max_length=MOST_CRITERIA, help_text="By what the judge chooses"
+        required=False, default=DEFAULT_CRITERIA, max_length=MOST_CRITERIA, help_text="What makes an answer better"
     )
     tasks = serializers.IntegerField(
         required=False,
@@ -70,7 +70,7 @@ class PreferenceRequest(StrictRequest):
         allow_null=True,
         min_value=1,
         max_value=MOST_RUNS * (MOST_RUNS - 1) // 2,
-        help_text="Maximum number of pairs of runs for each task, each pair about as often. Default: all",
+        help_text="Maximum number of pairs of runs for each task, balanced over pairs. Default: all",
     )
     seed = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=2**31 - 1, help_text="Selects tasks and pairs"

@@ -43,6 +43,7 @@ def _none_if_empty(write: Callable[..., str]) -> Callable[..., str]:
 
 for _write in (
     *(numbers.number, numbers.score, numbers.money, numbers.duration, numbers.milliseconds, numbers.p_value),
+    numbers.p_words,
     *(numbers.chance, numbers.percent, numbers.size, numbers.plural),
 ):
     register.filter(_write.__name__, _none_if_empty(_write))
@@ -51,6 +52,7 @@ for _label in (labels.words, labels.sentence_case, labels.metric_title):
 register.filter("drawable", drawable)
 for _drawing in (bars.interval_bar, bars.difference_bar, bars.spark, bars.split_bar, bars.stacked_outcomes):
     register.simple_tag(_drawing)
+register.simple_tag(numbers.money_range)
 
 # One outline for each state, so that color is never the only difference. Drawn in a 12 × 12 box.
 _DISC = "M6 1a5 5 0 1 0 0 10A5 5 0 1 0 6 1z"

@@ -117,7 +117,7 @@ def test_values_and_n_stand_beside_the_marks() -> None:
     for chart, words in (
         (charts.ranking(CONTENDERS, SCORE), "0.700 (n = 100 of 100)"),
         (charts.quality_against("cost", CONTENDERS, SCORE), "a/small 0.700"),
-        (charts.deltas([("b", -0.1, -0.2, 0.0, 50)], "a", SCORE), "-0.100 (n = 50)"),
+        (charts.deltas([("b", -0.1, -0.2, 0.0, 50)], "a", SCORE), "-10.0 (n = 50)"),
         (difficulty_charts.surface_lines(CELLS, SCORE), "0.650"),
         (charts.histogram("spread", [0, 0.5, 1], [3, 44], SCORE), "44"),
     ):

@@ -242,3 +242,11 @@ def test_a_metric_that_does_not_apply_says_what_is_missing(client: Client) -> No
     assert shown == ["exact_match"]
     assert {"latency", "answer_relevancy"} <= set(folded)
     assert "Not applicable: no task in this dataset has schema." in response.content.decode()
+
+
+def test_the_form_is_filled_in_with_dataset_and_model_of_its_address(client: Client) -> None:
+    for slug in ("first", "second"):
+        make_dataset(1, slug=slug)
+    html = client.get("/runs/new/?dataset=second&model=a%2Fb").content.decode()
+    assert '<option value="second" selected>' in html
+    assert 'value="a/b"' in html

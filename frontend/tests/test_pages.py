@@ -557,6 +557,8 @@ def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     for part, count in (("Both right", 10), ("Only a/good right", 30), ("Only a/bad right", 0), ("Neither right", 0)):
         assert f"{part}: {count}" in html
     assert html.count(f"/runs/{bad.pk}/results/") == 30
+    assert f'run={good.pk}&amp;baseline={bad.pk}"> a/bad better</a>' in html
+    assert f'run={bad.pk}&amp;baseline={good.pk}"> a/good better</a>' in html
     better = page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={bad.pk}")
     assert better.count(f"/runs/{bad.pk}/results/") == 30
     assert "No task matches" in page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={good.pk}")
@@ -569,14 +571,15 @@ def test_several_runs_are_compared_as_a_matrix_with_the_oldest_or_the_marked_as_
     ]
     ids = ",".join(str(run.pk) for run in reversed(runs))
     html = " ".join(page(client, f"/compare/?runs={ids}").split())
-    assert f"Each run is compared with run {runs[0].pk}." in html
+    assert f"Each run is compared with run {runs[0].pk} on shared tasks" in html
     assert "<strong>40 leads.</strong> 20 is 50.0 points behind" in html
-    assert '−0.550 <span class="interval" title="95% interval">' in html
+    assert '−55.0 <span class="interval">' in html
     assert "The difference between 20 and 18 is not significant." in html
     tasks = page(client, f"/compare/tasks/?runs={ids}&show=only&run={runs[0].pk}")
     assert "20 tasks" in tasks
     Run.objects.filter(pk=runs[1].pk).update(baseline=True)
-    assert f"Each run is compared with run {runs[1].pk}." in " ".join(page(client, f"/compare/?runs={ids}").split())
+    again = " ".join(page(client, f"/compare/?runs={ids}").split())
+    assert f"Each run is compared with run {runs[1].pk} on shared tasks" in again
     listed = page(client, "/runs/")
     assert listed.count('form="compare"') == 3
     assert "Link to this view" not in listed

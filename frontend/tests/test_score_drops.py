@@ -43,6 +43,16 @@ def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, drop: S
     assert "−20.0 points" not in shown
 
 
+def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Client, drop: ScoreDrop) -> None:
+    drop.pk, drop.metric, drop.difference = None, "contains", -0.1
+    drop.save()
+    page = client.get("/").content.decode()
+    assert "Contains: −10.0 points." in page
+    assert page.count("/dismiss/") == 1
+    client.post(f"/score-drops/{drop.pk}/dismiss/")
+    assert not ScoreDrop.objects.filter(dismissed_at=None).exists()
+
+
 def test_without_permission_score_drops_are_shown_and_cannot_be_dismissed(
     client: Client, drop: ScoreDrop, settings: Any
 ) -> None:

@@ -131,6 +131,7 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
             for outcome in Outcome.values
             if any(cell and cell.outcome == outcome for row in rows for cell in row.cells)
         ],
+        "any_unfinished": any(cell and not cell.outcome for row in rows for cell in row.cells),
         "variants": names,
         "variant": names[at] if names else "",
         "previous": None if before is None else reverse("frontend:canvas", args=(slug, before)),

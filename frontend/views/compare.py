@@ -95,6 +95,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
     ]
     return grid | {
         "pair": (names[a.pk], names[b.pk]),
+        "second": b,
         "versus": versus(a, b),
         "shared": shared_tasks(a, b, metric),
         "parts": parts,

@@ -39,12 +39,14 @@ MOST_RESCORED = 100
 def launch(request: HttpRequest) -> HttpResponse:
     """The form; a POST starts the run, or the experiment of several models, and redirects to its page.
 
-    ``?like=12`` fills the form in from run 12, ``?only_task=id`` for one task.
+    ``?like=12`` fills the form in from run 12, ``?only_task=id`` for one task, ``?dataset=`` and ``?model=`` one field.
     """
     _require_permission(request)
     parent = _parent(request)
     if request.method != "POST":
-        initial = request_of(parent) if parent else {"dataset": params.text(request.GET, "dataset")}
+        initial = (
+            request_of(parent) if parent else {name: params.text(request.GET, name) for name in ("dataset", "model")}
+        )
         if only_task := params.text(request.GET, "only_task"):
             initial |= {**dict.fromkeys((*ADAPTIVE, "limit", "subset")), "only_task": only_task}
         return _page(request, LaunchForm(runnable_datasets(), initial=initial), parent)

@@ -64,7 +64,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     completed = scored_runs(RANKED)
     attention: list[dict[str, Any]] = [
-        *({"drop": drop} for drop in drops),
+        *({"drop": drop, "others": others} for drop, *others in _by_run(drops)),
         *(
             {"run": run, "actions": [*allowed_actions(run, ("resume", "retry")).items()][:1]}
             for run in run_reads.troubled_runs(TROUBLED)
@@ -87,6 +87,14 @@ def overview(request: HttpRequest) -> HttpResponse:
         "experiments": [(each, progress(runs), _shape(runs)) for each in latest for runs in [list(each.runs.all())]],
     }
     return render(request, "frontend/overview/overview.html", shown)
+
+
+def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
+    """The drops of each scheduled run, that of its first metric first."""
+    of_run: dict[int, list[ScoreDrop]] = {}
+    for drop in drops:
+        of_run.setdefault(drop.scheduled_run_id, []).insert(0, drop)  # the latest come first
+    return [*of_run.values()]
 
 
 def _shape(runs: Sequence[Run]) -> tuple[list[str], int, int]:
@@ -128,11 +136,12 @@ def _connection(request: HttpRequest) -> dict[str, object]:
 
 @require_POST
 def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Remove a score drop from the overview."""
+    """Remove a score drop, and the others of its run, from the overview."""
     require_launch(request)
-    drop = get_object_or_404(ScoreDrop.objects.select_related("scheduled_run"), pk=pk)
-    dismiss_score_drop(drop, request.user)
-    messages.success(request, f"Score drop of {drop.metric} in run {drop.scheduled_run.run_id} dismissed.")
+    scheduled = get_object_or_404(ScoreDrop.objects.select_related("scheduled_run"), pk=pk).scheduled_run
+    for drop in scheduled.score_drops.filter(dismissed_at=None):
+        dismiss_score_drop(drop, request.user)
+    messages.success(request, f"Score drop of run {scheduled.run_id} dismissed.")
     return HttpResponseRedirect(reverse("frontend:overview"))
 
 

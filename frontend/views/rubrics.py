@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Result
-from benchmarks.presentation.numbers import money
+from benchmarks.presentation.numbers import money, money_range
 from benchmarks.queries.results import result_detail
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.rubrics import rubrics_of, text_of_rubric
@@ -82,9 +82,7 @@ def _page_of(result: Result) -> dict[str, Any]:
 
 def _plan(plan: TrialPlan) -> dict[str, str]:
     """The judge, and the cost of one request to it in words."""
-    known = plan.cost_low is not None and plan.cost_high is not None
-    cost = f"{money(plan.cost_low)} to {money(plan.cost_high)}" if known else "Its price is unknown."
-    return {"judge": plan.judge, "cost": cost, "name": plan.rubric["name"]}
+    return {"judge": plan.judge, "cost": money_range(plan.cost_low, plan.cost_high), "name": plan.rubric["name"]}
 
 
 def _verdict(trial: Trial) -> dict[str, Any]:

@@ -133,7 +133,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "previous_run": reads.previous_run(run) if run.status in COMPLETED else None,
         "actions": actions,
         "buttons": [
-            (name, label) for name, label in actions.items() if name in _ACTIONS and name not in ("budget", "delete")
+            (name, label)
+            for name, label in actions.items()
+            if name in _ACTIONS and name not in ("budget", "check", "delete")
         ],
         "judge_reliability": judge_reliability(run),
         "panels": panel_rows(run),

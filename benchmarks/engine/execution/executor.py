@@ -315,11 +315,11 @@ class RunExecutor:
         if self.abort_at is not None:
             return
         if reason := self.pool.breaker.tripped:
-            self._fail(f"The model {self.run.model}: {reason}")
+            self._fail(f"The model {self.run.model} failed. {reason}")
         elif (reason := self.pool.judge_breaker.tripped) and not self._retry(self._has_verdicts):
-            self._fail(f"The judge {self.run.judge_model}: {reason}")
+            self._fail(f"The judge {self.run.judge_model} failed. {reason}")
         elif reason := self.pool.user_breaker.tripped:
-            self._fail(f"The simulated user {self.run.user_model}: {reason}")
+            self._fail(f"The simulated user {self.run.user_model} failed. {reason}")
 
     def _has_verdicts(self) -> bool:
         """Whether the judge has ever scored an answer of this run. Remembered, so that it costs one query."""

@@ -56,6 +56,7 @@ def test_an_unknown_price_is_never_written_as_zero() -> None:
     ):
         assert numbers.money(usd) == expected, usd
     assert numbers.money_range(0.1, 0.2) == "$0.10 to $0.20"
+    assert numbers.money_range(0.0, 0.0) == "$0"
     assert numbers.money_range(None, 0.2) == "unknown"
 
 
@@ -254,7 +255,7 @@ def test_a_refusal_says_why_and_what_to_do_instead() -> None:
 
 def test_the_canvases_of_a_run_are_named_by_their_numbers() -> None:
     even = [{"n_shapes": n, "n": 20, "first": 0, "last": 19} for n in range(3, 9)]
-    assert sentences.canvases(even) == "120 canvases: 0 to 19 of 3 to 8 shapes"
+    assert sentences.canvases(even) == "120 canvases: 0 to 19 with 3 to 8 shapes"
     adaptive = [*even[:2], {"n_shapes": 5, "n": 44, "first": 0, "last": 43}]
-    assert sentences.canvases(adaptive) == "84 canvases: 0 to 19 of 3 to 4 shapes; 0 to 43 of 5 shapes"
+    assert sentences.canvases(adaptive) == "84 canvases: 0 to 19 with 3 to 4 shapes; 0 to 43 with 5 shapes"
     assert sentences.canvases([]) == ""

@@ -14,7 +14,7 @@ def test_a_new_breaker_is_closed() -> None:
 def test_a_bad_key_at_the_start_stops_at_once_and_says_why() -> None:
     breaker = Breaker()
     breaker.record(bad_key())
-    assert breaker.tripped == "Stopped: all requests would fail the same way. bad key"
+    assert breaker.tripped == "All requests would fail the same way. bad key"
 
 
 def test_a_stray_systemic_error_among_answers_stops_nothing() -> None:
@@ -41,7 +41,7 @@ def test_failures_in_a_row_stop_at_the_limit(failures: int, tripped: bool) -> No
         breaker.record(server_error())
     assert bool(breaker.tripped) is tripped
     if tripped:
-        assert breaker.tripped == "Stopped after 5 consecutive failed requests. Last error: broken"
+        assert breaker.tripped == "5 consecutive requests failed. Last error: broken"
 
 
 def test_an_answer_begins_the_count_anew() -> None:

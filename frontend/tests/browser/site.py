@@ -306,6 +306,7 @@ def _start_runs(site: Site) -> None:
     site.experiment = site.stack.post(f"{API}/experiments", request)["id"]
     judged = ["correctness", "exact_match", "contains"]
     site.start("judged", "reasoning", "scripted/medium", judged, limit=8, judge_model="scripted/judge")
+    site.wait_for_runs()
     request = {"judge_model": "scripted/judge", "canvas_set": site.canvas_set, "questions": 12, "repeats": 2}
     site.runs["calibration"] = site.stack.post(f"{API}/calibrations", request)["id"]
     keys = json.loads(site.shell(TWO_NIGHTS))

@@ -197,6 +197,7 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     checked.get_by_role("link", name="Input").wait_for()
     page.fill("#id_input", "Which sea does the river Nile reach?")
     checked.get_by_text("the river Nile").wait_for()
+    page.locator("summary", has_text="Context").click()
     page.get_by_role("button", name="Add another passage").click()
     page.get_by_role("textbox", name="passage 1").fill("The Nile flows north.")
     checked.get_by_text("The Nile flows north.").wait_for()
