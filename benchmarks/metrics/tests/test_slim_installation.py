@@ -23,6 +23,7 @@ JUDGED = {"correctness": 1, "faithfulness": 3, "answer_relevancy": 2, "contextua
 SCRIPT = """
 import asyncio, json, sys, warnings
 warnings.simplefilter("error")
+warnings.filterwarnings("ignore", category=DeprecationWarning, module="deepeval")  # its asyncio on Python 3.14
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.tests.factories import ScriptedJudge, item
 
