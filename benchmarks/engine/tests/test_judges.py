@@ -118,7 +118,7 @@ def test_a_judge_that_never_judged_anything_fails_the_run_and_keeps_its_answers(
     server = endpoint(failing_after(0, FAULTS["unauthorized_401"]), delay_ms=10)
     run = worked(make_run(make_dataset(300), metrics=["correctness"], concurrency=4))
     assert run.status == RunStatus.FAILED
-    assert run.error_message.startswith("The judge loop/judge: ")
+    assert run.error_message.startswith("The judge loop/judge failed. ")
     assert "401" in run.error_message
     assert server.stats.requests < 100
     assert run.results.exclude(transcript__actual_output=None).count() == model_requests(server)

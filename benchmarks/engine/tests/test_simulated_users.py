@@ -178,7 +178,7 @@ def test_a_run_whose_user_has_an_invalid_key_fails_with_the_reason(endpoint: End
     text = TALK + TALK[TALK.index("  - id:") :].replace("id: card", "id: two")
     run = worked(make_run(bank(text), user_model=USER))
     assert run.status == RunStatus.FAILED
-    assert run.error_message.startswith(f"The simulated user {USER}: ")
+    assert run.error_message.startswith(f"The simulated user {USER} failed. ")
 
 
 def test_a_conversation_whose_worker_was_killed_is_held_again(endpoint: Endpoint) -> None:
