@@ -154,6 +154,8 @@ class ExperimentCommand(ActionCommand):
         else:
             shown = start_experiment(_experiment_request(target, models or ()))
             self.stderr.write(f"Experiment {shown.pk} queued: {page_address(shown)}", self.style.NOTICE)
+            if shown.description:
+                self.stderr.write(shown.description)
             for run in [] if detach else experiment_runs(shown):
                 follow(run.pk, Progress(sys.stderr), self.stderr.write)
         runs = experiment_runs(shown)

@@ -19,14 +19,16 @@ STARTER_FILE = Path(__file__).with_name("starter.yaml")
 def starter_experiment(models: Sequence[str] = ()) -> dict[str, Any] | None:
     """The request of the shipped file, with these models in place of the file's.
 
-    Datasets that are not stored, or whose metrics do not work on this machine, are left out. If none is left, the
-    request is about the first dataset that can be scored; ``None`` if there is none.
+    Datasets that are not stored, or whose metrics do not work on this machine, are left out, and the description names
+    them. If none is left, the request is about the first dataset that can be scored; ``None`` if there is none.
     """
     request: dict[str, Any] = yaml.safe_load(STARTER_FILE.read_text(encoding="utf-8"))
     stored = Dataset.objects.filter(current_version__isnull=False).select_related("current_version")
     ordered = stored.order_by("kind", "slug")
     metrics = {dataset.slug: names for dataset in ordered if (names := preset_metrics(dataset))}
     request["models"] = list(models) or request["models"]
+    if left_out := [slug for slug in request["datasets"] if slug not in metrics]:
+        request["description"] += f" Left out, because not imported or not scorable here: {', '.join(left_out)}."
     if datasets := [slug for slug in request["datasets"] if slug in metrics]:
         return request | {"datasets": datasets}
     if not metrics:

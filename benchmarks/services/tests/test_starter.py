@@ -33,6 +33,16 @@ def test_it_asks_a_dataset_of_each_ability_at_every_level() -> None:
         assert levels == {"easy", "medium", "hard"}, slug
 
 
+def test_datasets_that_are_left_out_are_named() -> None:
+    make_dataset(3, slug="reasoning-large")
+    request = starter_experiment(["a/b"])
+    assert request is not None
+    assert request["datasets"] == ["reasoning-large"]
+    left_out = request["description"].partition("Left out, because not imported or not scorable here: ")[2]
+    listed = yaml.safe_load(STARTER_FILE.read_text())["datasets"]
+    assert left_out == ", ".join(name for name in listed if name != "reasoning-large") + "."
+
+
 def test_it_is_about_what_can_be_scored() -> None:
     assert starter_experiment() is None
     make_dataset(3, slug="sums")
