@@ -181,7 +181,7 @@ class ConstraintSet(Record):
     case: Annotated[Literal["upper", "lower"] | None, text("upper or lower")] = None
     """The only case of its letters"""
     language: Annotated[Literal[LANGUAGES] | None, text("a code of a language, such as de")] = None  # type: ignore[valid-type]  # LANGUAGES is a tuple of texts
-    """Code of its language, as in `de`; scored where `requirements-text.txt` is installed"""
+    """Code of its language, as in `de`; scored where py3langid, which is optional, is installed"""
     no_commas: Switch = False
     """Whether commas are forbidden"""
     json: Switch = False

@@ -36,11 +36,12 @@ def judge_verdict(
         f"{_share(strict, strict + both, 'right answer')}."
     )
     if n < ENOUGH:
-        more = ENOUGH - n
+        more = min(ENOUGH - n, corrected.n_judged - corrected.n_labels) if corrected else ENOUGH - n
         basis = (
             f"{plural(n, 'labeled answer')} cannot show which way it errs." if n else "Nobody has labeled an answer."
         )
-        return JudgeVerdict(f"Too few labels: label {number(more)} more.", basis, "", True, more)
+        finding = f"Too few labels: label {number(more)} more." if more else "Too few answers: all are labeled."
+        return JudgeVerdict(finding, basis, "", True, more)
     more, advice = _advice(corrected)
     if kappa.kappa is None:
         finding = "Not decided: judge and people give every answer the same verdict."

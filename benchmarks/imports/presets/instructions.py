@@ -143,8 +143,8 @@ PRESETS = (
         size=541,
         metrics=("constraints",),
         difference=(
-            "languages are told apart by py3langid (`requirements-text.txt`), not langdetect, and capitals may be of "
-            "any language; words are compared whole; a section begins a line"
+            "languages are told apart by py3langid, which is optional, not langdetect, and capitals may be of any "
+            "language; words are compared whole; a section begins a line"
         ),
         task=_ifeval,
     ),

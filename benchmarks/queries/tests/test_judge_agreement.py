@@ -16,6 +16,7 @@ from benchmarks.queries.judge_agreement import (
     review_alpha,
 )
 from benchmarks.statistics.agreement import cohen_kappa
+from benchmarks.statistics.prediction_powered import corrected_mean
 from tests.support.factories import make_dataset
 from tests.support.labeled_runs import JUDGE, METRIC, label_answers, make_judged_run, make_review
 
@@ -136,6 +137,13 @@ def test_the_verdict_says_what_to_do() -> None:
         verdict = judge_verdict(counts, leaning, kappa, None)
         assert verdict.finding.startswith(finding), counts
         assert verdict.caution is caution, counts
+
+
+def test_no_more_labels_are_asked_for_than_there_are_answers() -> None:
+    kappa = cohen_kappa([True] * 20, [True] * 20)
+    for n_answers, finding in ((20, "Too few answers: all are labeled."), (23, "Too few labels: label 3 more.")):
+        corrected = corrected_mean([1.0] * n_answers, dict.fromkeys(range(20), 1.0))
+        assert judge_verdict((20, 0, 0, 0), "", kappa, corrected).finding == finding
 
 
 def labeled(model: str, truth_rate: float, n: int = 60, **fields: Any) -> Run:
