@@ -18,7 +18,9 @@ from benchmarks.statistics.paired import Comparison, compare, holm
 _FORMAT = 1
 """Goes up when ``Part`` changes, so that no old one is read."""
 _MOST_LEVELS = 30
-_OFFERED = 24
+_OFFERED = 60
+_OFFERED_BESIDE = 24
+"""Fewer beside runs that are compared already, because the page then has much else to show."""
 _ALIKE = ("representation", "few_shot", "limit", "subset", "split")
 """Columns of runs that ask the same tasks in the same form."""
 _SHOWN = ("model", "import_format", "variant", "added_canvases", *_ALIKE, "dataset__slug", "dataset_version__number")
@@ -58,7 +60,7 @@ def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
     first = chosen[0]
     elsewhere = Case(When(dataset=first.dataset_id, then=0), default=1)
     return sorted(
-        completed.order_by(elsewhere, "-id")[:_OFFERED],
+        completed.order_by(elsewhere, "-id")[:_OFFERED_BESIDE],
         key=lambda run: (
             run.dataset_id != first.dataset_id,
             run.dataset_version_id != first.dataset_version_id,
