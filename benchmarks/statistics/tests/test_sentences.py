@@ -103,5 +103,5 @@ def test_a_contamination_check_says_what_the_difference_means():
     same = contamination_sentence(published_against_fresh({"3": (known, Sample([1] * 88 + [0] * 12))}))
     assert same.startswith("No significant difference between the published and the fresh set: 2.0 points higher on ")
     assert contamination_sentence(published_against_fresh({})) == (
-        "Not comparable: no number of shapes has scores in both sets."
+        "Not comparable: no number of shapes or level has scores in both sets."
     )
