@@ -89,7 +89,7 @@ class ModelAdmin(PlainModelAdmin):
     list_select_related: ClassVar[Any] = ()
     show_full_result_count = False
     paginator = BoundedPaginator
-    list_per_page = 50
+    list_per_page = 40
     sortable_by = ()
     show_facets = admin.ShowFacets.NEVER
 

@@ -19,7 +19,7 @@ FEW_MATCHES = 1_000
 PREVIEW = 120
 NEWEST = 12
 NEAR = 500
-SEARCH_WINDOW = 2_500
+SEARCH_WINDOW = 1_000
 """The number of results that one page of a text search looks through."""
 
 ORDERS = {
