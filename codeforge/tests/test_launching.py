@@ -148,7 +148,8 @@ def test_commands_work_in_a_new_terminal_as_printed(state: Path, one_dataset: di
     launched.until(lambda: launched.get("/healthz"))
     printed = re.search(r"to change it: (.+)\)", launched.log.read_text())
     assert printed is not None
-    run = ".venv/bin/python manage.py benchmark run basic-coding --model baseline/reference --metrics exact_match --detach"
+    request = "basic-coding --model baseline/reference --metrics exact_match"
+    run = f".venv/bin/python manage.py benchmark run {request} --detach"
     for command, stdin in ((printed[1], "a new passphrase\n" * 2), (run, "")):
         done = subprocess.run(
             command,
