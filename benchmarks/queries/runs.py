@@ -171,8 +171,8 @@ def latest_runs(limit: int, statuses: Iterable[str] = RunStatus.values) -> list[
 
 
 def troubled_runs(limit: int) -> list[Run]:
-    """The latest runs that failed, ended with errors or ran out of budget, those that failed first, with what decides on
-    their actions."""
+    """The latest runs that failed, and then those that ended with errors or are paused, with what decides on their
+    actions."""
     latest = runs().filter(status__in=TROUBLED).order_by("-id")[:limit]
     return sorted(latest, key=lambda run: run.status != RunStatus.FAILED)
 
