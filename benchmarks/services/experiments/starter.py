@@ -28,7 +28,9 @@ def starter_experiment(models: Sequence[str] = ()) -> dict[str, Any] | None:
     metrics = {dataset.slug: names for dataset in ordered if (names := preset_metrics(dataset))}
     request["models"] = list(models) or request["models"]
     if left_out := [slug for slug in request["datasets"] if slug not in metrics]:
-        request["description"] += f" Left out, because not imported or not scorable here: {', '.join(left_out)}."
+        request["description"] += (
+            f" Not included, because they are not imported or cannot be scored here: {', '.join(left_out)}."
+        )
     if datasets := [slug for slug in request["datasets"] if slug in metrics]:
         return request | {"datasets": datasets}
     if not metrics:

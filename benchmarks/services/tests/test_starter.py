@@ -38,7 +38,9 @@ def test_datasets_that_are_left_out_are_named() -> None:
     request = starter_experiment(["a/b"])
     assert request is not None
     assert request["datasets"] == ["reasoning-large"]
-    left_out = request["description"].partition("Left out, because not imported or not scorable here: ")[2]
+    left_out = request["description"].partition(
+        "Not included, because they are not imported or cannot be scored here: "
+    )[2]
     listed = yaml.safe_load(STARTER_FILE.read_text())["datasets"]
     assert left_out == ", ".join(name for name in listed if name != "reasoning-large") + "."
 
