@@ -9,7 +9,12 @@ from django.db.models import Prefetch, QuerySet
 
 from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
+from benchmarks.queries.matrix import matrix
 from benchmarks.queries.runs import runs
+from benchmarks.queries.statistics import has_ended, kept_for
+
+MOST_RANKED = 50_000
+"""Results up to which an experiment is ranked for a list; a larger one would delay the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Progress:
 
 
 _MEMBERS = (
-    *("model", "variant", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd"),
+    *("model", "variant", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summarized_at"),
     *("dataset__slug", "dataset_version__number"),
 )
 
@@ -53,6 +58,16 @@ def experiment_detail(pk: int) -> Experiment:
 def experiment_runs(experiment: Experiment) -> list[Run]:
     """The runs as lists show them, in the order in which they were launched."""
     return list(runs().filter(experiment=experiment).order_by("pk"))
+
+
+def finding(experiment: Experiment) -> str:
+    """Who leads, and by how much, by the first metric; from the cache until a run gets new numbers. Empty before all
+    runs have ended, without a ranking, and above ``MOST_RANKED`` results."""
+    members = list(experiment.runs.all())
+    if not all(map(has_ended, members)) or not 0 < sum(run.total for run in members) <= MOST_RANKED:
+        return ""
+    lead = kept_for("finding", members, lambda: matrix(experiment_runs(experiment)).sentences[:2])
+    return " ".join(filter(None, lead))
 
 
 def progress(members: Sequence[Run]) -> Progress:

@@ -26,7 +26,7 @@ from benchmarks.presentation.numbers import percent
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
-from benchmarks.queries.experiments import experiments, progress
+from benchmarks.queries.experiments import experiments, finding, progress
 from benchmarks.queries.history import histories
 from benchmarks.queries.leaderboard import MIN_COVERAGE, scored_runs, standings
 from benchmarks.queries.live import live_state
@@ -84,7 +84,9 @@ def overview(request: HttpRequest) -> HttpResponse:
         "min_coverage": percent(MIN_COVERAGE),
         "attention": attention[:UNFOLDED],
         "attention_more": attention[UNFOLDED:],
-        "experiments": [(each, progress(runs), _shape(runs)) for each in latest for runs in [list(each.runs.all())]],
+        "experiments": [
+            (each, progress(runs), _shape(runs), finding(each)) for each in latest for runs in [list(each.runs.all())]
+        ],
     }
     return render(request, "frontend/overview/overview.html", shown)
 

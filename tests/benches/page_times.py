@@ -30,7 +30,7 @@ def pages() -> dict[str, str]:
     twelve = ",".join(str(pk) for pk in members.values_list("pk", flat=True))
     experiment = f"/experiments/{members[0].experiment_id}/"
     return {
-        # First, because pages of a dataset have it computed by a thread, which would slow whatever is measured meanwhile.
+        # First, because a thread computes it once pages of the dataset are read, and would slow what is measured then.
         "task analysis": "/datasets/many-sums/analysis/",
         "task analysis, searched": "/datasets/many-sums/analysis/?text=number+77&flag=suspect",
         "overview": "/",

@@ -7,11 +7,13 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.utils import timezone
 
 from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
 from benchmarks.queries.effects import effects
-from benchmarks.queries.experiments import experiment_runs, progress, status_of
+from benchmarks.queries import experiments as reads
+from benchmarks.queries.experiments import experiment_runs, finding, progress, status_of
 from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare, holm
@@ -149,6 +151,26 @@ def test_the_ranking_is_read_from_the_cache_the_second_time(sums: Dataset, djang
     first = matrix_of(experiment)
     with django_assert_num_queries(1):
         assert matrix_of(experiment) == first
+
+
+def test_the_finding_is_the_lead_of_the_verdict_once_all_runs_have_ended(
+    sums: Dataset, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = (
+        {"dataset": sums, "model": f"loop/{name}", "values": right_of(60, right)}
+        for name, right in (("a", 57), ("b", 9))
+    )
+    stored = experiment_of(good, bad)
+    cache.clear()  # runs of another test had the same ids and times
+    lead = "a leads. b is 80.0 points behind (68.2 to 88.2)."
+    assert finding(stored) == lead
+    assert matrix_of(stored).verdict.startswith(lead)
+    with django_assert_num_queries(1):  # its runs, which a list has read already
+        assert finding(stored) == lead
+    assert finding(experiment_of(good, bad | {"status": RunStatus.RUNNING})) == ""
+    assert finding(Experiment.objects.create(name="Empty", request={})) == ""
+    monkeypatch.setattr(reads, "MOST_RANKED", 119)
+    assert finding(stored) == ""
 
 
 def test_the_columns_of_one_dataset_are_its_difficulties(sums: Dataset) -> None:
