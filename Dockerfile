@@ -1,5 +1,5 @@
 # One image for web, worker and migrate; what a container does is its command. See docs/deployment.md.
-ARG PYTHON=3.14.10
+ARG PYTHON=3.14
 FROM python:${PYTHON}-slim-trixie AS packages
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/venv
