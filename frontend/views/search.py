@@ -42,7 +42,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
 def _pages(request: HttpRequest) -> list[tuple[str, str]]:
     """Title and address of the pages that the search finds."""
     pages = [(title, reverse(f"frontend:{name}")) for title, name in SECTIONS + TOOLS + FURTHER]
-    return pages + [(title, url) for title, url, _ in open_sections(request)]
+    return pages + [(section.title, section.url) for section in open_sections(request)]
 
 
 @require_safe
