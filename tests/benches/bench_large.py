@@ -59,6 +59,7 @@ def work(results: int, backup: bool) -> None:
     """Time what happens to one large run, and leave the database as it was."""
     from benchmarks.engine.execution.finishing import refresh_summary
     from benchmarks.engine.execution.preparing import prepare_run
+    from benchmarks.engine.execution.sql import analyze_changed_tables
     from benchmarks.models import Dataset, Run
     from benchmarks.services.operations.retention import prune_texts
     from benchmarks.services.runs.control import delete_run
@@ -76,6 +77,7 @@ def work(results: int, backup: bool) -> None:
     print("|---|---:|---:|---:|")
     with timed("prepare", results):
         prepare_run(run)
+    analyze_changed_tables()  # as a thread of the worker does
     filled_database.answer(run)
     with timed("summarize", results):
         refresh_summary(run.pk)
