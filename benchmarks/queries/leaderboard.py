@@ -355,7 +355,7 @@ def unranked_reason(run: Run, metric: str) -> str:
     if n and n >= MIN_COVERAGE * expected:
         return ""
     missing = f": {', '.join(reasons)}" if (reasons := unscored(numbers, live=False)) else ""
-    return f"Only {n_of(n, expected)} results have a score, and a rank requires {percent(MIN_COVERAGE)}{missing}."
+    return f"Only {n_of(n, expected)} results have a score, and a rank requires {MIN_COVERAGE:.0%}{missing}."
 
 
 def completed_runs() -> QuerySet[Run]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
-from benchmarks.presentation.numbers import interval, percent, rank_range, score
+from benchmarks.presentation.numbers import interval, rank_range, score
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
 from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
 from benchmarks.statistics.ranking import Place, Ranking, Scores, mean_of_intervals
@@ -237,7 +237,7 @@ def _unranked(row: Row, metric: str, columns: Sequence[Run]) -> Iterator[str]:
         if run.status not in TERMINAL:
             yield f"Run {run.pk} has not ended."
         elif run.status not in COMPLETED and (cell.coverage or 0.0) < MIN_COVERAGE:
-            yield f"Run {run.pk} ended before {percent(MIN_COVERAGE)} of its results had a score."
+            yield f"Run {run.pk} ended before {MIN_COVERAGE:.0%} of its results had a score."
         elif reason := unranked_reason(run, name):
             yield f"Run {run.pk}: {reason}"
 

@@ -22,7 +22,6 @@ from benchmarks import models
 from benchmarks.local_llm import NAME
 from benchmarks.models import Run, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions
-from benchmarks.presentation.numbers import percent
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
@@ -81,7 +80,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "panels": standing_panels(standings(completed)),
         "changes": changes(histories(completed)[:CHANGED]),
         "ranked_over": RANKED,
-        "min_coverage": percent(MIN_COVERAGE),
+        "min_coverage": f"{MIN_COVERAGE:.0%}",
         "attention": attention[:UNFOLDED],
         "attention_more": attention[UNFOLDED:],
         "experiments": [
