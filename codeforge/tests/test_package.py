@@ -113,6 +113,18 @@ def test_one_command_starts_it_from_an_empty_home(package: Path, tmp_path: Path)
     assert {path.name for path in home.iterdir()} == {"codeforge.yaml", "datasets", "var"}
 
 
+def test_what_is_shipped_is_copied_to_a_home_whose_state_is_elsewhere(package: Path, tmp_path: Path) -> None:
+    copied = (
+        "import django; django.setup();"
+        "from codeforge.management.commands.dev import _copy_what_is_shipped; _copy_what_is_shipped()"
+    )
+    elsewhere = {"CODEFORGE_STATE_DIR": str(tmp_path / "state"), "DJANGO_SETTINGS_MODULE": "codeforge.settings"}
+    variables = terminal(tmp_path) | environment(package, tmp_path) | elsewhere | {"APP_ENV": "development"}
+    subprocess.run([sys.executable, "-c", copied], cwd=tmp_path, env=variables, check=True)
+    home = next(tmp_path.rglob("codeforge.yaml")).parent
+    assert {path.name for path in home.iterdir()} == {"codeforge.yaml", "datasets"}
+
+
 @pytest.mark.parametrize(("place", "job"), [(0, "steps"), (1, "script")])
 def test_the_pipelines_of_the_page_run_in_an_empty_repository(
     package: Path, tmp_path: Path, place: int, job: str

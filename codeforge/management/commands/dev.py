@@ -103,6 +103,7 @@ def _copy_what_is_shipped() -> None:
     """Of an installed package, the configuration and datasets to where they are read and may be edited."""
     if settings.BASE_DIR == settings.SHIPPED_DIR:
         return
+    settings.BASE_DIR.mkdir(parents=True, exist_ok=True)  # not there yet if the state is elsewhere
     if not (settings.BASE_DIR / "codeforge.yaml").exists():
         shutil.copy(settings.SHIPPED_DIR / "codeforge.yaml", settings.BASE_DIR)
     if not settings.DATASETS_DIR.exists():
