@@ -26,6 +26,35 @@ def test_a_web_server_loads_its_views_at_its_start_and_leaves_them_to_stay(tmp_p
     assert done.stdout.split() == ["True", "True"], done.stderr
 
 
+LEFT = """
+import gc, weakref
+import codeforge.wsgi
+from django.core.signals import request_finished
+
+class Node:
+    pass
+
+def leave(number):
+    nodes = [Node() for _ in range(number)]
+    for node in nodes:
+        node.itself = node
+    return weakref.ref(nodes[0])
+
+few = leave(100)
+request_finished.send(None)
+many = leave(10_000)
+amid = many() is not None
+request_finished.send(None)
+print(few() is None, amid, many() is None)
+"""
+
+
+def test_a_web_server_looks_for_garbage_after_requests(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "APP_ENV": "development", "CODEFORGE_STATE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LEFT], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "True"], done.stderr
+
+
 def test_a_web_server_loads_nothing_that_few_requests_need(tmp_path: Path) -> None:
     code = "import sys, codeforge.wsgi; print(*sys.modules)"
     environment = {"PATH": os.environ["PATH"], "APP_ENV": "development", "CODEFORGE_STATE_DIR": str(tmp_path)}

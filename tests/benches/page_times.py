@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import statistics
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks.models import Result, Run
+from codeforge.garbage import collect_after_requests
 
 
 def pages() -> dict[str, str]:
@@ -94,8 +94,7 @@ def pages() -> dict[str, str]:
 
 
 def report(rounds: int) -> None:
-    gc.freeze()  # as the web server does, and so rarely
-    gc.set_threshold(200_000)
+    collect_after_requests()  # as the web server does
     client = Client(headers={"host": "localhost"})
     users = get_user_model().objects
     client.force_login(users.filter(username="bench").first() or users.create_superuser("bench", password=None))
