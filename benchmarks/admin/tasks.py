@@ -63,7 +63,7 @@ class TaskAdmin(ServiceDeletion):
     list_filter = (("version__dataset", DatasetOfTaskFilter), "difficulty")
     search_fields = ("task_id",)
     search_help_text = "Id, name or beginning of the input"
-    ordering = ("version", "position")
+    ordering = ("version_id", "position")  # an index; by "version", every task would be sorted by its dataset's name
     actions = ("delete_selected",)
     # For tasks that cannot be edited. Their texts are on the dashboard.
     fields = readonly_fields = ("task_id", "name", "dataset", "version", "position", "difficulty", "group")
