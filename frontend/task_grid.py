@@ -23,6 +23,8 @@ Column = tuple[Run, str]
 ANSWER_LENGTH = 3_000
 REASON_LENGTH = 600
 LONGEST_SHORT_ANSWER = 40
+MOST_CELLS = 240
+"""Answers on a page, which keeps it below 120 kB: 20 tasks of twelve runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, s
     pk = params.whole_number(request.GET, "open")
     opened = None if pk is None else reads.open_task(runs, metric, pk)
     number = params.whole_number(request.GET, "page") or 1
-    page = reads.task_page(runs, metric, filters, number, containing=pk)
+    size = min(reads.PAGE_SIZE, MOST_CELLS // max(len(runs), 1))
+    page = reads.task_page(runs, metric, filters, number, size=size, containing=pk)
     closed = _query(request.GET, show=filters.show or None, open=None)
     rows = []
     for row in page.rows:

@@ -40,6 +40,10 @@ def terminal(state: Path) -> dict[str, str]:
     return cleared | {"CODEFORGE_STATE_DIR": str(state), "CODEFORGE_ENV_FILE": os.devnull}
 
 
+STARTED: list[subprocess.Popen[bytes]] = []
+"""The launchers of a test; what a test that fails leaves running is stopped after it."""
+
+
 class Launched:
     def __init__(self, state: Path, port: int, command: Sequence[str] = DEV, cwd: Path = ROOT, **changed: str) -> None:
         self.port = port
@@ -51,6 +55,7 @@ class Launched:
             stdout=self.log.open("wb"),
             stderr=subprocess.STDOUT,
         )
+        STARTED.append(self.process)
 
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(f"http://localhost:{self.port}{path}", timeout=10) as response:
@@ -88,6 +93,10 @@ class Launched:
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
+    while STARTED:
+        process = STARTED.pop()
+        process.terminate()
+        process.wait(timeout=30)
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False).stdout
     assert not left, f"processes were left behind: {left}"
 

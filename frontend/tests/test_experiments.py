@@ -186,6 +186,17 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     assert "33 tasks" in page(client, f"/experiments/{experiment.pk}/tasks/?show=worse"), "small against large"
 
 
+def test_task_by_task_of_many_runs_has_fewer_tasks_on_a_page_and_stays_light(client: Client) -> None:
+    experiment = Experiment.objects.create(name="Many", request={"models": []})
+    dataset = make_dataset(25)
+    for number in range(12):
+        make_scored_run(dataset, [1.0, 0.0] * 12 + [0.5], model=f"loop/model-{number}", experiment=experiment)
+    response = client.get(f"/experiments/{experiment.pk}/tasks/")
+    assert response.content.count(b"data-row") == 20
+    assert len(response.content) < 120_000
+    assert page(client, f"/experiments/{experiment.pk}/tasks/?page=2").count("data-row") == 5
+
+
 def test_task_by_task_is_searched_and_narrowed_to_a_group(client: Client) -> None:
     address = f"/experiments/{finished_experiment().pk}/tasks/"
     assert "1 task</span>" in page(client, f"{address}?text=7+%2B+7")
