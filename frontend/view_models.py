@@ -14,7 +14,7 @@ from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.labels import OUTCOME, run_status, sentence_case, words
-from benchmarks.presentation.numbers import interval, score
+from benchmarks.presentation.numbers import MISSING, interval, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place
@@ -112,6 +112,7 @@ def run_row(run: Run) -> RunRow:
     elapsed = run.duration_seconds
     # Over all of its active time: a rate of the last seconds would jump with every batch.
     rate = run.done / elapsed if elapsed and run.done else None
+    judge_cost = run.judge_cost_usd if run.judge_model else 0.0
     return RunRow(
         run=run,
         headline=metric_row(first, run.summary.get("metrics", {}).get(first)),
@@ -119,7 +120,8 @@ def run_row(run: Run) -> RunRow:
         rate=rate,
         elapsed=elapsed,
         left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
-        cost=sentences.total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0),
+        # Before a run is prepared, nothing was sent, which is not an unknown cost.
+        cost=sentences.total_cost(run.cost_usd, judge_cost) if run.total else MISSING,
         provisional=run.status not in COMPLETED,
     )
 

@@ -273,6 +273,7 @@ def test_a_queued_run_has_a_page_before_it_has_any_number(client: Client) -> Non
     run = make_run(make_dataset(3), model="baseline/reference")
     html = page(client, f"/runs/{run.pk}/")
     assert "queued" in html
+    assert "unknown" not in html.lower(), "nothing was sent, so nothing was paid"
     assert "No results yet." in html
 
 
