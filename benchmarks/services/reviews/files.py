@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_line
+from benchmarks.imports.tables import MAX_LINE
 from benchmarks.metrics.preference import Preference
 from benchmarks.models import Label, Result, ReviewQueue
 from benchmarks.models.reviews import LABELED, results_of_answer
@@ -156,6 +157,7 @@ def _read(content: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    csv.field_size_limit(MAX_LINE)  # of the whole process, so what a file may have must not depend on files before it
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         names = reader.fieldnames or ()

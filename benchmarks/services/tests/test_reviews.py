@@ -298,7 +298,10 @@ def test_a_file_in_which_a_person_labels_an_answer_twice_or_a_row_does_not_fit_i
         "labels.jsonl": (twice, ["Line 2: author: eve labels this answer on line 1.", "Line 3: author: eve labels"]),
         "more.csv": (f"result,value,reason\n{first},1,wrong, but close\n", ["Line 2: row: It has more values than"]),
         "same.csv": (f"result,value,value\n{first},1,0\n", ["The first line names value twice."]),
-        "long.csv": (f"result,reason\n{first},{'x' * 200_000}\n", ["Invalid CSV after line 1: field larger"]),
+        "long.csv": (
+            f"result,reason\n{first},{'x' * 200_000}\n",
+            ["Line 2: reason: Ensure this field has no more than 5000"],
+        ),
     }
     for name, (content, expected) in refused.items():
         with pytest.raises(InvalidRequest) as error:

@@ -42,12 +42,12 @@ def test_overview_runs_and_experiments_follow_a_slow_run_from_its_start_to_its_e
             experiments.locator("#experiment-list tr", has_text="Followed"),
         ]
         for row in rows:
-            row.locator(".is-running").wait_for(timeout=20_000)
+            row.locator(".is-running:visible").wait_for(timeout=20_000)
         assert overview.get_by_text("No runs in progress").count() == 0
     finally:
         site.models.delay_ms = 0.0
     for row in rows:
-        row.locator(".is-completed").wait_for(timeout=60_000)
+        row.locator(".is-completed:visible").wait_for(timeout=60_000)
     assert overview.locator(f"#now tr:has(a[href='/runs/{run}/']) .is-running").count() == 0
     assert runs.locator("input[name=runs]:checked").evaluate_all("(boxes) => boxes.map((box) => box.value)") == [ticked]
     assert runs.evaluate("document.activeElement.matches('#run-list tbody a')"), "the focus is lost"

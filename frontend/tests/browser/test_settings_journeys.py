@@ -31,7 +31,7 @@ def test_a_schedule_is_made_run_paused_and_deleted(tab: Tab, site: Site) -> None
     page.get_by_role("button", name="Run now").click()
     site.wait_for_runs()
     page.reload()
-    assert page.locator("tbody .is-completed").is_visible()
+    assert page.locator("tbody .is-completed:visible").is_visible()
     page.get_by_role("button", name="Pause schedule").click()
     page.get_by_role("button", name="Resume schedule").wait_for()
     page.get_by_role("button", name="Delete schedule").click()
