@@ -195,7 +195,9 @@ def test_a_panel_survives_its_worker_and_no_stored_verdicts_are_asked_for_again(
         panel = {"metrics": ["correctness"], "judge_model": "loop/judge, loop/second", "judge_repeats": 2}
         run = here.start(tasks, concurrency=slots, **panel)
         here.stack.wait_until(lambda: judged.total() >= 5 * verdicts, "the panel hangs")
-        here.wait_for(run, 1)
+        # A kill between the last verdict on an answer and its row would have that answer judged again, too.
+        judges_of = Counter(prompt for (_, prompt), count in judged.items() if count == 2)
+        here.wait_for(run, sum(judges == 2 for judges in judges_of.values()))
         before = here.done(run)
         kill(worker)
         killed.set()
