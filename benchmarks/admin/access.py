@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partialmethod
 from typing import Any
 
 from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
@@ -27,6 +28,11 @@ class ApiTokenAdmin(ModelAdmin):
     list_select_related = ("account",)
     permitted = ("add",)  # tokens are revoked, not deleted, so that the audit log keeps their names
     actions = ("revoke",)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+        """The form with the accounts for which this user may create tokens."""
+        form: Any = super().get_form(request, obj, change, **options)
+        return type(form.__name__, (form,), {"__init__": partialmethod(form.__init__, by=request.user)})
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("benchmarks.change_apitoken")

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from benchmarks.models import ApiToken
-from benchmarks.services.access import token_errors
+from benchmarks.services.access import Caller, manageable_accounts, token_errors
 
 _SCOPES = (("read", "Read"), ("label", "Label results"), ("launch", "Launch runs"), ("edit", "Edit datasets"))
 
@@ -18,7 +18,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
     """A new token of an account. A service creates it, because its text is not stored."""
 
     account = forms.ModelChoiceField(
-        User.objects.filter(is_active=True).order_by("username"),
+        User.objects.none(),
         help_text="The token has no more permissions than this account",
     )
     scopes = forms.MultipleChoiceField(choices=_SCOPES, initial=["read"], widget=forms.CheckboxSelectMultiple)
@@ -34,19 +34,22 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
         fields = ("account", "name", "scopes", "expires_at")
         help_texts: ClassVar[dict[str, str]] = {"name": "What the token is for"}
 
-    def __init__(self, *args: Any, owner: User | None = None, **options: Any) -> None:
-        """``owner`` is the account of the token; without one, a field asks for it."""
+    def __init__(self, *args: Any, by: Caller = None, owner: User | None = None, **options: Any) -> None:
+        """``owner`` is the account of the token; without one, a field asks for an account that ``by`` may use."""
         super().__init__(*args, **options)
-        self.owner = owner
+        self.by, self.owner = by, owner
         if owner:
             del self.fields["account"]
+        else:
+            field: Any = self.fields["account"]
+            field.queryset = manageable_accounts(by).filter(is_active=True).order_by("username")
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if self.owner:
             data["account"] = self.owner
-        if {"account", "name", "scopes"} <= data.keys() and (
-            errors := token_errors(data["account"], data["name"].strip(), {*data["scopes"]}, data.get("expires_at"))
-        ):
-            raise ValidationError(errors)
+        if {"account", "name", "scopes"} <= data.keys():
+            values = data["account"], data["name"].strip(), {*data["scopes"]}, data.get("expires_at")
+            if errors := token_errors(*values, self.by):
+                raise ValidationError(errors)
         return data

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission, User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from benchmarks.models import ApiToken, AuditEntry
@@ -71,15 +71,54 @@ def make_groups() -> dict[str, int]:
 
 @transaction.atomic
 def assign_group(account: User, name: str, by: Caller = None) -> None:
-    """Make an account a member of exactly this group of the four. Raises ``NotPossible`` for an unknown group."""
+    """Make an account a member of exactly this group of ``GROUPS``.
+
+    Raises ``NotPossible`` for an unknown group, and for one that may do what the caller may not.
+    """
     if name not in GROUPS:
         raise NotPossible(f"Group {name} does not exist. Choose one of: {', '.join(GROUPS)}.")
     make_groups()
+    group = grantable_groups(by).filter(name=name).first()
+    if group is None:
+        raise NotPossible(f"The role {name} has permissions that you do not have. Ask an administrator who has them.")
     account.groups.remove(*Group.objects.filter(name__in=GROUPS))
-    account.groups.add(Group.objects.get(name=name))
+    account.groups.add(group)
     account.is_staff = name in STAFF
     account.save(update_fields=["is_staff"])
     record(by, "account.group", f"account {account.get_username()}", group=name)
+
+
+def grantable_permissions(by: Caller) -> QuerySet[Permission]:
+    """The permissions that a caller may give to others: those it has itself.
+
+    A superuser has all, and so has a command, which has no account.
+    """
+    author = account_of(by)
+    if author is None or author.is_superuser:
+        return Permission.objects.all()
+    return Permission.objects.filter(Q(user=author) | Q(group__user=author)).distinct()
+
+
+def grantable_groups(by: Caller) -> QuerySet[Group]:
+    """The groups all of whose permissions the caller may give."""
+    return Group.objects.exclude(permissions__in=_beyond(by))
+
+
+def manageable_accounts(by: Caller) -> QuerySet[User]:
+    """The accounts that may do nothing beyond what the caller may, so that using one of them gains the caller nothing.
+
+    The caller's own is among them. Inactive accounts count with what they may do once they are active.
+    """
+    author = account_of(by)
+    if author is None or author.is_superuser:
+        return User.objects.all()
+    beyond = _beyond(by)
+    weaker = User.objects.filter(is_superuser=False)
+    return weaker.exclude(user_permissions__in=beyond).exclude(groups__permissions__in=beyond)
+
+
+def _beyond(by: Caller) -> QuerySet[Permission]:
+    return Permission.objects.exclude(pk__in=grantable_permissions(by).values("pk"))
 
 
 def may_read(user: Caller) -> bool:
@@ -136,10 +175,11 @@ def create_token(
 ) -> tuple[ApiToken, str]:
     """Create a token for an account. Returns it with its text, which is not stored and cannot be shown again.
 
-    Raises ``InvalidRequest`` for an empty or used name, unknown scopes, and an expiry in the past.
+    Raises ``InvalidRequest`` for an empty or used name, unknown scopes, an expiry in the past, and an account that may
+    do what the caller may not.
     """
     name, chosen = name.strip(), set(scopes)
-    if errors := token_errors(account, name, chosen, expires_at):
+    if errors := token_errors(account, name, chosen, expires_at, by):
         raise InvalidRequest(errors)
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
     with transaction.atomic():
@@ -155,9 +195,13 @@ def create_token(
     return token, text
 
 
-def token_errors(account: User, name: str, scopes: set[str], expires_at: datetime | None) -> dict[str, list[str]]:
-    """Field → errors of a new token with these values; empty if it can be created."""
+def token_errors(
+    account: User, name: str, scopes: set[str], expires_at: datetime | None, by: Caller
+) -> dict[str, list[str]]:
+    """Field → errors of a new token with these values; empty if the caller can create it."""
     errors: dict[str, list[str]] = {}
+    if not manageable_accounts(by).filter(pk=account.pk).exists():
+        errors["account"] = [f"{account.get_username()} has permissions that you do not have. Choose another account."]
     if not name or len(name) > 100:
         errors["name"] = ["Enter a token name of at most 100 characters that describes its purpose."]
     elif ApiToken.objects.filter(account=account, name=name).exists():

@@ -9,8 +9,10 @@ from django.db import transaction
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from benchmarks.services.access import GROUPS, Caller, account_of, assign_group, record
+from benchmarks.services.access import GROUPS, Caller, account_of, assign_group, manageable_accounts, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
+
+OWN_ACCOUNT = "You cannot change your own account. Ask another administrator."
 
 
 def add_member(name: str, role: str, by: Caller = None) -> User:
@@ -57,10 +59,23 @@ def password_key(account: User, by: Caller = None) -> tuple[str, str]:
     return urlsafe_base64_encode(force_bytes(account.pk)), default_token_generator.make_token(account)
 
 
-def _require_other(account: User, by: Caller) -> None:
-    """Nobody locks themselves out, and only a superuser changes what a superuser can do."""
+def why_not_changeable(account: User, by: Caller) -> str:
+    """Why the caller may not change this account; empty if it may. Only a superuser may change every account."""
     author = account_of(by)
+    if author is None or author.is_superuser:
+        return ""
     if author == account:
-        raise NotPossible("You cannot change your own account. Ask another administrator.")
-    if account.is_superuser and author is not None and not author.is_superuser:
-        raise NotPossible(f"{account.username} is a superuser. Only another superuser can change this account.")
+        return OWN_ACCOUNT
+    if account.is_superuser:
+        return f"Account {account.username} is a superuser. Only another superuser can change this account."
+    if not manageable_accounts(by).filter(pk=account.pk).exists():
+        return f"Account {account.username} has permissions that you do not have. Ask an administrator who has them."
+    return ""
+
+
+def _require_other(account: User, by: Caller) -> None:
+    """Nobody locks themselves out, and nobody changes an account that may do more than they."""
+    if account_of(by) == account:
+        raise NotPossible(OWN_ACCOUNT)
+    if reason := why_not_changeable(account, by):
+        raise NotPossible(reason)

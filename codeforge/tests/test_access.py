@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.test import Client, RequestFactory
 from django.utils import timezone
@@ -16,6 +17,7 @@ from django.utils import timezone
 from benchmarks.models import ApiToken, AuditEntry
 from benchmarks.services.access import assign_group, create_token, make_groups, revoke_token, token_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.members import add_member, change_role, password_key, set_active
 from benchmarks.services.runs import control
 from benchmarks.services.runs.start import start_run
 from codeforge.access import client_address
@@ -130,6 +132,30 @@ def test_an_account_is_a_member_of_one_group(ada: User) -> None:
     assert not User.objects.get(pk=ada.pk).is_staff
     with pytest.raises(NotPossible, match="Choose one of: viewer, reviewer, runner, editor, admin"):
         assign_group(ada, "king")
+
+
+def test_nobody_gives_a_role_or_a_token_beyond_their_own_permissions(ada: User) -> None:
+    clerk, boss, root = (User.objects.create_user(name) for name in ("clerk", "boss", "root"))
+    clerk.user_permissions.set(Permission.objects.filter(codename__in=("change_user", "add_user", "add_apitoken")))
+    assign_group(boss, "admin")
+    User.objects.filter(pk=root.pk).update(is_superuser=True, is_active=False)
+    refused: list[Callable[[], object]] = [
+        lambda: assign_group(ada, "admin", by=clerk),
+        lambda: add_member("new", "editor", clerk),
+        lambda: change_role(boss, "viewer", clerk),
+        lambda: password_key(boss, clerk),
+        lambda: set_active(User.objects.get(username="root"), True, boss),
+    ]
+    for act in refused:
+        with pytest.raises(NotPossible, match=r"permissions that you do not have|is a superuser"):
+            act()
+    for account, by in ((boss, clerk), (User.objects.get(username="root"), boss)):
+        with pytest.raises(InvalidRequest) as error:
+            create_token(account, "ci", ["edit"], by=by)
+        assert list(error.value.errors) == ["account"]
+    assert not User.objects.filter(username="new").exists()
+    change_role(ada, "admin", boss)
+    create_token(ada, "ci", ["edit"], by=boss)
 
 
 def test_ten_wrong_passwords_lock_the_login_for_the_address(client: Client, ada: User, settings: Any) -> None:

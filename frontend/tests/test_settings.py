@@ -481,6 +481,10 @@ def test_nobody_changes_the_own_role_and_only_a_superuser_a_superuser(production
     assert "Only another superuser" in page(client, above, {"role": "viewer"}, status=400)
     for action in ("deactivate", "password"):
         assert "Only another superuser" in page(client, f"{above}do/{action}/", {"confirmed": "yes"}), action
+    html = page(client, above)
+    assert "Only another superuser can change this account." in html
+    assert "Save role" not in html
+    assert "/do/" not in html
     assert link_in(page(client, f"{own}do/password/", {}))
     root.refresh_from_db()
     assert root.is_active

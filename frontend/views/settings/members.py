@@ -20,7 +20,7 @@ from benchmarks.forms.members import MemberForm
 from benchmarks.queries.members import members, role_of
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.members import password_key, set_active
+from benchmarks.services.members import password_key, set_active, why_not_changeable
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
@@ -64,12 +64,15 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
     if form.save(request.user):
         messages.success(request, f"{account.username} saved as {form.cleaned_data['role']}.")
         return HttpResponseRedirect(request.path)
+    is_own = account == request.user
+    refusal = "" if is_own else why_not_changeable(account, request.user)
     context = {
         "account": account,
         "role": role_of(account),
         "form": form,
-        "may_change": may(request.user, CHANGE),
-        "is_own": account == request.user,
+        "may_change": may(request.user, CHANGE) and not refusal,
+        "refusal": refusal,
+        "is_own": is_own,
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
     }
     return render(request, "frontend/settings/member.html", context, status=400 if form.errors else 200)

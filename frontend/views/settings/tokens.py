@@ -53,7 +53,7 @@ def new_token(request: HttpRequest) -> HttpResponse:
     if account is None:
         require(request, ADD)
     sent = request.POST if request.method == "POST" else None
-    form = TokenForm(sent, initial={"account": account}, owner=None if chooses else account)
+    form = TokenForm(sent, initial={"account": account}, by=request.user, owner=None if chooses else account)
     context = {
         "form": form,
         "chooses": chooses,
