@@ -9,8 +9,9 @@ from benchmarks.models import Run
 from benchmarks.presentation.numbers import points
 from benchmarks.presentation.sentences import n_of_expected, total_cost
 from benchmarks.queries.history import History, latest_changes
-from benchmarks.queries.leaderboard import Place, Standing
-from benchmarks.queries.matrix import rank_ranges
+from benchmarks.queries.judge_words import Judged, judge_words
+from benchmarks.queries.leaderboard import Place, Standing, runs_to_test
+from benchmarks.queries.matrix import Matrix, rank_ranges, tested
 from benchmarks.queries.statistics import Compared
 from frontend.view_models import MetricRow, RunRow, metric_row, run_rows
 
@@ -63,9 +64,10 @@ class StandingRow:
 
 @dataclass(frozen=True, slots=True)
 class StandingPanel:
-    """The standing on one dataset. ``more`` models are not shown."""
+    """The standing on one dataset, with what can be said of it. ``more`` models are not shown."""
 
     standing: Standing
+    sentence: str
     metric: MetricRow
     rows: Sequence[StandingRow]
     more: int
@@ -114,16 +116,20 @@ def changes(histories: Sequence[History]) -> Changes:
 
 def standing_panels(standings: Sequence[Standing]) -> list[StandingPanel]:
     """The first standings, each with its best models and baselines."""
-    return [_panel(standing) for standing in standings[:PANELS]]
+    # All models are tested, not only those shown, because a range may reach beyond them.
+    grids = [tested(runs_to_test(standing.places), standing.metric) for standing in standings[:PANELS]]
+    known = judge_words({each for grid in grids if grid and grid.statement for each in grid.statement.judged})
+    return [_panel(standing, grid, known) for standing, grid in zip(standings, grids, strict=False)]
 
 
-def _panel(standing: Standing) -> StandingPanel:
+def _panel(standing: Standing, grid: Matrix | None, known: Mapping[Judged, str]) -> StandingPanel:
     models = [place for place in standing.places if not place.run.is_baseline]
     baselines = [place for place in standing.places if place.run.is_baseline]
-    # All models are tested, not only those shown, because a range may reach beyond them.
-    ranges = rank_ranges([place.run for place in models if place.rank], standing.metric)
+    ranges = rank_ranges(grid)
     rows = [_standing_row(place, standing.metric, ranges) for place in (*models[:PLACES], *baselines[:BASELINES])]
-    return StandingPanel(standing, metric_row(standing.metric), rows, len(models) - len(models[:PLACES]))
+    said = grid.statement.sentences(known)[:2] if grid and grid.statement else []
+    more = len(models) - len(models[:PLACES])
+    return StandingPanel(standing, " ".join(filter(None, said)), metric_row(standing.metric), rows, more)
 
 
 def _standing_row(place: Place, metric: str, ranges: Mapping[int, str]) -> StandingRow:

@@ -18,7 +18,7 @@ from benchmarks.presentation.numbers import MISSING, interval, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place
-from benchmarks.queries.matrix import FACETS, rank_ranges
+from benchmarks.queries.matrix import FACETS, rank_ranges, tested
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
@@ -142,12 +142,12 @@ class Comparable:
 
 def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
     """Ranked runs, best first, and those without a rank."""
-    tested = rank_ranges([place.run for place in places if place.rank], metric)
+    ranges = rank_ranges(tested([place.run for place in places if place.rank], metric))
     return [
         Comparable(
             place.run,
             metric_row(metric, place.summary),
-            tested.get(place.run.pk) or str(place.rank or ""),
+            ranges.get(place.run.pk) or str(place.rank or ""),
             place.reason,
         )
         for place in places

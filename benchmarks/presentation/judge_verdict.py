@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.metrics.panel import judges_named
 from benchmarks.presentation.numbers import number, percent, plural, points
+from benchmarks.presentation.ranks import listed
 from benchmarks.statistics.agreement import Kappa
+from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import CorrectedMean
 
 ENOUGH = 40
@@ -62,6 +65,20 @@ def judge_verdict(
     else:
         finding = "Usable: this judge agrees with people on every labeled answer."
     return JudgeVerdict(finding, errors + reliable, advice, bool(leaning), more)
+
+
+def judged_by(judge_model: str, with_people: Interval | None, on_known: float | None) -> str:
+    """Who gave a score and what is known of it: ``judged by openai/judge, not calibrated``.
+
+    ``with_people`` is the share of labeled answers with the verdict of people, which counts from ``ENOUGH`` of them on;
+    ``on_known`` is the share of right verdicts on answers with known truth.
+    """
+    judge = f"judged by {listed(judges_named(judge_model))}" if judge_model else "judged"
+    if with_people is not None and with_people.mean is not None and with_people.n >= ENOUGH:
+        return f"{judge}, calibrated: agrees with people on {with_people.mean:.0%} of {number(with_people.n)} answers"
+    if on_known is not None:
+        return f"{judge}, calibrated: right on {on_known:.0%} of known answers"
+    return f"{judge}, not calibrated"
 
 
 def _share(n: int, total: int, noun: str) -> str:

@@ -9,7 +9,8 @@ from django.db.models import Prefetch, QuerySet
 
 from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
-from benchmarks.queries.matrix import matrix
+from benchmarks.queries.judge_words import judge_words
+from benchmarks.queries.matrix import FORMAT, Statement, matrix
 from benchmarks.queries.runs import runs
 from benchmarks.queries.statistics import has_ended, kept_for
 
@@ -60,14 +61,24 @@ def experiment_runs(experiment: Experiment) -> list[Run]:
     return list(runs().filter(experiment=experiment).order_by("pk"))
 
 
-def finding(experiment: Experiment) -> str:
-    """Who leads, and by how much, by the first metric; from the cache until a run gets new numbers. Empty before all
-    runs have ended, without a ranking, and above ``MOST_RANKED`` results."""
-    members = list(experiment.runs.all())
+def findings(shown: Sequence[Experiment]) -> dict[int, str]:
+    """Experiment → who leads, and by how much, by the first metric; from the cache until a run gets new numbers.
+
+    Empty before all runs have ended, without a ranking, and above ``MOST_RANKED`` results.
+    """
+    statements = {experiment.pk: _statement(list(experiment.runs.all()), experiment) for experiment in shown}
+    known = judge_words({each for statement in statements.values() if statement for each in statement.judged})
+    return {
+        pk: " ".join(filter(None, statement.sentences(known)[:2])) if statement else ""
+        for pk, statement in statements.items()
+    }
+
+
+def _statement(members: Sequence[Run], experiment: Experiment) -> Statement | None:
     if not all(map(has_ended, members)) or not 0 < sum(run.total for run in members) <= MOST_RANKED:
-        return ""
-    lead = kept_for("finding", members, lambda: matrix(experiment_runs(experiment)).sentences[:2])
-    return " ".join(filter(None, lead))
+        return None
+    # In a tuple, because what is kept may be that there is none.
+    return kept_for(f"finding:{FORMAT}", members, lambda: (matrix(experiment_runs(experiment)).statement,))[0]
 
 
 def progress(members: Sequence[Run]) -> Progress:

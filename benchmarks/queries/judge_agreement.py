@@ -178,16 +178,9 @@ def judge_agreement(
     known = metric_named(metric)
     if known is None or known.range[1] is None:
         return None
-    reviews: dict[int, set[int]] = defaultdict(set)
-    for queue in _random_reviews(metric):
-        for pk in queue.source.get("runs", []):
-            reviews[pk].add(queue.pk)
-    runs = _judged_runs(reviews).filter(judge_model=judge_model)
-    if run is not None:
-        runs = runs.filter(pk=run)
-    if experiment is not None:
-        runs = runs.filter(experiment=experiment)
-    chosen = [each for each in runs.order_by("-pk")[:MOST_RUNS] if metric in each.metrics]
+    reviews = _reviews_of_runs(metric)
+    scope = {name: value for name, value in (("pk", run), ("experiment", experiment)) if value is not None}
+    chosen = _runs_judged_by(judge_model, metric, reviews, **scope)
     if not chosen:
         return None
     read = [_AnswersOf(each, known) for each in reversed(chosen)]
@@ -216,6 +209,32 @@ def judge_agreement(
     )
 
 
+def agreement_with_people(judge_model: str, metric: str) -> Interval | None:
+    """The agreement on all runs as ``judge_agreement`` has it, from labeled answers only; ``None`` without any."""
+    known = metric_named(metric)
+    if known is None or known.range[1] is None:
+        return None
+    chosen = _runs_judged_by(judge_model, metric, _reviews_of_runs(metric))
+    read = [_AnswersOf(each, known, labeled_only=True) for each in reversed(chosen)]
+    answers = [answer for each in read for answer in each.labeled]
+    clusters = [answer.cluster for answer in answers]
+    return mean_interval([float(not answer.error) for answer in answers], clusters) if answers else None
+
+
+def _reviews_of_runs(metric: str) -> dict[int, set[int]]:
+    """Run → the random reviews of a metric that were drawn from it."""
+    reviews: dict[int, set[int]] = defaultdict(set)
+    for queue in _random_reviews(metric):
+        for pk in queue.source.get("runs", []):
+            reviews[pk].add(queue.pk)
+    return reviews
+
+
+def _runs_judged_by(judge_model: str, metric: str, sources: Iterable[int], **scope: int) -> list[Run]:
+    runs = _judged_runs(sources).filter(judge_model=judge_model, **scope)
+    return [each for each in runs.order_by("-pk")[:MOST_RUNS] if metric in each.metrics]
+
+
 def corrected_run(run: Run) -> dict[str, CorrectedMean]:
     """Metric → the means of a run for which there is a corrected one."""
     if not run.judge_model or run.status not in COMPLETED or run.is_calibration:
@@ -240,9 +259,9 @@ def _judged_runs(sources: Iterable[int]) -> Any:
 
 
 class _AnswersOf:
-    """The judged answers of a run, and those of them that people labeled in random reviews."""
+    """The judged answers of a run, or none but the labeled ones, and those that people labeled in random reviews."""
 
-    def __init__(self, run: Run, metric: Metric) -> None:
+    def __init__(self, run: Run, metric: Metric, *, labeled_only: bool = False) -> None:
         self.run = run
         self.judged: dict[int, float] = {}
         self.clusters: dict[int, Hashable] = {}
@@ -254,6 +273,8 @@ class _AnswersOf:
         people = self._people(metric.name)
         of_run, of_tasks = run.metric_named(metric.name) or metric, _task_thresholds(run, metric)
         rows = Score.objects.filter(run=run, metric=metric.name, value__isnull=False).order_by("result__position")
+        if labeled_only:
+            rows = rows.filter(result__in=[*people])
         columns = ("result", "value", "result__group", "result__cluster", "result__task", "detail__passes_at")
         for result, value, group, cluster, task, own_threshold in rows.values_list(*columns).iterator():
             passes_at = of_tasks.get(task, of_run.passes_at)

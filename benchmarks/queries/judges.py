@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import Max, QuerySet
@@ -23,9 +24,14 @@ def calibration_detail(pk: int) -> Run:
 
 def latest_calibrations(judge_model: str) -> dict[str, Run]:
     """Metric → the latest completed calibration of a judge for it; metrics without one are left out. One query."""
-    completed = Run.objects.filter(calibration__isnull=False, judge_model=judge_model, status__in=COMPLETED)
-    latest = completed.order_by().values("metrics").annotate(latest=Max("id")).values("latest")
-    return {run.metrics[0]: run for run in calibrations().filter(pk__in=latest)}
+    return {metric: run for (_, metric), run in latest_calibrations_of([judge_model]).items()}
+
+
+def latest_calibrations_of(judges: Collection[str]) -> dict[tuple[str, str], Run]:
+    """Judge and metric → the latest completed calibration; those without one are left out. One query."""
+    completed = Run.objects.filter(calibration__isnull=False, judge_model__in=judges, status__in=COMPLETED)
+    latest = completed.order_by().values("judge_model", "metrics").annotate(latest=Max("id")).values("latest")
+    return {(run.judge_model, run.metrics[0]): run for run in calibrations().filter(pk__in=latest)}
 
 
 def answers_to_judge(run: Run) -> int:

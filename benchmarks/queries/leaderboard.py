@@ -14,10 +14,11 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, 
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
-from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
 from benchmarks.presentation.labels import prompt_variant, version_label
 from benchmarks.presentation.numbers import n_of, percent, plural
+from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, against, effortless, is_below, shared_ranks
 from benchmarks.presentation.sentences import unscored
 from benchmarks.queries.runs import runs
 
@@ -129,7 +130,8 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A model with the run that represents it, chosen from ``n_runs``. ``rank`` is ``None`` with a ``reason``."""
+    """A model with the run that represents it, chosen from ``n_runs``. ``rank`` is ``None`` with a ``reason``, as it is
+    for every baseline."""
 
     run: Run
     summary: dict[str, Any]
@@ -152,6 +154,27 @@ class Standing:
     setting: str
     metric: str
     places: Sequence[Place]
+
+    @property
+    def leaders(self) -> list[Place]:
+        """The models that share the first rank; empty if none is ranked."""
+        return [place for place in self.places if place.rank == 1]
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The baselines that have a score for enough of the tasks."""
+        return [
+            Mark(place.run.model.partition("/")[2], place.summary["mean"])
+            for place in self.places
+            if place.reason == BASELINE_UNRANKED
+        ]
+
+    @property
+    def under(self) -> str:
+        """The baseline that the best model does not reach: ``guessing at random scores 0.342``; else empty."""
+        bar, best = effortless(self.marks), next(iter(self.leaders), None)
+        is_under = best is not None and is_score(self.metric) and is_below(best.summary["mean"], bar)
+        return against(bar) if bar and is_under else ""
 
 
 def ranked_datasets() -> list[Dataset]:
@@ -248,8 +271,7 @@ def standings(completed: Sequence[Run]) -> list[Standing]:
     """The models of each dataset among these ``scored_runs``, the dataset with the newest run first.
 
     A dataset is represented by its newest version, there by the setting with the most models and its first metric with
-    a ranked run; without any, by the first that has a run at all. Baselines come after the models, without a rank: they
-    show what needs no model.
+    a ranked run; without any, by the first that has a run at all.
     """
     groups: dict[int, dict[tuple[int, Setting], list[Run]]] = {}
     by_id = {run.dataset_version_id: run.dataset_version for run in completed}
@@ -265,7 +287,7 @@ def standings(completed: Sequence[Run]) -> list[Standing]:
                 version_label=setting.version(by_id[version].number),
                 setting=setting.words([other for _, other in of_dataset]),
                 metric=metric,
-                places=_models_first(ranked),
+                places=ranked,
             )
             for (version, setting), alike in sorted(of_dataset.items(), key=lambda group: _precedence(by_id, *group))
             for metric in dict.fromkeys(name for run in alike for name in run.metrics)
@@ -280,14 +302,6 @@ def _precedence(
 ) -> tuple[int, int]:
     """Newer versions first, then settings with more models; the rest stays in the order of the newest run."""
     return -by_id[like[0]].number, -len({run.model_label for run in alike if not run.is_baseline})
-
-
-def _models_first(ranked: Sequence[Place]) -> list[Place]:
-    """The models by rank among models, then the baselines."""
-    real = [place for place in ranked if not place.run.is_baseline]
-    baselines = [replace(place, rank=None) for place in ranked if place.run.is_baseline]
-    numbered = [place if place.rank is None else replace(place, rank=rank) for rank, place in enumerate(real, 1)]
-    return [*numbered, *baselines]
 
 
 def setting_of(run: Run) -> Setting:
@@ -309,7 +323,8 @@ def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:
 
 
 def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: str = MEAN) -> list[Place]:
-    """One place for each model, judge and text of a rubric, best first by ``rank``, those without a rank last.
+    """One place for each model, judge and text of a rubric: models best first by ``rank``, equal ones with one rank,
+    then those without a rank, and at last the baselines, which have none.
 
     ``candidates`` come newest first and have one setting. A model whose latest run has too few scores is represented by
     an earlier one, if that has enough.
@@ -323,25 +338,36 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
     known = metric_named(metric)
     sign = -1.0 if known is not None and not known.higher_is_better else 1.0
 
-    def goodness(run: Run) -> float:
-        return sign * float(run.summary["metrics"][metric]["mean"])
+    def goodness(run: Run) -> tuple[float, ...]:
+        # Equal thresholds are in the order of their means.
+        mean = sign * float(run.summary["metrics"][metric]["mean"])
+        return (*_threshold_key(run), mean) if rank == THRESHOLD else (mean,)
 
-    ranked: list[tuple[Run, int]] = []
-    unranked: list[Place] = []
+    found: list[Place] = []
     for group in groups.values():
         covered = [run for run in group if not unranked_reason(run, metric)]
-        if covered:
-            ranked.append((max(covered, key=goodness) if choose == BEST else covered[0], len(group)))
-        else:
-            run = group[0]
-            numbers = run.summary["metrics"][metric]
-            unranked.append(Place(run, numbers, len(group), None, unranked_reason(run, metric)))
-    # Sorting is stable, so equal thresholds stay in the order of their means.
-    ranked.sort(key=lambda chosen: -goodness(chosen[0]))
-    if rank == THRESHOLD:
-        ranked.sort(key=lambda chosen: _threshold_key(chosen[0]), reverse=True)
-    numbered = enumerate(ranked, 1)
-    return [*(Place(run, run.summary["metrics"][metric], n, number) for number, (run, n) in numbered), *unranked]
+        run = (
+            (max(covered, key=lambda run: goodness(run)[-1]) if choose == BEST else covered[0]) if covered else group[0]
+        )
+        reason = unranked_reason(run, metric) or (BASELINE_UNRANKED if run.is_baseline else "")
+        found.append(Place(run, run.summary["metrics"][metric], len(group), None, reason))
+    ranked = sorted((place for place in found if not place.reason), key=lambda place: goodness(place.run), reverse=True)
+    ranks = shared_ranks([goodness(place.run) for place in ranked])
+    baselines = sorted(
+        (place for place in found if place.run.is_baseline),
+        key=lambda place: place.summary["mean"] or 0.0,
+        reverse=True,
+    )
+    return [
+        *(replace(place, rank=number) for place, number in zip(ranked, ranks, strict=True)),
+        *(place for place in found if place.reason and not place.run.is_baseline),
+        *baselines,
+    ]
+
+
+def runs_to_test(shown: Iterable[Place]) -> list[Run]:
+    """The runs of the ranked models, and of the baselines beside them."""
+    return [place.run for place in shown if place.rank or place.reason == BASELINE_UNRANKED]
 
 
 def unranked_reason(run: Run, metric: str) -> str:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
-from benchmarks.presentation.numbers import interval, rank_range, score
+from benchmarks.presentation.numbers import rank_range
+from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, only_baselines
+from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
 from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
 from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
-from benchmarks.statistics.ranking import Place, Ranking, Scores, mean_of_intervals
+from benchmarks.statistics.ranking import Place, Ranking, Scores, Verdict, mean_of_intervals
 from benchmarks.statistics.sentences import ranking_sentences
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the columns of one dataset can be split."""
 MOST_TESTED = 24
 """Runs of one dataset up to which all pairs are tested for a list of ranks."""
-_FORMAT = 2
-"""Goes up when ``Standing`` changes, so that no old one is read."""
+FORMAT = 3
+"""Goes up when ``Standing`` or ``Statement`` changes, so that no old one is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Row:
     """A model in one variant. ``cells`` has a cell for each column, ``None`` where it has no run or no result.
 
     ``overall`` is the plain average of the datasets with its interval; it and ``place`` are ``None`` with a ``reason``.
+    A baseline that could be ranked has ``overall``, but no ``place``.
     """
 
     model: str
@@ -75,6 +79,10 @@ class Row:
         """Each run of the row once."""
         return list({cell.run.pk: cell.run for cell in self.cells if cell is not None}.values())
 
+    @property
+    def is_baseline(self) -> bool:
+        return all(run.is_baseline for run in self.runs)
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -85,13 +93,45 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """What ``sentences`` say of an order: the verdict on the ranked rows with their names, the baselines beside them,
+    and the judges behind the scores. Without a verdict, only baselines have run."""
+
+    verdict: Verdict | None
+    names: Sequence[str]
+    noun: str
+    bounds: tuple[float, float] | None
+    marks: Sequence[Mark]
+    judged: tuple[Judged, ...]
+
+    def sentences(self, known: Mapping[Judged, str]) -> list[str]:
+        """Those of ``ranking_sentences``; ``known`` are the ``judge_words`` of ``judged``."""
+        measured = in_parentheses(self.judged, known)
+        if self.verdict is None:
+            return [only_baselines(self.marks, measured), ""]
+        return ranking_sentences(
+            self.verdict, self.names, self.marks, bounds=self.bounds, measured=measured, noun=self.noun
+        )
+
+
+@dataclass(frozen=True)
 class Matrix:
-    """Rows come by rank, those without one last. ``sentences`` are those of ``ranking_sentences``."""
+    """Rows come by rank, those without one last, with the ``statement`` on the order, if there is one."""
 
     metric: str
     columns: Sequence[Column]
     rows: Sequence[Row]
-    sentences: Sequence[str]
+    statement: Statement | None
+
+    @cached_property
+    def sentences(self) -> Sequence[str]:
+        """Of the statement, in two queries if a judge scored; empty without one."""
+        return self.statement.sentences(judge_words(self.statement.judged)) if self.statement else []
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether models have no rank."""
+        return any(row.place is None and not row.is_baseline for row in self.rows)
 
     @property
     def verdict(self) -> str:
@@ -107,10 +147,10 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is kept of a ranking: a place for each row, and the verdict."""
+    """What is kept of a ranking: a place for each row, and the verdict; ``None`` without rows."""
 
-    places: Sequence[Place]
-    sentences: Sequence[str]
+    places: Sequence[Place] = ()
+    verdict: Verdict | None = None
 
 
 def metrics_of(members: Sequence[Run]) -> list[str]:
@@ -140,25 +180,31 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
         for (model, variant), by_dataset in places.items()
     ]
     reasons = [next(_unranked(row, metric, list(columns.values())), "") for row in rows]
-    ranked = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
+    ranked = [row for row, reason in zip(rows, reasons, strict=True) if not reason and not row.is_baseline]
     standing = _standing(ranked, metric)
     placed = iter(standing.places)
     finished = [
-        _placed(row, reason, None if reason or not standing.places else next(placed))
+        _placed(row, reason, None if reason or row.is_baseline else next(placed))
         for row, reason in zip(rows, reasons, strict=True)
     ]
+    statement = _statement(finished, standing.verdict, metric)
     finished.sort(key=lambda row: -row.overall[0] if row.overall and row.place else 2.0)
     heads = [Column(run) for run in columns.values()]
     if facet in FACETS and len(heads) == 1:
         heads, finished = _by_level(heads[0].run, finished, metric, facet)
-    return Matrix(metric, heads, finished, standing.sentences)
+    return Matrix(metric, heads, finished, statement)
 
 
-def rank_ranges(ranked: Sequence[Run], metric: str) -> dict[int, str]:
-    """Run → the ranks that the paired tests of all pairs allow: ``1``, ``2–3``. Empty if there are too many pairs."""
-    if not is_score(metric) or len(ranked) > MOST_TESTED:
-        return {}
-    rows = matrix(ranked, metric).rows
+def tested(ranked: Sequence[Run], metric: str) -> Matrix | None:
+    """Runs on one dataset with the tests of all pairs of models; ``None`` if there are too many pairs."""
+    if not is_score(metric) or not 0 < len(ranked) <= MOST_TESTED + sum(run.is_baseline for run in ranked):
+        return None
+    return matrix(ranked, metric)
+
+
+def rank_ranges(grid: Matrix | None) -> dict[int, str]:
+    """Run → the ranks that the paired tests of a ``tested`` matrix allow: ``1``, ``2–3``."""
+    rows = grid.rows if grid else ()
     return {row.runs[0].pk: rank_range(row.place.rank_low, row.place.rank_high) for row in rows if row.place}
 
 
@@ -251,7 +297,27 @@ def _placed(row: Row, reason: str, place: Place | None) -> Row:
     if reason:
         return replace(row, reason=reason)
     parts = [(cell.mean or 0.0, cell.low or 0.0, cell.high or 0.0) for cell in row.cells if cell]
-    return replace(row, overall=mean_of_intervals(parts), place=place)
+    reason = "" if place else BASELINE_UNRANKED
+    return replace(row, overall=mean_of_intervals(parts), place=place, reason=reason)
+
+
+def _statement(rows: Sequence[Row], verdict: Verdict | None, metric: str) -> Statement | None:
+    """What can be said of placed rows in the order in which they were ranked; ``None`` if models have run and none is
+    ranked."""
+    ranked = [row for row in rows if row.place]
+    beside = [row for row in rows if row.overall and not row.place]
+    if not ranked and (not beside or not all(row.is_baseline for row in rows)):
+        return None
+    several = len({row.model for row in ranked}) < len(ranked)
+    alone = ranked[0].overall if len(ranked) == 1 else None
+    return Statement(
+        verdict=verdict,
+        names=[row.name for row in ranked],
+        noun="runs" if several else "models",
+        bounds=alone and alone[1:],
+        marks=[Mark(row.model.partition("/")[2], row.overall[0]) for row in beside if row.overall],
+        judged=judged_scores((run, metric_of(run, metric)) for row in ranked or beside for run in row.runs),
+    )
 
 
 def _by_level(first: Run, rows: Sequence[Row], metric: str, facet: str) -> tuple[list[Column], list[Row]]:
@@ -271,20 +337,16 @@ def _by_level(first: Run, rows: Sequence[Row], metric: str, facet: str) -> tuple
 def _standing(ranked: Sequence[Row], metric: str) -> Standing:
     """The places of the ranked rows."""
     if not ranked:
-        return Standing([], [])
+        return Standing()
     members = [run for row in ranked for run in row.runs]
-    return kept_for(f"ranking:{_FORMAT}:{metric}", members, lambda: _ranking(ranked, metric))
+    return kept_for(f"ranking:{FORMAT}:{metric}", members, lambda: _ranking(ranked, metric))
 
 
 def _ranking(ranked: Sequence[Row], metric: str) -> Standing:
-    datasets = [scores_of([row.runs[column] for row in ranked], metric) for column in range(len(ranked[0].cells))]
-    ranking = Ranking(datasets)
-    sentences = ranking_sentences(ranking, [row.name for row in ranked])
-    if ranking.n == 1:
-        row = _placed(ranked[0], "", None)
-        mean, low, high = row.overall or (None, None, None)
-        sentences = [f"{row.name} scores {score(mean)} ({interval(low, high)}).", ""]
-    return Standing(ranking.places(), sentences)
+    ranking = Ranking(
+        [scores_of([row.runs[column] for row in ranked], metric) for column in range(len(ranked[0].cells))]
+    )
+    return Standing(ranking.places(), ranking.verdict())
 
 
 def scores_of(

@@ -15,6 +15,7 @@ from django.db.models import Q
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Dataset, Run
+from benchmarks.presentation.ranks import BASELINE_UNRANKED, shared_ranks
 from benchmarks.queries.leaderboard import Alike, latest_runs, unranked_reason
 from benchmarks.queries.matrix import Cell, cell_of, scores_of
 from benchmarks.queries.statistics import kept_for
@@ -38,7 +39,7 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class OverallRow:
     """A model with a cell for each dataset, ``None`` without a full run on it. ``mean_rank`` is ``None`` with a
-    ``reason``, and ``rank`` is its place by the mean rank, shared if equal."""
+    ``reason``, as it is for every baseline, and ``rank`` is its place by the mean rank, shared if equal."""
 
     model: str
     cells: Sequence[Cell | None]
@@ -50,6 +51,10 @@ class OverallRow:
     def linked(self) -> str:
         """The model's own name, without the mark of an imported run."""
         return next(cell.run.model for cell in self.cells if cell is not None)
+
+    @property
+    def is_baseline(self) -> bool:
+        return all(cell.run.is_baseline for cell in self.cells if cell is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
     columns: list[Column] = []
     by_model: dict[str, list[Cell | None]] = {}
     for place, alike in enumerate(chosen):
-        metric = _metric(alike.runs)
+        metric = _metric(_models(alike))
         label = alike.setting.version(alike.version.number)
         columns.append(Column(alike.runs[0].dataset, label, alike.words, metric))
         for run in (run for run in alike.runs if metric in run.metrics):
@@ -78,35 +83,37 @@ def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
             cells[place] = cell_of(run, metric)
     reasons = {model: _reason(cells, columns) for model, cells in by_model.items()}
     ranked = [model for model, reason in reasons.items() if not reason]
-    mean_rank = _mean_ranks([[cell for cell in by_model[model] if cell] for model in ranked], columns)
-    by_rank = dict(zip(ranked, mean_rank, strict=True))
+    by_rank = dict(
+        zip(ranked, _mean_ranks([[cell for cell in by_model[model] if cell] for model in ranked], columns), strict=True)
+    )
+    ranked.sort(key=lambda model: by_rank[model].mean)
+    ranks = dict(zip(ranked, shared_ranks([(by_rank[model].mean,) for model in ranked]), strict=True))
     rows = [
-        OverallRow(
-            model,
-            cells,
-            by_rank.get(model),
-            1 + sum(other.mean < by_rank[model].mean - 1e-9 for other in mean_rank) if model in by_rank else None,
-            reasons[model],
-        )
+        OverallRow(model, cells, by_rank.get(model), ranks.get(model), reasons[model])
         for model, cells in by_model.items()
     ]
-    rows.sort(key=lambda row: (row.rank is None, row.mean_rank.mean if row.mean_rank else 0.0, row.model))
+    rows.sort(key=lambda row: (row.rank is None, row.rank or row.is_baseline, row.model))
     return Overall(offered, columns, rows)
 
 
 def _groups() -> list[Alike]:
     """For each dataset that at least two models have run, their runs on its newest version, in the setting of most."""
     newest: dict[int, Alike] = {}
-    for alike in sorted(latest_runs(Q()), key=lambda alike: (-alike.version.number, -len(alike.runs))):
+    for alike in sorted(latest_runs(Q()), key=lambda alike: (-alike.version.number, -len(_models(alike)))):
         newest.setdefault(alike.version.dataset_id, alike)
-    return [alike for alike in newest.values() if len(alike.runs) > 1 and _metric(alike.runs)]
+    return [alike for alike in newest.values() if len(_models(alike)) > 1 and _metric(_models(alike))]
+
+
+def _models(alike: Alike) -> list[Run]:
+    """Without baselines, which are shown beside the models but not ranked."""
+    return [run for run in alike.runs if not run.is_baseline]
 
 
 def _shared(groups: Sequence[Alike]) -> list[Alike]:
     """The groups that the two models with the most groups in common have; all of them if these are fewer than two."""
     of_model: dict[str, set[int]] = {}
     for place, alike in enumerate(groups):
-        for run in alike.runs:
+        for run in _models(alike):
             of_model.setdefault(run.model_label, set()).add(place)
     alike_models = Counter(map(frozenset, of_model.values()))
     pairs = [a & b for a, b in combinations(alike_models, 2)] + [each for each, n in alike_models.items() if n > 1]
@@ -128,7 +135,7 @@ def _reason(cells: Sequence[Cell | None], columns: Sequence[Column]) -> str:
     for cell, column in zip(cells, columns, strict=True):
         if cell is not None and (reason := unranked_reason(cell.run, column.metric)):
             return f"Run {cell.run.pk}: {reason}"
-    return ""
+    return BASELINE_UNRANKED if all(cell.run.is_baseline for cell in cells if cell) else ""
 
 
 def _mean_ranks(rows: Sequence[Sequence[Cell]], columns: Sequence[Column]) -> list[MeanRank]:

@@ -19,10 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
+from benchmarks.presentation.ranks import are_equal
 from benchmarks.statistics.paired import Comparison, compare, holm
 from benchmarks.statistics.permutation import sign_flip_test
 
@@ -75,7 +76,8 @@ class MeanRank:
 class Difference:
     """How much the first candidate scores more than the second, with its 95% interval and Holm's p-value.
 
-    ``detectable`` is the difference that these tasks would have shown with 80% power; ``None`` over several datasets.
+    ``detectable`` is the difference that ``n_tasks`` shared tasks would have shown with 80% power; ``None`` if they are
+    too few for any, and over several datasets, where ``n_tasks`` is 0.
     """
 
     mean: float
@@ -83,10 +85,29 @@ class Difference:
     high: float
     p_adjusted: float
     detectable: float | None
+    n_tasks: int
 
     @property
     def is_clear(self) -> bool:
         return self.p_adjusted <= LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What can be said of the order. Candidates are numbered as the rows of ``Scores``.
+
+    ``tied`` are the first one and those with an equal mean; ``close`` are the others that are not significantly behind
+    it. ``behind`` is the first one that is, by ``gap``, and ``unclear`` are the pairs of neighbors from there on
+    without a significant difference. ``nearest`` compares the first one with the next that is not behind it.
+    """
+
+    means: Sequence[float]
+    tied: Sequence[int]
+    close: Sequence[int]
+    behind: int | None
+    gap: Difference | None
+    unclear: Sequence[tuple[int, int]]
+    nearest: Difference | None
 
 
 class Ranking:
@@ -131,8 +152,27 @@ class Ranking:
         parts = [_comparison(each, b, a) for each in self.datasets]
         known = [(part.difference, part.low, part.high) for part in parts]
         mean, low, high = mean_of_intervals([tuple(value or 0.0 for value in row) for row in known])
-        detectable = parts[0].detectable_difference if len(parts) == 1 else None
-        return Difference(mean, low, high, self.p_adjusted(a, b), detectable)
+        detectable, n_tasks = None, 0
+        if len(parts) == 1:
+            n_tasks = parts[0].n_shared
+            detectable = None if parts[0].is_hopeless else parts[0].detectable_difference
+        return Difference(mean, low, high, self.p_adjusted(a, b), detectable, n_tasks)
+
+    def verdict(self) -> Verdict:
+        first, *others = self.order
+        level = [other for other in others if not self.is_above(first, other)]
+        tied = [other for other in level if are_equal(self.means[other], self.means[first])]
+        behind = next((other for other in others if self.is_above(first, other)), None)
+        rest = [] if behind is None else self.order[self.order.index(behind) :]
+        return Verdict(
+            means=[float(mean) for mean in self.means],
+            tied=[first, *tied],
+            close=[other for other in level if other not in tied],
+            behind=behind,
+            gap=None if behind is None else self.difference(first, behind),
+            unclear=[(a, b) for a, b in pairwise(rest) if not self.is_above(a, b)],
+            nearest=self.difference(first, level[0]) if level else None,
+        )
 
     def _letters(self) -> list[str]:
         """Insert and absorb: begin with one group of all, split it at each significant pair, drop what others contain.

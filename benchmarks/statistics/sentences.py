@@ -6,12 +6,12 @@ Scores are written in percent and differences in percentage points, with one dec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
-from benchmarks.presentation.numbers import number, p_words, plural, points
+from benchmarks.presentation.numbers import interval, number, p_words, plural, points, score
+from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.paired import Comparison
-from benchmarks.statistics.ranking import Ranking
+from benchmarks.statistics.ranking import Verdict
 
 
 def comparison_sentences(
@@ -115,48 +115,86 @@ def threshold_sentence(threshold: float | None, low: float | None, high: float |
     return f"{threshold:.1f}{bounds}; {note}" if note else f"{threshold:.1f}{bounds}"
 
 
-def ranking_sentences(ranking: Ranking, names: Sequence[str]) -> list[str]:
-    """Who leads, who is next by how much ("" if nobody is behind), and what is not separated. Empty for one candidate.
+def ranking_sentences(
+    verdict: Verdict,
+    names: Sequence[str],
+    marks: Sequence[Mark] = (),
+    *,
+    bounds: tuple[float, float] | None = None,
+    measured: str = "",
+    noun: str = "models",
+) -> list[str]:
+    """Who leads, or that the first ones tie; who is next by how much ("" if nobody is behind); what is not separated.
 
-    ``names`` are those of the candidates in the order of the ranking's rows.
+    ``names`` are those of the candidates in the order of the ranking's rows, all of them together are ``noun``, and
+    ``bounds`` is the interval of a single one. Candidates that score less than a baseline of ``marks`` are named with
+    it. ``measured`` says in parentheses what the score is, where that needs to be known.
     """
-    if ranking.n < 2:
+    tied, close = ([names[own] for own in part] for part in (verdict.tied, verdict.close))
+    best, bar, shown = verdict.means[verdict.tied[0]], effortless(marks), _gaps_shown(verdict)
+    under = against(bar) if bar is not None and is_below(best, bar) else ""
+    others = _not_behind(tied[0], close)
+    if under or len(tied) > 1:
+        verb = "scores" if len(tied) == 1 else "score" if len(tied) == len(names) > 2 else "tie at"
+        lead = f"{tied_names(tied, len(names), noun)} {verb} {score(best)}{measured}"
+        lead += f"; {under or shown}" if under or shown else ""
+        others += [f"{shown}."] if under and shown else []
+    elif len(names) == 1:
+        lead = f"{tied[0]} scores {score(best)}{f' ({interval(*bounds)})' if bounds else ''}{measured}"
+    else:
+        lead = _lead(tied[0], close, measured, is_all=verdict.behind is None)
+        others = [f"{shown}."] if shown else []
+    behind = ""
+    if verdict.behind is not None and verdict.gap is not None:
+        whom = f" {tied[0]}" if len(tied) > 1 or close else ""
+        gap = f"{points(verdict.gap.low)} to {points(verdict.gap.high)}"
+        behind = f"{names[verdict.behind]} is {points(verdict.gap.mean)} points behind{whom} ({gap})."
+    return [f"{lead}.", behind, *_unclear(verdict, names), *others, *([] if under else _below(verdict, names, bar))]
+
+
+def _lead(first: str, close: Sequence[str], measured: str, *, is_all: bool) -> str:
+    """Of one leader; ``close`` are those that are not significantly behind it; ``is_all``, if that is everybody."""
+    if not close:
+        return f"{first} leads{measured}"
+    if len(close) == 1:
+        verdict = "the difference between them is not significant"
+        leaders = f"{first} scores highest before {close[0]}" if is_all else f"{first} and {close[0]} lead"
+        return f"{leaders}{measured}; {verdict}"
+    verb = "scores highest" if is_all else "leads"
+    whom = f"the {number(len(close))} others" if is_all else listed(close) if len(close) < 5 else f"{len(close)} others"
+    return f"{first} {verb}{measured}; its differences from {whom} are not significant"
+
+
+def _not_behind(first: str, close: Sequence[str]) -> list[str]:
+    """What is said of those close to the first where the lead does not name them."""
+    if len(close) < 2:
+        return [f"The difference between {first} and {other} is not significant." for other in close]
+    return [f"{number(len(close))} others are not significantly behind."]
+
+
+def _unclear(verdict: Verdict, names: Sequence[str]) -> list[str]:
+    """Which neighbors among those behind the first are not separated."""
+    if len(verdict.unclear) > 2:
+        return [f"{number(len(verdict.unclear))} more differences between neighbors are not significant."]
+    return [f"The difference between {names[a]} and {names[b]} is not significant." for a, b in verdict.unclear]
+
+
+def _gaps_shown(verdict: Verdict) -> str:
+    """``23 tasks can show gaps of 25 points or more``, if the first one is not alone; empty over several datasets."""
+    if verdict.nearest is None or not verdict.nearest.n_tasks:
+        return ""
+    tasks = plural(verdict.nearest.n_tasks, "task")
+    if verdict.nearest.detectable is None:
+        return f"{tasks} cannot show a gap"
+    return f"{tasks} can show gaps of {points(verdict.nearest.detectable).removesuffix('.0')} points or more"
+
+
+def _below(verdict: Verdict, names: Sequence[str], bar: Mark | None) -> list[str]:
+    """Who scores less than a baseline that reads no question."""
+    found = [(names[own], mean) for own, mean in enumerate(verdict.means) if bar is not None and is_below(mean, bar)]
+    if bar is None or not found:
         return []
-    first, *others = ranking.order
-    tied = [other for other in others if not ranking.is_above(first, other)]
-    behind = next((other for other in others if ranking.is_above(first, other)), None)
-    sentences = [_lead(names[first], [names[other] for other in tied], is_all=behind is None), ""]
-    if behind is not None:
-        gap = ranking.difference(first, behind)
-        whom = f" {names[first]}" if tied else ""
-        interval = f"{points(gap.low)} to {points(gap.high)}"
-        sentences[1] = f"{names[behind]} is {points(gap.mean)} points behind{whom} ({interval})."
-        rest = ranking.order[ranking.order.index(behind) :]
-        close = [(a, b) for a, b in pairwise(rest) if not ranking.is_above(a, b)]
-        if len(close) > 2:
-            sentences.append(f"{number(len(close))} more differences between neighbors are not significant.")
-        else:
-            sentences += [f"The difference between {names[a]} and {names[b]} is not significant." for a, b in close]
-    if tied and (detectable := ranking.difference(first, tied[0]).detectable) is not None:
-        sentences.append(
-            f"Differences of {points(detectable)} points or more between {names[first]} and {names[tied[0]]} are "
-            "detectable with 80% power."
-        )
-    return sentences
-
-
-def _lead(first: str, tied: Sequence[str], *, is_all: bool) -> str:
-    """``tied`` are those that are not significantly behind the first; ``is_all``, if that is everybody."""
-    if not tied:
-        return f"{first} leads."
-    if len(tied) == 1:
-        verdict = "the difference between them is not significant."
-        return (
-            f"{first} scores highest before {tied[0]}; {verdict}"
-            if is_all
-            else f"{first} and {tied[0]} lead; {verdict}"
-        )
-    if is_all:
-        return f"{first} scores highest; its differences from the {number(len(tied))} others are not significant."
-    listed = f"{', '.join(tied[:-1])} and {tied[-1]}" if len(tied) < 5 else f"{number(len(tied))} others"
-    return f"{first} leads; its differences from {listed} are not significant."
+    if len(found) == 1:
+        return [f"{found[0][0]} scores {score(found[0][1])}; {against(bar)}."]
+    who = listed([f"{name} ({score(mean)})" for name, mean in sorted(found, key=lambda each: -each[1])])
+    return [f"{who} score less than {bar.phrase} ({score(bar.mean)})."]

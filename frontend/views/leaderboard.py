@@ -15,12 +15,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.models import Run
+from benchmarks.models import Dataset, Run
 from benchmarks.presentation import sentences
-from benchmarks.presentation.numbers import percent
+from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.ranks import only_baselines
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.matrix import rank_ranges
+from benchmarks.queries.judge_words import Judged, judge_words, judged_scores
+from benchmarks.queries.matrix import rank_ranges, tested
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.services.access import may_launch
 from frontend import charts, params
@@ -33,7 +36,9 @@ from frontend.views.statistics import threshold_words
 Item = TypeVar("Item")
 PAGE_SIZE = 50
 RECENT = 200
-"""Completed runs from which the best scores of the benchmarks are taken."""
+"""Completed runs from which the best scores of the benchmarks are taken; as many of baselines."""
+MOST_NAMED = 2
+"""Models that share the best score and are named; of more, the number is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,20 @@ class Row:
     rubric: str
 
 
+@dataclass(frozen=True, slots=True)
+class BenchmarkRow:
+    """A dataset with what scored highest on it, if a recent full run has a score. ``leaders`` are the models to name,
+    ``tie`` says that there are several, ``judged`` who gave the score, and ``note`` why nobody leads."""
+
+    dataset: Dataset
+    standing: reads.Standing | None = None
+    score: MetricRow | None = None
+    leaders: Sequence[Run] = ()
+    tie: str = ""
+    judged: str = ""
+    note: str = ""
+
+
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
     return render(request, "frontend/leaderboard/leaderboard.html", _board(request))
@@ -69,18 +88,46 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
 @require_safe
 def benchmarks(request: HttpRequest) -> HttpResponse:
     """The datasets with the best recent scores of models on them; where a run is started."""
-    recent = reads.scored_runs(RECENT, ~Q(model__startswith="baseline/"))
+    of_baselines = Q(model__startswith="baseline/")
+    # Read apart, so that many runs of one kind do not hide those of the other.
+    recent = reads.scored_runs(RECENT, ~of_baselines) + reads.scored_runs(RECENT, of_baselines)
+    recent.sort(key=lambda run: -run.pk)
     best = {standing.version.dataset_id: standing for standing in reads.standings(recent)}
     page = Paginator(runnable_datasets(), PAGE_SIZE).get_page(request.GET.get("page"))
-    shown = [best.get(dataset.pk) for dataset in page]
-    scores = [each and (each, metric_row(each.metric, each.places[0].summary)) for each in shown]
+    shown = {dataset: best.get(dataset.pk) for dataset in page}
+    judged = {dataset: _judged(each) for dataset, each in shown.items() if each}
+    known = judge_words({pair for pairs in judged.values() for pair in pairs})
     context = {
         "page": page,
-        "rows": list(zip(page, scores, strict=True)),
+        "rows": [
+            _benchmark_row(dataset, each, "; ".join(known[pair] for pair in judged.get(dataset, ())))
+            for dataset, each in shown.items()
+        ],
         "recent": RECENT,
         "may_launch": may_launch(request.user),
     }
     return render(request, "frontend/leaderboard/benchmarks.html", context)
+
+
+def _judged(standing: reads.Standing) -> tuple[Judged, ...]:
+    return judged_scores((place.run, standing.metric) for place in standing.leaders)
+
+
+def _benchmark_row(dataset: Dataset, standing: reads.Standing | None, judged: str) -> BenchmarkRow:
+    if standing is None:
+        return BenchmarkRow(dataset)
+    first, leaders = standing.places[0], [place.run for place in standing.leaders]
+    if first.run.is_baseline:
+        return BenchmarkRow(dataset, note=only_baselines(standing.marks) if standing.marks else "")
+    return BenchmarkRow(
+        dataset,
+        standing,
+        metric_row(standing.metric, first.summary),
+        leaders=[] if len(leaders) > MOST_NAMED else leaders or [first.run],
+        tie="" if len(leaders) < 2 else f"{plural(len(leaders), 'model')} tie",
+        judged=judged,
+        note=f"Not ranked: {first.reason}" if first.reason else sentence_case(standing.under),
+    )
 
 
 @require_safe
@@ -93,7 +140,7 @@ def overall(request: HttpRequest) -> HttpResponse:
         "columns": [(column, metric_row(column.metric)) for column in board.columns],
         "ranked": [row for row in board.rows if row.rank],
         "unranked": [row for row in board.rows if not row.rank],
-        "min_coverage": percent(reads.MIN_COVERAGE),
+        "min_coverage": f"{reads.MIN_COVERAGE:.0%}",
         "most": MOST_DATASETS,
         "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), ("Several datasets", None)],
     }
@@ -122,8 +169,9 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     choose = reads.BEST if request.GET.get("choose") == reads.BEST else reads.LATEST
     rank = reads.THRESHOLD if request.GET.get("rank") == reads.THRESHOLD else reads.MEAN
     places = reads.places(runs, metric, choose, rank)
-    tested = rank_ranges([place.run for place in places if place.rank], metric) if rank == reads.MEAN else {}
-    rows = [_row(place, metric, tested) for place in places]
+    grid = tested(reads.runs_to_test(places), metric) if rank == reads.MEAN else None
+    ranges = rank_ranges(grid)
+    rows = [_row(place, metric, ranges) for place in places]
     query = ""
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": version.number, "metric": metric}
@@ -140,12 +188,14 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "settings": [*names.values()],
         "setting": setting_words,
         "n_partial": n_partial,
-        "min_coverage": percent(reads.MIN_COVERAGE),
+        "min_coverage": f"{reads.MIN_COVERAGE:.0%}",
         "choose": choose,
         "choices": [(reads.LATEST, "Latest run"), (reads.BEST, "Best run")],
         "rank": rank,
         "ranks": [(reads.MEAN, "Mean score"), (reads.THRESHOLD, "Threshold")],
-        "is_tested": bool(tested),
+        "is_tested": bool(ranges),
+        "statement": " ".join(filter(None, grid.sentences[:2])) if grid else "",
+        "judged": "" if grid and grid.statement else _judged_words(rows, metric),
         "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
         "has_thresholds": any(row.threshold for row in rows),
@@ -156,19 +206,26 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     }
 
 
+def _judged_words(rows: Sequence[Row], metric: str) -> str:
+    """Who gave the scores, where no statement on them says so."""
+    judged = judged_scores((row.run, metric) for row in rows if row.rank)
+    known = judge_words(judged)
+    return "; ".join(known[pair] for pair in judged)
+
+
 def _first(items: Sequence[Item], wanted: Any) -> Item | None:
     """The wanted item, otherwise the first one."""
     return next(filter(wanted, items), next(iter(items), None))
 
 
-def _row(place: reads.Place, metric: str, tested: Mapping[int, str]) -> Row:
+def _row(place: reads.Place, metric: str, ranges: Mapping[int, str]) -> Row:
     run = place.run
     costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
     model, judge = (None if cost is None or not run.total else 1000 * cost / run.total for cost in costs)
     latency = run.summary.get("latency_ms") or {}
     return Row(
         run=run,
-        rank=tested.get(run.pk) or (str(place.rank) if place.rank else ""),
+        rank=ranges.get(run.pk) or (str(place.rank) if place.rank else ""),
         reason=place.reason,
         numbers=place.summary,
         score=metric_row(metric, place.summary, corrected_mean(run, metric)),
@@ -185,7 +242,7 @@ def _row(place: reads.Place, metric: str, tested: Mapping[int, str]) -> Row:
 
 
 def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
-    ranked = [row for row in rows if row.rank]
+    ranked = [row for row in rows if row.rank or (row.run.is_baseline and row.numbers["mean"] is not None)]
     if not ranked:
         return []
     # Names in charts must be unique, or a model that two judges scored would be drawn as one row.

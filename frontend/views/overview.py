@@ -25,7 +25,7 @@ from benchmarks.presentation.actions import allowed_actions
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
-from benchmarks.queries.experiments import experiments, finding, progress
+from benchmarks.queries.experiments import experiments, findings, progress
 from benchmarks.queries.history import histories
 from benchmarks.queries.leaderboard import MIN_COVERAGE, scored_runs, standings
 from benchmarks.queries.live import live_state
@@ -72,6 +72,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     ]
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
+    found = findings(latest)
     shown |= _connection(request) | {
         "today": now,
         "recent": run_reads.runs().filter(created_at__gte=now - timedelta(days=1)).count(),
@@ -84,7 +85,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "attention": attention[:UNFOLDED],
         "attention_more": attention[UNFOLDED:],
         "experiments": [
-            (each, progress(runs), _shape(runs), finding(each)) for each in latest for runs in [list(each.runs.all())]
+            (each, progress(runs), _shape(runs), found[each.pk]) for each in latest for runs in [list(each.runs.all())]
         ],
     }
     return render(request, "frontend/overview/overview.html", shown)

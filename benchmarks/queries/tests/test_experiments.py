@@ -13,7 +13,7 @@ from django.utils import timezone
 from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
 from benchmarks.queries import experiments as reads
 from benchmarks.queries.effects import effects
-from benchmarks.queries.experiments import experiment_runs, finding, progress, status_of
+from benchmarks.queries.experiments import experiment_runs, findings, progress, status_of
 from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare, holm
@@ -162,6 +162,10 @@ def test_the_finding_is_the_lead_of_the_verdict_once_all_runs_have_ended(
     )
     stored = experiment_of(good, bad)
     cache.clear()  # runs of another test had the same ids and times
+
+    def finding(experiment: Experiment) -> str:
+        return findings([experiment])[experiment.pk]
+
     lead = "a leads. b is 80.0 points behind (68.2 to 88.2)."
     assert finding(stored) == lead
     assert matrix_of(stored).verdict.startswith(lead)
