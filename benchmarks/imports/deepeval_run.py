@@ -36,15 +36,15 @@ from benchmarks.imports.reading import (
     tag_values,
     unused_sentences,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, with_all_scores
 from benchmarks.metrics.base import Score, ScoreStatus
-from benchmarks.presentation.numbers import plural
 
 FORMAT = "deepeval"
 PASS = metric_name(FORMAT, "pass")
 WITHOUT_MODEL = "DeepEval's metrics"
 """Stands for the judge of metrics that cost something but name no model."""
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
+_NOT_MEASURED = Score(ScoreStatus.NOT_APPLICABLE, reason="The test case has no such metric.")
 _SPANS = ("agentSpans", "toolSpans", "retrieverSpans", "llmSpans", "baseSpans")
 
 
@@ -55,9 +55,12 @@ def _verdict(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        raise expected("a number")
-    return float(value)
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    except OverflowError:
+        pass
+    raise expected("a number")
 
 
 Number = Annotated[Any, BeforeValidator(_number)]
@@ -81,9 +84,13 @@ class Metric(Part):
     expectations: Any = at("expectationsData")
 
     @property
-    def has_score(self) -> bool:
-        """As DeepEval counts errors."""
+    def counts(self) -> bool:
+        """Whether DeepEval does not count it as an error. It does count what is not a number."""
         return self.score is not None and self.success is not None
+
+    @property
+    def has_score(self) -> bool:
+        return self.counts and math.isfinite(self.score)
 
 
 class Tool(Part):
@@ -229,7 +236,7 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
             model=printable(as_text(model)) if model else "",
             name=run.identifier or run.dataset or name,
             tasks=list(tasks.values()),
-            results=results,
+            results=with_all_scores(results, _NOT_MEASURED),
             metrics=list(dict.fromkeys([PASS, *(metric for result in results for metric in result.scores)])),
             parameters={key: number for key, number in numbers.items() if number is not None},
             facts={
@@ -264,14 +271,15 @@ def _check(run: Run, cases: Sequence[Case], spans: Sequence[Metric], inside: str
         if metric.expectations is None:
             by_name[metric.name].append(metric)
     for totals in run.totals:
-        scored = [metric for metric in by_name[totals.metric] if metric.has_score]
+        scored = [metric for metric in by_name[totals.metric] if metric.counts]
         errors = len(by_name[totals.metric]) - len(scored)
         passes = sum(metric.success for metric in scored)
         stated_counts, counts = (totals.passes, totals.fails, totals.errors), (passes, len(scored) - passes, errors)
         place = f"{inside}metricsScores: {quoted(totals.metric)} has"
         if stated_counts != counts:
             raise ImportProblem(f"{place} {_counts(*stated_counts)}, but {_counts(*counts)} found in the test cases")
-        mean, found_mean = _mean(totals.scores), _mean([metric.score for metric in scored])
+        finite = [metric.score for metric in scored if metric.has_score]
+        mean, found_mean = _mean([score for score in totals.scores if math.isfinite(score)]), _mean(finite)
         if len(totals.scores) != len(scored) or not math.isclose(mean, found_mean, rel_tol=1e-9, abs_tol=1e-9):
             raise ImportProblem(f"{place} the mean {mean:.6g}, but that of the test cases is {found_mean:.6g}")
     costs = [metric.cost for case in cases for metric in case.metrics if metric.cost is not None]
@@ -368,14 +376,17 @@ def _of_metric(metric: Metric) -> Score:
     if metric.has_score:
         return Score(ScoreStatus.SCORED, metric.score, metric.reason)
     status = ScoreStatus.JUDGE_ERROR if metric.model else ScoreStatus.METRIC_ERROR
-    return Score(status, reason=metric.error or "DeepEval reports neither a score nor a reason.")
+    why = "DeepEval reports neither a score nor a reason." if metric.score is None else f"The score is {metric.score}."
+    return Score(status, reason=metric.error or why)
 
 
 def _passed(case: Case) -> Score:
     """Whether the case passed. One that failed only because a metric did has no score."""
     deciding = [metric for metric in case.metrics if metric.flaky is not True]
-    if case.success is None or not deciding:
+    if not deciding:
         return Score(ScoreStatus.NOT_APPLICABLE, reason="The test case has no metric that decides.")
+    if case.success is None:
+        return Score(ScoreStatus.METRIC_ERROR, reason="DeepEval does not report whether the test case passed.")
     failed = next((metric for metric in deciding if metric.has_score and not metric.success), None)
     broken = next((metric for metric in deciding if not metric.has_score), None)
     if case.success is False and failed is None and broken is not None:
@@ -395,9 +406,6 @@ def _setting(value: Any) -> float | None:
 def _unused(run: Run, cases: Sequence[Case], spans: Sequence[Metric], unused: Unused) -> Iterator[str]:
     if not run.settings.get("model"):
         yield "The file does not name the model: it has no hyperparameter model."
-    broken = sum(case.success is False and _passed(case).value is None for case in cases)
-    if broken:
-        yield f"{plural(broken, 'test case')} failed in DeepEval only because a metric did: no pass or failure here."
     unpriced = {metric.model for case in cases for metric in case.metrics if metric.model and metric.cost is None}
     if unpriced:
         yield f"The cost of {', '.join(sorted(unpriced))} is not known to DeepEval, and not in the cost of the judge."

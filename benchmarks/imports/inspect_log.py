@@ -1,9 +1,9 @@
 """Logs of Inspect: ``.eval`` archives and ``.json`` files, as this and earlier releases write them.
 
 Scorers become metrics, the log's headline first, which decides the outcome, and the others in the log's order. Letters
-count as in Inspect: C is 1, P 0.5, I and N 0, and so does what is not a number. What Inspect leaves out of its means
-(NaN) is unscored here. A sample that ended in an error has no scores, unless the evaluation scored errors. Counts and
-means are compared with the log's own results.
+count as in Inspect: C is 1, P 0.5, I and N 0, and so does what is not a number. What Inspect leaves out of its means,
+because a scorer gave no value, is an error of the scorer. A sample that ended in an error has no scores, unless the
+evaluation scored errors. Counts and means are compared with the log's own results.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -43,7 +43,7 @@ from benchmarks.imports.reading import (
     tag_values,
     unused_sentences,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, with_all_scores
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "inspect"
@@ -54,6 +54,9 @@ _ATTACHMENT = re.compile(r"(?:attachment|tc)://([0-9a-f]{32})")
 MAX_RUN_TAG = 40
 """Characters of a tag of a run."""
 _FINISHED = {"max_tokens": "length", "model_length": "length"}
+_NOT_SAID = Score(ScoreStatus.METRIC_ERROR, reason="The scorer gave no score of this sample in Inspect.")
+_GRADER_FAILED = "grader_failed"
+"""Inspect's reason where the model of a scorer gave no grade."""
 _INTERRUPTED = "CancelledError("
 """How the error of a sample begins that ended because the evaluation did."""
 
@@ -134,6 +137,8 @@ class SampleScore(Part):
     value: Any = None
     answer: Text | None = None
     explanation: Text = ""
+    why: Text = at("reason|metadata.unscored_reason", "")
+    """Why the scorer gave no value; in logs before 0.3.285 or so it is in the metadata."""
 
 
 class Sample(Part):
@@ -164,6 +169,10 @@ class Sample(Part):
     attachments: dict[str, Any] = Field({})
     limit: Text = at("limit.type", "")
     completed_at: Moment | None = None
+
+    @property
+    def given_scores(self) -> dict[str, SampleScore]:
+        return self.scores if self.scores is not None else {"score": self.score} if self.score else {}
 
 
 class Generation(Part):
@@ -252,6 +261,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
     tasks: dict[str, TaskSpec] = {}
     results: dict[tuple[str, int], ImportedResult] = {}
     values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    parts: dict[str, dict[str, None]] = defaultdict(dict)
     sent: dict[str, list[inspect_prompts.Sent]] = defaultdict(list)
     for where, value in samples:
         sample = read(Sample, value, where, unused)
@@ -267,12 +277,20 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         if (task.id, result.repeat) in results:
             raise ImportProblem(f"sample {quoted(task.id)}: epoch {result.repeat} occurs twice")
         results[task.id, result.repeat] = result
+        for scorer, given in sample.given_scores.items():
+            parts[scorer] |= dict.fromkeys(_parts_of(scorer, given.value))
         for name, score in result.scores.items():
             values[name][task.id] += [] if score.value is None else [score.detail["value"]]
     if not results:
         raise ImportProblem("samples: none found. Logs written with `--no-log-samples` cannot be imported")
     _check_count(log, results.values())
     reductions = check_results(log.results, log.scorer_details, values)
+    # A scorer of several values that gave none of them has none under its own name either.
+    silent = {scorer for scorer, names in parts.items() if names and not any(values.get(scorer, {}).values())}
+    values = {name: of_samples for name, of_samples in values.items() if name not in silent}
+    complete = with_all_scores(
+        [replace(result, scores=_by_part(result.scores, parts, silent)) for result in results.values()], _NOT_SAID
+    )
     for key, task in tasks.items():
         tasks[key], sent[key] = inspect_prompts.with_choices(task, sent[key])
     each_sent = [one for several in sent.values() for one in several]
@@ -293,7 +311,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         tasks=list(tasks.values()),
         results=[
             replace(result, scores={metrics[name]: score for name, score in result.scores.items()})
-            for result in results.values()
+            for result in complete
         ],
         metrics=list(metrics.values()),
         parameters={
@@ -473,27 +491,34 @@ def _call(call: Call) -> dict[str, Any]:
 
 def _scores(sample: Sample) -> Iterator[tuple[str, Score]]:
     """Scorer → score; ``scorer/key`` for each of several values of one scorer."""
-    given = sample.scores if sample.scores is not None else {"score": sample.score} if sample.score else {}
-    for scorer, score in given.items():
-        values = {scorer: score.value}
-        if isinstance(score.value, dict):
-            values = {f"{scorer}/{key}": value for key, value in score.value.items()}
-        elif isinstance(score.value, list):
-            values = {f"{scorer}/{place}": value for place, value in enumerate(score.value, 1)}
-        for name, value in values.items():
-            yield name, _score(value, score.explanation, score.answer)
+    for scorer, score in sample.given_scores.items():
+        for name, value in (_parts_of(scorer, score.value) or {scorer: score.value}).items():
+            yield name, _score(value, score)
 
 
-def _score(value: Any, reason: str, extracted: str | None) -> Score:
+def _parts_of(scorer: str, value: Any) -> dict[str, Any]:
+    """The several values of a scorer by their names; empty if it has one value."""
+    if isinstance(value, dict):
+        return {f"{scorer}/{key}": each for key, each in value.items()}
+    return {f"{scorer}/{place}": each for place, each in enumerate(value, 1)} if isinstance(value, list) else {}
+
+
+def _by_part(
+    scores: Mapping[str, Score], parts: Mapping[str, Iterable[str]], silent: Collection[str]
+) -> dict[str, Score]:
+    """The scores, in which that of a scorer that gave none of its several values stands for each of them."""
+    return {part: score for name, score in scores.items() for part in (parts[name] if name in silent else (name,))}
+
+
+def _score(value: Any, given: SampleScore) -> Score:
     number = number_of(value)
     if number is not None:
-        return Score(ScoreStatus.SCORED, number, reason, extracted, detail={"value": value})
-    if value is None or (number is None and isinstance(value, float)):
-        why = "Unscored in Inspect."
-    else:
+        return Score(ScoreStatus.SCORED, number, given.explanation, given.answer, detail={"value": value})
+    if value is not None and not isinstance(value, float):
         # Inspect's own mean counts it as 0 too.
-        why = f"{quoted(as_text(value))} is not a number."
-        return Score(
-            ScoreStatus.UNPARSABLE, 0.0, f"{why} {reason}".strip(), extracted, detail={"value": as_text(value)}
-        )
-    return Score(ScoreStatus.NOT_APPLICABLE, None, f"{why} {reason}".strip(), extracted)
+        text = as_text(value)
+        reason = f"{quoted(text)} is not a number. {given.explanation}".strip()
+        return Score(ScoreStatus.UNPARSABLE, 0.0, reason, given.answer, detail={"value": text})
+    status = ScoreStatus.JUDGE_ERROR if given.why == _GRADER_FAILED else ScoreStatus.METRIC_ERROR
+    why = f" ({given.why.replace('_', ' ')})" if given.why else ""
+    return Score(status, None, f"Unscored in Inspect{why}. {given.explanation}".strip(), given.answer)

@@ -40,13 +40,14 @@ from benchmarks.imports.reading import (
     read,
     unused_sentences,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, with_all_scores
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.-]+")
 _OF_ALL = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"})
 """Metrics whose samples have a log-likelihood, which is not the metric."""
+_NOT_SAID = Score(ScoreStatus.METRIC_ERROR, reason="lm-evaluation-harness gave no number for this document.")
 UNSCORED = "bypass"
 """Stands for the metrics of samples that were written with ``--predict_only``."""
 _MEANS = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
@@ -268,7 +269,9 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
     }
     lower = {metric for metric, higher in head.higher_is_better.get(task, {}).items() if higher is False}
     metrics = {}
-    for name in filter(numbers.__getitem__, numbers):
+    # A metric without any number is one that failed for every document, unless its samples have something else.
+    silent = {name for name, values in log.values.items() if all(v is None or isinstance(v, float) for v in values)}
+    for name in (name for name in numbers if numbers[name] or name in silent):
         metric, _, chosen = name.rpartition(",")
         if metric in _OF_ALL:
             continue
@@ -285,13 +288,16 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
         model=head.model,
         name=task,
         tasks=[document.task for document in documents],
-        results=[
-            replace(
-                document.result,
-                scores={metrics[name]: score for name, score in document.scores.items() if name in metrics},
-            )
-            for document in documents
-        ],
+        results=with_all_scores(
+            [
+                replace(
+                    document.result,
+                    scores={metrics[name]: score for name, score in document.scores.items() if name in metrics},
+                )
+                for document in documents
+            ],
+            _NOT_SAID,
+        ),
         metrics=list(metrics.values()),
         parameters={name: value for name, value in parameters.items() if value not in (None, "")},
         facts={
@@ -526,7 +532,8 @@ def _text_of(messages: Sequence[Message]) -> str:
 def _score(value: Any, extracted: str | None) -> Score:
     number = _number(value)
     if number is None:
-        return Score(ScoreStatus.NOT_APPLICABLE, reason=f"{reading.shown(value)} is not a number.", extracted=extracted)
+        reason = f"lm-evaluation-harness gave no number, but {reading.shown(value)}."
+        return Score(ScoreStatus.METRIC_ERROR, reason=reason, extracted=extracted)
     return Score(ScoreStatus.SCORED, number, extracted=extracted)
 
 

@@ -5,7 +5,7 @@ Each column of promptfoo's table, a provider with a prompt, becomes a run. With 
 filled with, their variables, so that all columns have the same tasks; with one it is the filled prompt, and if that is
 a chat, its messages. Whether a test passed decides the outcome; its score and each assertion are further metrics, or
 measurements if a value in the file is below 0 or above 1. A test without assertions passes in promptfoo, so it has no
-score here. A request or a grader that failed is an error, not a zero.
+score here. A request or a grader that failed is an error, not a zero, and so is an assertion that promptfoo rejects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -42,7 +42,7 @@ from benchmarks.imports.reading import (
     shown,
     unused_sentences,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, with_all_scores
 from benchmarks.metrics.base import Score, ScoreStatus
 
 FORMAT = "promptfoo"
@@ -50,6 +50,14 @@ GRADER = "promptfoo's grader"
 """Its model is not in the file."""
 REQUEST_FAILED = 2
 """Promptfoo's ``failureReason``; 0 is no failure, 1 a failed assertion."""
+_REJECTED = re.compile(
+    r"\s+at (?:async )?runAssertions? \("
+    r"|(?:Error: )?(?:Unknown assertion type: |Invariant failed: \"[\w-]+\" assertion )"
+)
+"""How the error of a test reads, or its stack, that did not fail at the request but at an assertion."""
+_INVALID = "Invalid regex pattern: "
+"""How the reason of an assertion begins that no answer could pass."""
+_NOT_ASSERTED = Score(ScoreStatus.NOT_APPLICABLE, reason="The test has no such assertion.")
 _EXPECTING = frozenset(
     {"equals", "contains", "icontains", "starts-with", "similar", "levenshtein", "rouge-n", "bleu", "factuality"}
     | {"model-graded-factuality", "model-graded-closedqa", "contains-json", "is-json"}
@@ -86,6 +94,13 @@ class Component(Part):
     metric: Text = at("assertion.metric", "")
     type: Text = at("assertion.type", "")
     grader_failed: Any = at("metadata.graderError")
+
+    @property
+    def failure(self) -> Score | None:
+        """The score of an assertion that failed itself, so that it says nothing about the answer."""
+        if self.grader_failed is True:
+            return Score(ScoreStatus.JUDGE_ERROR, reason=self.reason)
+        return Score(ScoreStatus.METRIC_ERROR, reason=self.reason) if self.reason.startswith(_INVALID) else None
 
 
 class Grading(Part):
@@ -170,6 +185,8 @@ class Row(Part):
     @property
     def request_error(self) -> str | None:
         """Why there is no answer. An ``error`` alone may also be the reason why an assertion failed."""
+        if self.rejection:
+            return None
         reason = self.error or self.response_error
         failed = (
             self.failure_reason == REQUEST_FAILED
@@ -181,18 +198,29 @@ class Row(Part):
         return as_text(reason) if reason else "promptfoo reports neither an answer nor a reason"
 
     @property
+    def rejection(self) -> str:
+        """Why promptfoo rejected an assertion, in one line; empty if it did not. It keeps no answer then."""
+        text = self.error if isinstance(self.error, str) and self.grading is None else ""
+        return text.partition("\n")[0].removeprefix("Error: ") if _REJECTED.search(text) else ""
+
+    @property
     def components(self) -> list[Component]:
         return [component for component in self.grading.components if component] if self.grading else []
 
     @property
-    def failed_grader(self) -> Component | None:
-        return next((component for component in self.components if component.grader_failed is True), None)
+    def failed_assertion(self) -> Score | None:
+        """The first assertion that failed itself, as a score of the test."""
+        failure = next((failure for component in self.components if (failure := component.failure)), None)
+        if failure is None:
+            return None
+        what = "A grader" if failure.status is ScoreStatus.JUDGE_ERROR else "An assertion"
+        return replace(failure, reason=f"{what} failed: {failure.reason}")
 
     @property
     def has_verdict(self) -> bool:
         """Whether the test was graded. Without assertions promptfoo passes a test unseen."""
-        graded = bool(self.components or self.assertions) and self.failed_grader is None
-        return graded and self.request_error is None
+        graded = bool(self.components or self.assertions) and self.failed_assertion is None
+        return graded and not self.rejection and self.request_error is None
 
     @property
     def passed(self) -> Any:
@@ -257,6 +285,8 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
         column.add(row)
         column.unused.update(count)
     title = head.description or name
+    for column in columns.values():
+        column.results = with_all_scores(column.results, _NOT_ASSERTED)
     metrics = _metrics([result for column in columns.values() for result in column.results])
     return [
         ImportedRun(
@@ -446,6 +476,7 @@ def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
         task_id=task_id,
         repeat=repeat,
         answer=answer,
+        answer_lost=bool(row.rejection) and row.output is None,
         messages=messages,
         scores={} if row.request_error else _scores(row),
         error=row.request_error,
@@ -466,29 +497,35 @@ def _scores(row: Row) -> dict[str, Score]:
     """The scores by their names in promptfoo."""
     if not row.components and not row.assertions:
         return {"pass": Score(ScoreStatus.NOT_APPLICABLE, reason="The test has no assertions.")}
+    if row.rejection:
+        failed = Score(ScoreStatus.METRIC_ERROR, reason=f"promptfoo rejected an assertion: {row.rejection}")
+        named = (as_text(assertion.get("metric") or assertion.get("type") or "") for assertion in row.assertions)
+        return {"pass": failed, "score": failed, **dict.fromkeys(_numbered(named), failed)}
     grading = row.grading or Grading()
-    if row.failed_grader is not None:
-        scores = {"pass": Score(ScoreStatus.JUDGE_ERROR, reason=f"A grader failed: {row.failed_grader.reason}")}
+    if row.failed_assertion is not None:
+        scores = dict.fromkeys(("pass", "score"), row.failed_assertion)
     else:
         scores = {"pass": Score(ScoreStatus.SCORED, float(row.passed), grading.reason)}
-        scores |= _score("score", grading.score if row.score is None else row.score, grading.reason)
-    used: Counter[str] = Counter()
-    for component in row.components:
-        name = component.metric.strip() or component.type.strip()
-        if name in ("", "pass", "score"):
-            name = f"{name or 'assertion'} assertion"
-        used[name] += 1
-        numbered = name if used[name] == 1 else f"{name} {used[name]}"
-        if component.grader_failed is True:
-            scores[numbered] = Score(ScoreStatus.JUDGE_ERROR, reason=component.reason)
-        else:
-            scores |= _score(numbered, component.score, component.reason)
+        total = grading.score if row.score is None else row.score
+        scores |= {} if total is None else {"score": _score(total, grading.reason)}
+    names = _numbered(component.metric.strip() or component.type for component in row.components)
+    for name, component in zip(names, row.components, strict=True):
+        scores[name] = component.failure or _score(component.score, component.reason)
     return scores
 
 
-def _score(name: str, value: Any, reason: str) -> dict[str, Score]:
-    if value is None:
-        return {}
-    if not abs(value) <= sys.float_info.max:
-        return {name: Score(ScoreStatus.NOT_APPLICABLE, reason=f"{shown(value)} is not a number. {reason}".strip())}
-    return {name: Score(ScoreStatus.SCORED, float(value), reason)}
+def _numbered(assertions: Iterable[str]) -> Iterator[str]:
+    """A name for each assertion of a test: those of one name are numbered."""
+    used: Counter[str] = Counter()
+    for given in assertions:
+        name = given.strip()
+        if name in ("", "pass", "score"):
+            name = f"{name or 'assertion'} assertion"
+        used[name] += 1
+        yield name if used[name] == 1 else f"{name} {used[name]}"
+
+
+def _score(value: Any, reason: str) -> Score:
+    if value is None or not abs(value) <= sys.float_info.max:
+        return Score(ScoreStatus.METRIC_ERROR, reason=f"promptfoo gave no number, but {shown(value)}. {reason}".strip())
+    return Score(ScoreStatus.SCORED, float(value), reason)

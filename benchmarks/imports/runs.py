@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ class ImportedResult:
     task_id: str
     repeat: int = 1
     answer: str = ""
+    answer_lost: bool = False
+    """The model answered, but the tool did not keep what, so only the tool's scores can say anything about it."""
     reasoning: str = ""
     messages: Sequence[Mapping[str, Any]] = ()
     tool_calls: Sequence[Mapping[str, Any]] = ()
@@ -81,3 +83,21 @@ class ImportedRun:
     """What of the file was not imported or not checked, in sentences."""
     started_at: datetime | None = None
     completed_at: datetime | None = None
+
+
+def with_all_scores(
+    results: Sequence[ImportedResult], missing: Score, metrics: Iterable[str] = ()
+) -> list[ImportedResult]:
+    """The results, in which every answer has a score by each metric that any has, and by those of ``metrics``:
+    ``missing`` where the tool gave none.
+
+    What a scorer did not say is an error of the scorer. It is not applicable only where the tool scores a task by
+    metrics of its own choice, and did not choose this one.
+    """
+    names = dict.fromkeys([*metrics, *(name for result in results for name in result.scores)])
+    return [
+        result
+        if result.error is not None or result.cancelled
+        else replace(result, scores={**dict.fromkeys(names, missing), **result.scores})
+        for result in results
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterable
 
 from benchmarks.metrics.base import Item, Metric
 
@@ -16,6 +17,7 @@ TOOLS = {
 }
 SENT = {tool: f"by {name}" for tool, name in TOOLS.items()} | {"api": "over the API"}
 SCORE, MEASUREMENT = ":", "#"
+_SCORES, _MEASUREMENTS = (tuple(tool + mark for tool in TOOLS) for mark in (SCORE, MEASUREMENT))
 MAX_NAME = 64
 """Characters, the width of the database column for metric names."""
 
@@ -44,6 +46,17 @@ def imported_name(tool: str, scorer: str, measurement: bool) -> str:
     if len(name) <= MAX_NAME:
         return name
     return f"{name[: MAX_NAME - 9]}~{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def deciding_names(names: Iterable[str]) -> list[str]:
+    """The metrics, in their order, that may decide how a result ends: of a run that another tool scored, the tool's
+    scores, or its measurements if it has no others.
+
+    What this dashboard adds to an import says nothing about what the tool found, also where the tool found nothing.
+    """
+    known = list(names)
+    by_kind = ([name for name in known if name.startswith(begins)] for begins in (_SCORES, _MEASUREMENTS))
+    return next(filter(None, by_kind), known)
 
 
 def imported_metric(name: str) -> ImportedMetric | None:

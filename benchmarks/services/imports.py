@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import upsert_scores
-from benchmarks.engine.execution.scoring import ending_of, score_of, with_stored_answer
+from benchmarks.engine.execution.scoring import FAILED, ending_of, not_applicable_to, score_of, with_stored_answer
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.formats import read_runs, with_summaries
 from benchmarks.imports.reading import MAX_ZIP_BYTES
@@ -43,6 +43,7 @@ from benchmarks.models import (
     Task,
     Transcript,
 )
+from benchmarks.presentation.numbers import n_of
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import NotPossible
@@ -133,7 +134,9 @@ def import_runs(
     origin = {"file": printable(name or path.name), "sha256": digest}
     request = ImportRequest(origin, ours, slug, dataset, user)
     with transaction.atomic():
-        imported = [replace(_import_run(source, request), unused=source.unused) for source in sources]
+        imported = [
+            replace(_import_run(source, request), unused=[*_ungraded(source), *source.unused]) for source in sources
+        ]
         _join_experiment(sources, imported, user)
         return imported
 
@@ -231,6 +234,16 @@ def store_run(
     run.save()
     record(request.user, "run.import", f"run {run.pk}", dataset=run.dataset.slug, model=run.model, **request.origin)
     return Imported(run, is_new=True)
+
+
+def _ungraded(source: ImportedRun) -> Iterator[str]:
+    """The metrics that failed for some answers, in sentences."""
+    answered = [result.scores for result in source.results if result.error is None and not result.cancelled]
+    for name in source.metrics:
+        failed = sum(name in scores and scores[name].status in FAILED for scores in answered)
+        if failed:
+            verb = "is an error" if failed == 1 else "are errors"
+            yield f"No score of {name} for {n_of(failed, len(answered))} answers, which {verb} of the metric here."
 
 
 def _join_experiment(sources: Sequence[ImportedRun], imported: Sequence[Imported], user: Caller) -> None:
@@ -404,12 +417,12 @@ def _end(
         return {}
     # The file does not say whether the model could call tools.
     item = replace(with_stored_answer(task, row), tools_offered=False)
-    own = {
-        metric.name: metric.fault(item, result.finish_reason) or score_of(metric, item)
-        for metric in ours
-        if metric.applies_to_any(item)
-    }
-    scores = {**result.scores, **own}
+    scores = dict(result.scores)
+    for metric in ours:
+        if not metric.applies_to_any(item):
+            scores[metric.name] = not_applicable_to(metric, item)
+        elif not result.answer_lost:
+            scores[metric.name] = metric.fault(item, result.finish_reason) or score_of(metric, item)
     for name, value in ending_of(metrics, scores, result.finish_reason).items():
         setattr(row, name, value)
     return scores

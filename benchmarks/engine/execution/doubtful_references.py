@@ -39,8 +39,8 @@ def apply_audit(run: Run) -> bool:
         return False
     if run.include_doubtful:
         doubtful = doubtful.none()
-    metrics = [metric for name in run.metrics if (metric := metric_named(name)) and metric.decides_outcome]
-    scores = run.scores.filter(metric__in=[metric.name for metric in metrics]).order_by()
+    metrics = [metric for name in run.metrics if (metric := metric_named(name))]
+    scores = run.scores.filter(metric__in=[metric.name for metric in metrics if metric.decides_outcome]).order_by()
     valued = scores.filter(value__isnull=False, result__task__in=doubtful)
     set_aside = scores.filter(status=StoredScore.Status.DOUBTFUL).exclude(result__task__in=doubtful)
     changed = False

@@ -56,6 +56,8 @@ def close_if_over(run_id: int) -> bool:
         if left and run.status in STOPPED:
             _mark_unsent(run)
     if run.status in COMPLETED:
+        if run.summarized_at is None:
+            refresh_summaries(run)
         return True
     unasked = run.results.filter(outcome=Outcome.CANCELLED).count()
     if not unasked and adaptive.extend(run_id):

@@ -29,6 +29,7 @@ from benchmarks.metrics.base import (
     finish_fault,
 )
 from benchmarks.metrics.conversations import conversation_score, judges_turns, with_answers, with_conversation
+from benchmarks.metrics.imported import deciding_names
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import metrics_with
 from benchmarks.metrics.rubrics import fails_at, rubric_metric
@@ -115,14 +116,16 @@ def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_re
     """The outcome of an answered result, and in a few words why it is not correct, as far as the metric can tell.
 
     A judge or another metric that failed comes first, because it can be retried; then how the answer ended (refused,
-    cut off); then the verdict of the first metric that decides outcomes and applies to the task.
+    cut off); then the verdict of the first metric that decides outcomes and applies to the task. Of an imported run
+    only the metrics of its tool count (``deciding_names``).
     """
-    if failed := failed_score(scores):
+    if failed := failed_score(metrics, scores):
         return Outcome(failed.status.value), ""
     fault = finish_fault(finish_reason)
+    deciding = deciding_names(metric.name for metric in metrics)
     for metric in metrics:
         score = scores.get(metric.name)
-        if score is None or not metric.decides_outcome or score.status in UNGRADED:
+        if score is None or not metric.decides_outcome or score.status in UNGRADED or metric.name not in deciding:
             continue
         right = metric.judges_refusals and score.value == metric.passes_at
         outcome = Outcome(fault.value) if fault and not right else _verdict(metric, score)
@@ -141,9 +144,10 @@ def _verdict(metric: Metric, score: Score) -> Outcome:
     return Outcome.WRONG if score.value <= low else Outcome.PARTIAL
 
 
-def failed_score(scores: Mapping[str, Score]) -> Score | None:
-    """The first score that failed through no fault of the answer."""
-    return next((score for score in scores.values() if score.status in FAILED), None)
+def failed_score(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> Score | None:
+    """The first score that failed through no fault of the answer; of an imported run, among those of its tool."""
+    known = (scores.get(name) for name in deciding_names(metric.name for metric in metrics))
+    return next((score for score in known if score is not None and score.status in FAILED), None)
 
 
 def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> float | None:
@@ -154,7 +158,7 @@ def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> flo
 
 def ending_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> dict[str, Any]:
     """How an answered result ends, as fields of ``Result``."""
-    failed = failed_score(scores)
+    failed = failed_score(metrics, scores)
     outcome, failure = outcome_of(metrics, scores, finish_reason)
     return {
         "state": ResultState.ERROR if failed else ResultState.DONE,
@@ -201,7 +205,7 @@ class Scorer:
         if isinstance(metric, DeterministicMetric) and judges_turns(metric, item):
             return score_by_turn(metric, item, finish_reason)
         if not metric.applies_to_any(item):
-            return _not_applicable(metric, item)
+            return not_applicable_to(metric, item)
         if fault := metric.fault(item, finish_reason):
             return fault
         if isinstance(metric, DeterministicMetric) and not is_deferred(metric):
@@ -241,8 +245,11 @@ class Scorer:
         return ToJudge(result.pk, item, names, result.finish_reason, known, rescored, reserve)
 
 
-def _not_applicable(metric: Metric, item: Item) -> Score:
-    """Names the fields that the task lacks; if it has all of them, the metric says what does not fit."""
+def not_applicable_to(metric: Metric, item: Item) -> Score:
+    """The score of a metric that does not apply.
+
+    Names the fields that the task lacks; if it has all of them, the metric says what does not fit.
+    """
     missing = [TASK_FIELD.get(name, "task class").lower() for name in sorted(metric.needs) if not getattr(item, name)]
     if not missing and isinstance(metric, DeterministicMetric) and not is_deferred(metric):
         score = score_of(metric, item)

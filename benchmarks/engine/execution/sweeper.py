@@ -13,7 +13,7 @@ from benchmarks.engine.execution.db_retry import try_db
 from benchmarks.engine.execution.dispatch import leases_missing
 from benchmarks.engine.execution.finishing import TO_DO, WAITING, close_if_over, results_in
 from benchmarks.engine.execution.result_store import give_back_claims
-from benchmarks.models import Run, RunStatus
+from benchmarks.models import COMPLETED, Run, RunStatus
 
 ENQUEUE_AGAIN_AFTER = timedelta(seconds=3)
 """How long a new run waits for its own message before the sweep enqueues it."""
@@ -36,9 +36,11 @@ def runs_without_worker() -> list[int]:
 
 
 def _unfinished() -> list[int]:
-    """Runs that a worker left between two steps: stopped but not settled, or running with nothing left to do."""
+    """Runs that a worker left between two steps: stopped but not settled, or running with nothing left to do; and
+    completed runs whose numbers have to be computed again, because a migration changed their rows."""
     alone = Run.objects.filter(leases=None)
     to_do = Exists(results_in(TO_DO))
     stopped = alone.filter(to_do | Q(summarized_at=None), status__in=(RunStatus.FAILED, RunStatus.CANCELLED))
     complete = alone.filter(~to_do, status=RunStatus.RUNNING, total__gt=0)
-    return [*stopped.values_list("pk", flat=True), *complete.values_list("pk", flat=True)]
+    changed = alone.filter(summarized_at=None, status__in=COMPLETED)
+    return [pk for runs in (stopped, complete, changed) for pk in runs.values_list("pk", flat=True)]

@@ -81,17 +81,53 @@ def test_values_count_as_inspect_counts_them(tmp_path: Path) -> None:
         assert (score.status, score.value) == (ScoreStatus.SCORED, number), value
 
 
-def test_a_value_that_is_not_a_number_is_a_zero_as_in_inspect_and_no_value_is_none(tmp_path: Path) -> None:
+def test_a_value_that_is_not_a_number_is_a_zero_as_in_inspect_and_no_value_an_error_of_the_scorer(
+    tmp_path: Path,
+) -> None:
     for value, status, counted in (
-        (math.nan, ScoreStatus.NOT_APPLICABLE, None),
-        (None, ScoreStatus.NOT_APPLICABLE, None),
+        (math.nan, ScoreStatus.METRIC_ERROR, None),
+        (None, ScoreStatus.METRIC_ERROR, None),
         ("perhaps", ScoreStatus.UNPARSABLE, 0.0),
         ("c", ScoreStatus.UNPARSABLE, 0.0),
-        (math.inf, ScoreStatus.NOT_APPLICABLE, None),
+        (math.inf, ScoreStatus.METRIC_ERROR, None),
     ):
         score = result(tmp_path, value).scores["inspect:match"]
         assert (score.status, score.value) == (status, counted), value
         assert score.reason, value
+
+
+def test_a_scorer_that_gave_no_score_has_an_error_with_the_reason_in_the_log(tmp_path: Path) -> None:
+    for fields, status, reason in (
+        ({"reason": "grader_failed"}, ScoreStatus.JUDGE_ERROR, "Unscored in Inspect (grader failed). No grade."),
+        ({"reason": "scoring_failed"}, ScoreStatus.METRIC_ERROR, "Unscored in Inspect (scoring failed). No grade."),
+        (
+            {"metadata": {"unscored_reason": "grader_failed"}},
+            ScoreStatus.JUDGE_ERROR,
+            "Unscored in Inspect (grader failed). No grade.",
+        ),
+        ({}, ScoreStatus.METRIC_ERROR, "Unscored in Inspect. No grade."),
+    ):
+        scores = {"match": {"value": math.nan, "explanation": "No grade.", **fields}}
+        score = result(tmp_path, scores=scores).scores["inspect:match"]
+        assert (score.status, score.value, score.reason) == (status, None, reason), fields
+
+
+def test_a_scorer_that_is_missing_for_a_sample_has_an_error_there_but_not_where_there_is_no_answer(
+    tmp_path: Path,
+) -> None:
+    error = {"message": "Connection lost"}
+    run = read(tmp_path, inspect_sample(1), inspect_sample(2, scores={}), inspect_sample(3, error=error))
+    first, second, third = (each.scores for each in run.results)
+    assert first["inspect:match"].value == 1
+    assert second["inspect:match"].status is ScoreStatus.METRIC_ERROR
+    assert third == {}
+
+
+def test_a_scorer_of_several_values_that_gave_none_has_an_error_in_each(tmp_path: Path) -> None:
+    run = read(tmp_path, inspect_sample(1, {"clear": 1, "polite": 0}), inspect_sample(2, math.nan))
+    assert list(run.metrics) == ["inspect:match/clear", "inspect:match/polite"]
+    assert {score.status for score in run.results[1].scores.values()} == {ScoreStatus.METRIC_ERROR}
+    assert list(run.results[1].scores) == list(run.metrics)
 
 
 def test_a_score_of_several_values_is_several_metrics(tmp_path: Path) -> None:
@@ -285,7 +321,7 @@ def test_what_of_a_log_is_not_used_is_said_with_counts(tmp_path: Path) -> None:
     assert run.tags == ("mine",)
     assert run.unused == [
         f"Not imported: events of samples (2), tags of the log, new\\u001b[31m{'y' * 87} of the log, "
-        "store of samples (1), metadata of scores (1)."
+        "store of samples (1), metadata.why of scores (1)."
     ]
     many = inspect_sample(1, **{f"key{number}": 1 for number in range(1_000)})
     (sentence,) = read(tmp_path, many).unused

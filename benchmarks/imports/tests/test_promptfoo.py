@@ -159,10 +159,43 @@ def test_a_failed_grader_gives_no_verdict(tmp_path: Path) -> None:
     scores = only(tmp_path, row).results[0].scores
     assert {name: score.value for name, score in scores.items()} == {
         PASS: None,
+        "promptfoo:score": None,
         "promptfoo:contains": 1.0,
         "promptfoo:llm-rubric": None,
     }
     assert scores[PASS].status is ScoreStatus.JUDGE_ERROR
+
+
+def test_an_assertion_that_a_test_does_not_have_is_not_applicable(tmp_path: Path) -> None:
+    part = {"pass": True, "score": 1, "reason": "", "assertion": {"type": "is-json"}}
+    other = promptfoo_row(1, gradingResult={"pass": True, "score": 1, "componentResults": [part]})
+    first, second = only(tmp_path, promptfoo_row(0), other).results
+    assert first.scores["promptfoo:is-json"].status is ScoreStatus.NOT_APPLICABLE
+    assert second.scores["promptfoo:contains"].status is ScoreStatus.NOT_APPLICABLE
+
+
+REJECTED = Path(__file__).parent / "tool_logs" / "promptfoo_rejected.json"
+
+
+def test_an_assertion_that_promptfoo_rejects_is_an_error_of_the_metric_and_not_of_the_provider() -> None:
+    (run,) = read_runs(REJECTED)
+    asked = {task.id: task.input for task in run.tasks}
+    france, peru, japan, mali, chad = sorted(run.results, key=lambda result: result.task_id)
+    assert [asked[result.task_id].split()[-1] for result in (peru, japan, chad)] == ["Peru?", "Japan?", "Chad?"]
+    assert (france.error, france.scores[PASS].value) == (None, 1.0)
+    for result, names, reason in (
+        (peru, ("regex",), "An assertion failed: Invalid regex pattern: "),
+        (japan, ("equals", "no-such-assertion"), "promptfoo rejected an assertion: Unknown assertion type: no-such-"),
+        (chad, ("contains",), 'promptfoo rejected an assertion: Invariant failed: "contains" assertion type must have'),
+    ):
+        assert result.error is None, reason
+        for name in ("pass", *names):
+            assert result.scores[f"promptfoo:{name}"].status is ScoreStatus.METRIC_ERROR, name
+        assert result.scores[PASS].reason.startswith(reason)
+        assert "\n" not in result.scores[PASS].reason
+    assert mali.error is not None
+    assert mali.error.startswith("Error: socket hang up"), "it failed at the request"
+    assert [result.answer_lost for result in (peru, japan, chad)] == [False, True, True]
 
 
 def test_a_test_without_assertions_has_no_score(tmp_path: Path) -> None:
@@ -330,4 +363,4 @@ def test_scores_below_0_or_above_1_make_a_measurement_of_all_columns(tmp_path: P
     assert [result.scores["promptfoo#profit"].value for result in first.results] == [-1.5, 2.0]
     broken = row(0, 0.5, "a") | {"score": float("nan")}
     score = only(tmp_path, broken).results[0].scores["promptfoo:score"]
-    assert (score.status, score.value) == (ScoreStatus.NOT_APPLICABLE, None)
+    assert (score.status, score.value) == (ScoreStatus.METRIC_ERROR, None)

@@ -13,14 +13,14 @@ from django.utils import timezone
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.dataset_format.validation import validate_task_fields
 from benchmarks.imports.reading import metric_name
-from benchmarks.imports.runs import ImportedResult, ImportedRun
+from benchmarks.imports.runs import ImportedResult, ImportedRun, with_all_scores
 from benchmarks.metrics.base import Score, ScoreStatus
 from benchmarks.models import DatasetVersion, PushedResult, PushedRun, Run, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.imports import ImportRequest, chosen_metrics, imported_tasks, store_run
-from benchmarks.services.pushes.requests import FORMAT, MAX_BATCH, CloseRequest
+from benchmarks.services.pushes.requests import FORMAT, MAX_BATCH, NO_SCORE, CloseRequest
 from benchmarks.services.requests import validated_by
 
 TOLERANCE = 1e-6
@@ -66,14 +66,15 @@ def _store(pushed: PushedRun, user: Caller) -> Run:
             specs[row.task] = spec
         results.append(_result(row))
     request = pushed.request
-    names = [metric_name(FORMAT, name) for name in request["metrics"]]
+    metrics = [metric_name(FORMAT, name) for name in request["metrics"]]
+    metrics += [metric_name(FORMAT, name, measurement=True) for name in request["measurements"]]
     source = ImportedRun(
         format=FORMAT,
         model=pushed.model,
         name=pushed.dataset,
         tasks=[*specs.values()],
-        results=results,
-        metrics=[*names, *(metric_name(FORMAT, name, measurement=True) for name in request["measurements"])],
+        results=with_all_scores(results, Score(ScoreStatus.METRIC_ERROR, reason=NO_SCORE), metrics),
+        metrics=metrics,
         parameters=request["parameters"],
         completed_at=timezone.now(),
     )

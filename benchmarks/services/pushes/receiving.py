@@ -24,7 +24,7 @@ from benchmarks.presentation.numbers import plural
 from benchmarks.providers.clean_text import storable
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.pushes.requests import FORMAT, MAX_RESULTS, BatchRequest, PushRequest, ResultRequest
+from benchmarks.services.pushes.requests import FORMAT, MAX_RESULTS, NO_SCORE, BatchRequest, PushRequest, ResultRequest
 from benchmarks.services.requests import check_idempotency_key, fingerprint, validated_by
 
 MAX_RESULT_BYTES = 64 * 2**20
@@ -226,7 +226,7 @@ def _task(task_id: str | None, given: Mapping[str, Any]) -> TaskSpec:
 
 
 def _scores(pushed: PushedRun, given: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, float | None, str]]]:
-    """Metric → status, value and reason."""
+    """Metric → status, value and reason. Without a value the metric failed, unless the task lacks what it needs."""
     metrics, measurements = pushed.request["metrics"], pushed.request["measurements"]
     for name, score in given.items():
         if name not in metrics and name not in measurements:
@@ -235,9 +235,12 @@ def _scores(pushed: PushedRun, given: Mapping[str, Any]) -> Iterator[tuple[str, 
                 {"scores": f"{name} was not named when the run was opened, but: {known}."}
             )
         parts = score if isinstance(score, dict) else {"value": score}
-        value, reason = parts.get("value"), parts.get("reason") or ""
-        if parts.keys() - {"value", "reason"} or not isinstance(reason, str):
+        value, reason, lacks = parts.get("value"), parts.get("reason") or "", parts.get("not_applicable", False)
+        if parts.keys() - {"value", "reason", "not_applicable"} or not isinstance(reason, str):
             raise serializers.ValidationError({"scores": f"{name}: send a number, or an object with value and reason."})
+        if not isinstance(lacks, bool) or (lacks and value is not None):
+            why = "not_applicable is true if the task lacks what the metric needs. Leave out its value."
+            raise serializers.ValidationError({"scores": f"{name}: {why}"})
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and -1e300 < value < 1e300):
             raise serializers.ValidationError({"scores": f"{name}: the value is not a number."})
@@ -246,8 +249,11 @@ def _scores(pushed: PushedRun, given: Mapping[str, Any]) -> Iterator[tuple[str, 
                 {"scores": f"{name}: {value:g} is not from 0 to 1. Open the run with it in measurements."}
             )
         metric = metric_name(FORMAT, name, measurement=name in measurements)
-        status = ScoreStatus.NOT_APPLICABLE if value is None else ScoreStatus.SCORED
-        yield metric, (status.value, None if value is None else float(value), storable(reason, []))
+        if value is None:
+            failed = ScoreStatus.NOT_APPLICABLE if lacks else ScoreStatus.METRIC_ERROR
+            yield metric, (failed.value, None, storable(reason, []) or NO_SCORE)
+        else:
+            yield metric, (ScoreStatus.SCORED.value, float(value), storable(reason, []))
 
 
 def _unknown_tasks(pushed: PushedRun, rows: Sequence[PushedResult]) -> dict[str, list[str]]:

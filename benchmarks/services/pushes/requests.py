@@ -17,6 +17,7 @@ from benchmarks.services.requests import StrictNumber, StrictRequest, StrictText
 from benchmarks.services.runs.requests import field_of
 
 FORMAT = "api"
+NO_SCORE = "The tool sent no score."
 MAX_BATCH = 1_000
 MAX_RESULTS = 20_000
 PARAMETERS = ("temperature", "top_p", "max_tokens", "seed", "system_prompt", "extra")
@@ -112,7 +113,9 @@ class ResultRequest(StrictRequest):
     answer = StorableText()
     reasoning = StorableText()
     scores = serializers.DictField(
-        default=dict, help_text="Name → a number, or {value, reason}; {value: null, reason} without a verdict"
+        default=dict,
+        help_text="Name → a number, or {value, reason}. {value: null, reason} if the metric failed, as for a score "
+        "that is left out; {not_applicable: true, reason} if the task lacks what it needs",
     )
     error = StorableText(max_length=MAX_ERROR, help_text="Why there is no answer; such a result has no scores")
     finish_reason = StorableText(max_length=40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -361,6 +362,50 @@ def test_a_metric_of_deepeval_that_failed_has_no_score() -> None:
     assert [call["name"] for call in called.transcript.tool_calls] == ["look_up"]
 
 
+def test_a_score_of_deepeval_that_is_not_a_number_is_an_error_of_the_metric(tmp_path: Path) -> None:
+    document = json.loads(DEEPEVAL.read_text())
+    document["testRunData"]["testCases"][0]["metricsData"][3]["score"] = math.nan
+    document["testRunData"]["metricsScores"][3]["scores"][0] = math.nan
+    (taken,) = import_runs(written(tmp_path, document))
+    uptime = taken.run.summary["metrics"]["deepeval:Uptime"]
+    assert (uptime["n"], uptime["n_expected"], uptime["n_metric_error"]) == (2, 4, 2)
+
+
+def test_a_metric_that_a_case_of_deepeval_does_not_have_is_not_applicable(tmp_path: Path) -> None:
+    document = json.loads(DEEPEVAL.read_text())
+    del document["testRunData"]["testCases"][2]["metricsData"][3]
+    document["testRunData"]["metricsScores"][3] |= {"errors": 0}
+    (taken,) = import_runs(written(tmp_path, document))
+    uptime = taken.run.summary["metrics"]["deepeval:Uptime"]
+    assert (uptime["n"], uptime["n_expected"], uptime["n_not_applicable"]) == (3, 3, 1)
+
+
+def test_a_number_that_the_harness_did_not_give_is_an_error_of_the_metric(tmp_path: Path) -> None:
+    samples, _ = files("words")
+    lines = [json.loads(line) for line in samples.read_text().splitlines()]
+    for value in (math.nan, None, "absent"):
+        lines[0]["exact_match"] = value
+        if value == "absent":
+            del lines[0]["exact_match"]
+            lines[0]["metrics"] = []
+        changed = tmp_path / f"{value}_{samples.name}"
+        changed.write_text("\n".join(map(json.dumps, lines)))
+        (taken,) = import_runs(changed)
+        number = taken.run.summary["metrics"]["lm-eval:exact_match"]
+        assert (number["n"], number["n_expected"], number["n_metric_error"]) == (1, 2, 1), value
+        assert taken.run.summary["outcomes"] == {Outcome.CORRECT: 1, Outcome.METRIC_ERROR: 1}, value
+
+
+def test_a_metric_of_the_harness_that_failed_for_all_documents_is_not_replaced_by_ours(tmp_path: Path) -> None:
+    samples, _ = files("words")
+    lines = [json.loads(line) | {"exact_match": math.nan} for line in samples.read_text().splitlines()]
+    changed = tmp_path / samples.name
+    changed.write_text("\n".join(map(json.dumps, lines)))
+    (taken,) = import_runs(changed)
+    assert taken.run.metrics == ["lm-eval:exact_match", "exact_match"]
+    assert taken.run.summary["outcomes"] == {Outcome.METRIC_ERROR: 2}
+
+
 def test_a_case_that_failed_only_because_a_metric_did_is_neither_passed_nor_failed(tmp_path: Path) -> None:
     document = json.loads(DEEPEVAL.read_text())
     peru = document["testRunData"]["testCases"][2]
@@ -369,7 +414,7 @@ def test_a_case_that_failed_only_because_a_metric_did_is_neither_passed_nor_fail
     (taken,) = import_runs(written(tmp_path, document))
     result = taken.run.results.get(task__task_id="case-3")
     assert result.outcome == Outcome.METRIC_ERROR
-    assert taken.unused[0].startswith("1 test case failed in DeepEval only because a metric did")
+    assert taken.unused[0] == ("No score of deepeval:pass for 1 of 4 answers, which is an error of the metric here.")
 
 
 def written(folder: Path, document: Any) -> Path:

@@ -15,6 +15,7 @@ from django.test import Client
 from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.imports import reading
 from benchmarks.models import Outcome, Run, RunStatus
+from benchmarks.queries.leaderboard import places, whole_runs
 from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import import_files, import_runs
@@ -66,6 +67,56 @@ def test_counts_means_tokens_and_cost_are_those_of_inspect(name: str) -> None:
     assert sum(each["output_tokens"] for each in usage.values()) == run.judge_tokens_out
     means = {metric[8:]: entry["mean"] for metric, entry in run.summary["metrics"].items() if "inspect" in metric}
     assert means == pytest.approx(reported(name))
+
+
+def test_what_a_scorer_did_not_say_is_an_error_of_the_scorer_and_counts_against_coverage() -> None:
+    run = take("unscored")
+    by_name = {entry["name"]: entry for entry in header("unscored")["results"]["scores"]}
+    graded = run.summary["metrics"]["inspect:model_graded_qa"]
+    assert (graded["n"], graded["n_judge_error"]) == (1, by_name["model_graded_qa"]["unscored_samples"])
+    assert (graded["mean"], graded["n_expected"], graded["coverage"]) == (1.0, 4, 0.25)
+    numbers = {name: run.summary["metrics"][f"inspect:{name}"] for name in ("hesitant/clear", "hesitant/polite")}
+    assert [(each["n"], each["n_metric_error"]) for each in numbers.values()] == [(3, 1), (2, 2)]
+    assert [each["mean"] for each in numbers.values()] == [1.0, by_name["polite"]["metrics"]["mean"]["value"]]
+    assert run.summary["metrics"]["inspect:selective"]["n_metric_error"] == 1, "it declined to score"
+    assert "inspect:hesitant" not in run.metrics
+
+
+def test_what_we_add_to_an_import_does_not_decide_where_its_grader_was_silent() -> None:
+    run = take("unscored")
+    assert (run.status, run.errors) == (RunStatus.COMPLETED_WITH_ERRORS, 3)
+    assert run.summary["outcomes"] == {Outcome.CORRECT: 1, Outcome.JUDGE_ERROR: 3}
+    assert run.summary["metrics"]["exact_match"]["n"] == 4
+    bonn = run.results.get(task__task_id="eu/de")
+    assert (bonn.state, bonn.error_kind, bonn.value) == ("error", "judge", None)
+    assert bonn.error_message == "Unscored in Inspect (grader failed). Grade not found in model output: I cannot tell."
+
+
+def test_an_import_says_which_metrics_failed_for_how_many_answers() -> None:
+    (imported,) = import_runs(LOGS / "inspect_unscored.eval")
+    assert imported.unused[:2] == [
+        "No score of inspect:model_graded_qa for 3 of 4 answers, which are errors of the metric here.",
+        "No score of inspect:selective for 1 of 4 answers, which is an error of the metric here.",
+    ]
+
+
+def test_a_run_whose_grader_was_silent_has_no_rank() -> None:
+    version = take("unscored").dataset_version
+    (place,) = places(whole_runs(version)[0], "inspect:model_graded_qa")
+    assert (place.rank, place.reason) == (
+        None,
+        "Only 1 of 4 results have a score, and a rank requires 95%: 3 judge errors.",
+    )
+
+
+def test_an_assertion_that_promptfoo_rejects_is_no_error_of_the_provider() -> None:
+    (imported,) = import_runs(LOGS / "promptfoo_rejected.json")
+    run = imported.run
+    assert run.summary["outcomes"] == {Outcome.CORRECT: 1, Outcome.METRIC_ERROR: 3, Outcome.PROVIDER_ERROR: 1}
+    assert run.summary["metrics"]["promptfoo:pass"]["coverage"] == 0.2
+    lost = run.results.get(task__task_id="test-3")
+    assert lost.error_message == "promptfoo rejected an assertion: Unknown assertion type: no-such-assertion"
+    assert not lost.scores.filter(metric="exact_match").exists(), "promptfoo did not keep the answer"
 
 
 def test_tool_calls_of_all_turns_are_kept() -> None:

@@ -60,6 +60,32 @@ def test_a_pushed_run_looks_like_an_imported_one() -> None:
     assert not PushedResult.objects.exists()
 
 
+def test_a_score_that_is_null_or_left_out_is_an_error_of_the_metric() -> None:
+    pushed = opened(metrics=["accuracy", "tone"], measurements=["words"])
+    send(pushed, result(1, scores={"accuracy": 1, "tone": 1, "words": 5}))
+    send(pushed, result(2, scores={"accuracy": {"value": None, "reason": "The grader timed out."}, "tone": 1}))
+    send(pushed, result(3, scores={"accuracy": 1}))
+    send(pushed, result(4, scores={"accuracy": 1, "tone": {"not_applicable": True, "reason": "No tone asked."}}))
+    run = close_push(pushed.pk, {"count": 4})
+    accuracy, tone, words = (run.summary["metrics"][name] for name in ("api:accuracy", "api:tone", "api#words"))
+    assert (accuracy["n"], accuracy["n_expected"], accuracy["n_metric_error"]) == (3, 4, 1)
+    assert (tone["n"], tone["n_expected"], tone["n_metric_error"], tone["n_not_applicable"]) == (2, 3, 1, 1)
+    assert (words["n"], words["n_metric_error"]) == (1, 3)
+    assert (run.status, run.errors) == ("completed_with_errors", 2)
+    assert [(each.outcome, each.error_message) for each in run.results.order_by("position")] == [
+        ("correct", ""),
+        ("metric_error", "The grader timed out."),
+        ("metric_error", "The tool sent no score."),
+        ("correct", ""),
+    ]
+
+
+def test_a_score_is_either_a_value_or_not_applicable() -> None:
+    for score in ({"value": 1, "not_applicable": True}, {"not_applicable": "yes"}):
+        with pytest.raises(InvalidRequest, match="not_applicable is true if the task lacks"):
+            send(opened(), result(1, scores={"accuracy": score}))
+
+
 def test_a_run_on_a_dataset_of_ours_joins_its_leaderboard_once_it_is_closed() -> None:
     dataset = make_dataset(2)
     pushed = open_push({"model": "m/x", "dataset": "sums", "own_metrics": ["exact_match"]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -32,6 +33,7 @@ from inspect_ai.scorer import (
     Score,
     Scorer,
     Target,
+    accuracy,
     at_least,
     choice,
     includes,
@@ -124,6 +126,24 @@ def style() -> Scorer:
     return score
 
 
+@scorer(metrics={"clear": [mean()], "polite": [mean()]})
+def hesitant() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        if target.text == "Berlin":
+            return Score.unscored(reason="scoring_failed", explanation="The style guide was not found.")
+        return Score(value={"clear": 1.0, "polite": math.nan if target.text == "Tokyo" else 0.5})
+
+    return score
+
+
+@scorer(metrics=[accuracy()])
+def selective() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score | None:
+        return None if target.text == "Lima" else Score(value="C")
+
+    return score
+
+
 @solver
 def stops_at(stop: str) -> Any:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -212,6 +232,18 @@ def tasks() -> dict[str, tuple[Callable[[], Task], Callable[[], Any], dict[str, 
             lambda: scripted("m", "Paris", "Bonn", "Tokyo", "Lima"),
             {"max_samples": 1},
         ),
+        "unscored": (
+            lambda: Task(
+                capitals(),
+                scorer=[
+                    model_graded_qa(model=scripted("judge", "GRADE: C", *["I cannot tell."] * 3)),
+                    hesitant(),
+                    selective(),
+                ],
+            ),
+            lambda: scripted("m", "Paris", "Bonn", "Tokyo", "Lima"),
+            {"max_samples": 1},
+        ),
         "prompts": (
             lambda: Task(
                 capitals()[:2],
@@ -243,9 +275,10 @@ def without_paths(old: Path, new: Path) -> None:
 
 
 def main() -> None:
+    wanted = sys.argv[1:] or list(tasks())
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # outside a repository, whose revision would be part of the logs
-        for name, (task, model, options) in tasks().items():
+        for name, (task, model, options) in ((name, tasks()[name]) for name in wanted):
             try:
                 eval(task(), model=model(), log_dir=name, log_format="eval", display="none", **options)
             except KeyboardInterrupt:

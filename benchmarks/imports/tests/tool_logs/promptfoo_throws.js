@@ -1,0 +1,1 @@
+module.exports = class { id() { return "throws"; } async callApi(prompt) { if (prompt.includes("Mali")) throw new Error("socket hang up"); return { output: "Paris", tokenUsage: {total: 12, prompt: 10, completion: 2}, cost: 0.0005 }; } };

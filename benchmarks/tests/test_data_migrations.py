@@ -1,0 +1,77 @@
+"""Migrations that repair what earlier versions stored, on rows as those stored them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from benchmarks.engine.execution.sweeper import runs_without_worker
+from benchmarks.models import Run, RunStatus, Score
+from benchmarks.services.imports import import_runs
+
+pytestmark = pytest.mark.django_db
+
+LOGS = Path(__file__).parents[1] / "imports" / "tests" / "tool_logs"
+
+
+def imported(name: str) -> Run:
+    run = import_runs(LOGS / name)[0].run
+    run.refresh_from_db()
+    return run
+
+
+def numbers(run: Run) -> dict[str, Any]:
+    rows = run.results.order_by("position")
+    return {
+        "run": (run.metrics, run.status, run.errors, run.total, run.summary["outcomes"]),
+        "metrics": run.summary["metrics"],
+        "results": list(rows.values_list("state", "outcome", "failure", "error_kind", "value")),
+        "scores": list(run.scores.order_by("result__position", "metric").values_list("metric", "status", "value")),
+    }
+
+
+def migrate(name: str, function: str) -> None:
+    getattr(import_module(f"benchmarks.migrations.{name}"), function)(apps, None)
+
+
+def test_imports_of_earlier_versions_become_what_an_import_stores_now() -> None:
+    run = imported("inspect_unscored.eval")
+    wanted = numbers(run)
+    # As 0.1.0 stored it: what the grader did not say is neutral or missing, and exact_match decides.
+    run.scores.filter(status__in=("judge_error", "metric_error")).exclude(metric="inspect:selective").update(
+        status=Score.Status.NOT_APPLICABLE,
+        reason="Unscored in Inspect. Grade not found in model output: I cannot tell.",
+    )
+    run.scores.filter(metric="inspect:selective", status="metric_error").delete()
+    run.scores.filter(metric__startswith="inspect:hesitant", status="not_applicable").update(
+        reason="Unscored in Inspect."
+    )
+    silent = "inspect:hesitant"
+    lost = run.results.get(task__task_id="eu/de")
+    lost.scores.filter(metric__startswith=silent).delete()
+    Score.objects.create(run=run, result=lost, metric=silent, status="not_applicable", reason="Unscored in Inspect.")
+    run.metrics = [run.metrics[0], silent, *run.metrics[1:]]
+    run.results.filter(state="error").update(
+        state="done", outcome="wrong", failure="Another text", error_kind="", error_message=""
+    )
+    run.status, run.errors, run.summary = RunStatus.COMPLETED, 0, {}
+    run.save()
+    migrate("0002_scorers_that_said_nothing", "mark_errors")
+    assert runs_without_worker() == []
+    run.refresh_from_db()
+    assert numbers(run) == wanted
+    assert run.summarized_at is not None
+
+
+def test_sound_imports_stay_as_they_are() -> None:
+    for name in ("inspect_graded.eval", "promptfoo_rejected.json", "deepeval.json"):
+        run = imported(name)
+        wanted, stamp = numbers(run), run.summarized_at
+        migrate("0002_scorers_that_said_nothing", "mark_errors")
+        runs_without_worker()
+        run.refresh_from_db()
+        assert (numbers(run), run.summarized_at) == (wanted, stamp), name
