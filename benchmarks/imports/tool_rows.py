@@ -119,7 +119,7 @@ def _spans(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _span(span: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     attributes = _attributes(span)
-    events = {event.get("name"): _attributes(event) for event in _list(span.get("events"))}
+    events = {str(event.get("name")): _attributes(event) for event in _list(span.get("events"))}
     question = _first(
         attributes.get("gen_ai.input.messages"),
         events.get("gen_ai.client.inference.operation.details", {}).get("gen_ai.input.messages"),
