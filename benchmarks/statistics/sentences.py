@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.presentation.numbers import interval, number, p_words, plural, points, score
-from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
+from benchmarks.presentation.ranks import Mark, against, are_equal, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.ranking import Verdict
@@ -23,7 +23,8 @@ def comparison_sentences(
     family_size: int = 1,
     newer_first: bool = False,
 ) -> list[str]:
-    """Which run is better and by how much, or that the difference is not significant; then what that rests on.
+    """Which run is better and by how much, or that they tie or the difference is not significant; then what that rests
+    on, with the p-value.
 
     ``p_adjusted``, the p-value within a family of ``family_size`` comparisons, decides if it is given. With
     ``newer_first``, ``b`` is the subject although it may be worse: a schedule reports on its latest run.
@@ -34,32 +35,38 @@ def comparison_sentences(
     if p_adjusted is not None and family_size > 1:
         p_text += f", Holm-adjusted {p_words(p_adjusted)} for {number(family_size)} comparisons"
     if not comparison.is_clear or (p_adjusted is not None and p_adjusted > 1 - comparison.confidence):
-        interval = f"{points(comparison.difference)} points, {points(comparison.low)} to {points(comparison.high)}"
-        return _not_significant(comparison, f"between {a} and {b} ({b} minus {a}: {interval}; {p_text})")
+        return _not_significant(comparison, a, b, p_text)
     b_leads = comparison.difference > 0
     nearest, farthest = sorted((abs(comparison.low), abs(comparison.high)))
     size = f"{points(abs(comparison.difference))} points"
-    evidence = f"({points(nearest)} to {points(farthest)}; {p_text})"
+    bounds = f"({points(nearest)} to {points(farthest)})"
     shared = plural(comparison.n_shared, "shared task")
     if newer_first:
         direction, first, second = ("above", "better", "worse") if b_leads else ("below", "worse", "better")
         counts = {"better": comparison.n_better, "worse": comparison.n_worse}
         return [
-            f"{b} is {size} {direction} {a} {evidence}.",
-            f"{number(counts[first])} of {shared} got {first}, {number(counts[second])} got {second}.",
+            f"{b} is {size} {direction} {a} {bounds}.",
+            f"{number(counts[first])} of {shared} got {first}, {number(counts[second])} got {second} ({p_text}).",
         ]
     winner, wins, loser, losses = b, comparison.n_better, a, comparison.n_worse
     if not b_leads:
         winner, wins, loser, losses = loser, losses, winner, wins
     equal = comparison.n_shared - comparison.n_changed
     return [
-        f"{winner} is better than {loser} by {size} {evidence}.",
-        f"{number(wins)} of {shared} favor {winner}, {number(losses)} favor {loser}, {number(equal)} are equal.",
+        f"{winner} is better than {loser} by {size} {bounds}.",
+        f"{number(wins)} of {shared} favor {winner}, {number(losses)} favor {loser}, {number(equal)} are equal "
+        f"({p_text}).",
     ]
 
 
-def _not_significant(comparison: Comparison, difference: str) -> list[str]:
-    sentences = [f"No significant difference {difference}."]
+def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> list[str]:
+    difference = comparison.difference or 0.0
+    bounds = f"{points(comparison.low or 0.0)} to {points(comparison.high or 0.0)}"
+    if are_equal(difference, 0.0) and comparison.interval_a is not None:
+        lead = f"{a} and {b} tie at {score(comparison.interval_a.mean)} ({b} minus {a}: {bounds} points)."
+    else:
+        lead = f"No significant difference between {a} and {b} ({b} minus {a}: {points(difference)} points, {bounds})."
+    sentences = [lead, f"The paired test gives {p_text}."]
     if comparison.note:
         sentences.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     if not comparison.is_hopeless and comparison.detectable_difference is not None:
@@ -91,15 +98,17 @@ def contamination_sentence(check: Contamination) -> str:
     low, high = (-check.high, -check.low) if lower else (check.low, check.high)
     evidence = (
         f"{points(abs(check.difference))} points {'lower' if lower else 'higher'} on the published set{{}} "
-        f"({points(low)} to {points(high)}; {p_words(check.p_value)}; "
-        f"{number(check.n_published)} and {plural(check.n_fresh, 'result')})."
+        f"({points(low)} to {points(high)}; {number(check.n_published)} and {plural(check.n_fresh, 'result')})."
     )
+    test = f"The test gives {p_words(check.p_value)}."
     if check.low > 0:
         scores = evidence.format(" than on the fresh set")
-        return f"Possible contamination: the model scores {scores} It may have been trained on the published set."
+        return (
+            f"Possible contamination: the model scores {scores} It may have been trained on the published set. {test}"
+        )
     if check.high < 0:
-        return f"No sign of contamination: the model scores {evidence.format(' than on the fresh set')}"
-    return f"No significant difference between the published and the fresh set: {evidence.format('')}"
+        return f"No sign of contamination: the model scores {evidence.format(' than on the fresh set')} {test}"
+    return f"No significant difference between the published and the fresh set: {evidence.format('')} {test}"
 
 
 def threshold_sentence(threshold: float | None, low: float | None, high: float | None, note: str) -> str:

@@ -118,8 +118,10 @@ def test_the_sentence_holds_against_a_count_by_hand(two_runs: tuple[Run, Run]) -
     assert one["p_value"] == pytest.approx(p_value)
     assert one["p_adjusted"] == pytest.approx(multipletests([p_value, p_value], method="holm")[1][0])
     assert one["sentence"].startswith(f"loop/good is better than loop/poor by {points(difference)} points (")
-    counts = f"{better} of 116 shared tasks favor loop/good, {worse} favor loop/poor, {116 - better - worse} are equal."
-    assert one["sentence"].endswith(counts)
+    counts = (
+        f"{better} of 116 shared tasks favor loop/good, {worse} favor loop/poor, {116 - better - worse} are equal ("
+    )
+    assert counts in one["sentence"]
     lacking = sum(right["good"][n] for n in (29, 58, 87, 116))
     assert one["worst_case"] == pytest.approx((better - worse + lacking - 4) / 120)
     assert one["best_case"] == pytest.approx((better - worse + lacking) / 120)
@@ -132,9 +134,7 @@ def test_runs_that_answer_alike_are_not_told_apart(endpoint: Endpoint) -> None:
     answer = APIClient().get(f"/api/v1/benchmarks/compare?runs={a.pk},{b.pk},{c.pk}").json()
     assert [(one["a"], one["b"]) for one in answer["comparisons"]] == [(a.pk, b.pk), (a.pk, c.pk), (b.pk, c.pk)]
     assert {one["family_size"] for one in answer["comparisons"]} == {3}
-    assert all(
-        one["sentence"].startswith("No significant difference between loop/good (run ") for one in answer["comparisons"]
-    )
+    assert all(" tie at " in one["sentence"] for one in answer["comparisons"])
 
 
 def test_only_tasks_of_identical_content_are_compared(endpoint: Endpoint) -> None:
