@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import number, score
 
 _EQUAL = 1e-9
@@ -80,6 +81,12 @@ def is_below(mean: float, mark: Mark | None) -> bool:
 def against(mark: Mark) -> str:
     """``always giving the most common answer scores 0.342``."""
     return f"{mark.phrase} scores {score(mark.mean)}"
+
+
+def under(mean: float, marks: Iterable[Mark]) -> str:
+    """The baseline that a model does not reach: ``Guessing at random scores 0.342``; empty if it reaches all."""
+    bar = effortless(marks)
+    return sentence_case(against(bar)) if bar and is_below(mean, bar) else ""
 
 
 def only_baselines(marks: Sequence[Mark], measured: str = "") -> str:

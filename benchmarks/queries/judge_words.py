@@ -48,10 +48,20 @@ def judge_words(judged: Collection[Judged]) -> dict[Judged, str]:
     }
 
 
+def measured(scored: Iterable[tuple[Run, str]]) -> str:
+    """The ``judge_words`` of these runs, each with the metric that is shown of it; empty if no judge scored them."""
+    judged = judged_scores(scored)
+    return joined(judged, judge_words(judged))
+
+
+def joined(judged: Iterable[Judged], known: Mapping[Judged, str]) -> str:
+    """The ``judge_words`` of some, one after the other."""
+    return "; ".join(known[each] for each in judged)
+
+
 def in_parentheses(judged: Collection[Judged], known: Mapping[Judged, str]) -> str:
     """What stands behind a score that judges gave, with the space before it; empty for any other."""
-    words = "; ".join(known[each] for each in judged)
-    return f" ({words})" if words else ""
+    return f" ({joined(judged, known)})" if judged else ""
 
 
 def _is_judged(metric: str) -> bool:

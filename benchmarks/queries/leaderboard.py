@@ -18,7 +18,7 @@ from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
 from benchmarks.presentation.labels import prompt_variant, version_label
 from benchmarks.presentation.numbers import n_of, percent, plural
-from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, against, effortless, is_below, shared_ranks
+from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, shared_ranks, under
 from benchmarks.presentation.sentences import unscored
 from benchmarks.queries.runs import runs
 
@@ -162,19 +162,12 @@ class Standing:
 
     @property
     def marks(self) -> list[Mark]:
-        """The baselines that have a score for enough of the tasks."""
-        return [
-            Mark(place.run.model.partition("/")[2], place.summary["mean"])
-            for place in self.places
-            if place.reason == BASELINE_UNRANKED
-        ]
+        return _marks(self.places)
 
     @property
     def under(self) -> str:
-        """The baseline that the best model does not reach: ``guessing at random scores 0.342``; else empty."""
-        bar, best = effortless(self.marks), next(iter(self.leaders), None)
-        is_under = best is not None and is_score(self.metric) and is_below(best.summary["mean"], bar)
-        return against(bar) if bar and is_under else ""
+        """The baseline that the best model does not reach; else empty."""
+        return under_baseline(self.leaders[0], self.places, self.metric) if self.leaders else ""
 
 
 def ranked_datasets() -> list[Dataset]:
@@ -368,6 +361,17 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
 def runs_to_test(shown: Iterable[Place]) -> list[Run]:
     """The runs of the ranked models, and of the baselines beside them."""
     return [place.run for place in shown if place.rank or place.reason == BASELINE_UNRANKED]
+
+
+def under_baseline(place: Place, shown: Iterable[Place], metric: str) -> str:
+    """The baseline among the places that a ranked model does not reach; else empty."""
+    return under(place.summary["mean"], _marks(shown)) if place.rank and is_score(metric) else ""
+
+
+def _marks(shown: Iterable[Place]) -> list[Mark]:
+    """The baselines that have a score for enough of the tasks."""
+    beside = [place for place in shown if place.reason == BASELINE_UNRANKED]
+    return [Mark(place.run.model.partition("/")[2], place.summary["mean"]) for place in beside]
 
 
 def unranked_reason(run: Run, metric: str) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import Count, Max, Min, Q, Sum
 
 from benchmarks.models import OF_MODELS, Run
+from benchmarks.presentation.ranks import under
 from benchmarks.queries.leaderboard import Alike, completed_runs, latest_runs
 from benchmarks.queries.matrix import Cell, Row, matrix
 
@@ -30,7 +31,8 @@ class ModelTotals:
 class ModelStanding:
     """The model's latest full run on a dataset among those of the other models, on the same tasks in the same setting.
 
-    ``row`` has its score and its place; ``others`` is the mean of the other models that have a rank.
+    ``row`` has its score and its place; ``others`` is the mean of the other models that have a rank; ``under`` is the
+    baseline that it does not reach, empty if there is none.
     """
 
     cell: Cell
@@ -38,6 +40,7 @@ class ModelStanding:
     setting: str
     n_models: int
     others: float | None
+    under: str
 
     @property
     def n_above(self) -> int:
@@ -79,10 +82,13 @@ def model_standings(model: str) -> list[ModelStanding]:
 def _standing(run: Run, alike: Alike) -> ModelStanding:
     metric = run.metrics[0]
     others = [other for other in alike.runs if other.model != run.model and metric in other.metrics]
-    rows = matrix([run, *others], metric).rows
+    grid = matrix([run, *others], metric)
+    rows = grid.rows
     row = next(row for row in rows if row.runs[0].pk == run.pk)
     ranked = [other.overall[0] for other in rows if other.place and other.overall and other is not row]
     cell = row.cells[0]
     assert cell is not None, "the run is in its row"
     mean = sum(ranked) / len(ranked) if ranked else None
-    return ModelStanding(cell, row, alike.words, len(ranked) + (row.place is not None), mean)
+    marks = grid.statement.marks if grid.statement else ()
+    below = under(row.overall[0], marks) if row.place and row.overall else ""
+    return ModelStanding(cell, row, alike.words, len(ranked) + (row.place is not None), mean, below)

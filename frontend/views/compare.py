@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.models import Run
 from benchmarks.queries import compare as reads
+from benchmarks.queries.judge_words import measured
 from benchmarks.queries.runs import baseline_first
 from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, labels
 from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
@@ -96,6 +97,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
     return grid | {
         "pair": (names[a.pk], names[b.pk]),
         "second": b,
+        "judged": measured([(a, metric), (b, metric)]),
         "versus": versus(a, b),
         "shared": shared_tasks(a, b, metric),
         "parts": parts,

@@ -17,12 +17,11 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation import sentences
-from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.ranks import only_baselines
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.judge_words import Judged, judge_words, judged_scores
+from benchmarks.queries.judge_words import Judged, joined, judge_words, judged_scores, measured
 from benchmarks.queries.matrix import rank_ranges, tested
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.services.access import may_launch
@@ -100,8 +99,7 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
     context = {
         "page": page,
         "rows": [
-            _benchmark_row(dataset, each, "; ".join(known[pair] for pair in judged.get(dataset, ())))
-            for dataset, each in shown.items()
+            _benchmark_row(dataset, each, joined(judged.get(dataset, ()), known)) for dataset, each in shown.items()
         ],
         "recent": RECENT,
         "may_launch": may_launch(request.user),
@@ -126,7 +124,7 @@ def _benchmark_row(dataset: Dataset, standing: reads.Standing | None, judged: st
         leaders=[] if len(leaders) > MOST_NAMED else leaders or [first.run],
         tie="" if len(leaders) < 2 else f"{plural(len(leaders), 'model')} tie",
         judged=judged,
-        note=f"Not ranked: {first.reason}" if first.reason else sentence_case(standing.under),
+        note=f"Not ranked: {first.reason}" if first.reason else standing.under,
     )
 
 
@@ -195,7 +193,8 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "ranks": [(reads.MEAN, "Mean score"), (reads.THRESHOLD, "Threshold")],
         "is_tested": bool(ranges),
         "statement": " ".join(filter(None, grid.sentences[:2])) if grid else "",
-        "judged": "" if grid and grid.statement else _judged_words(rows, metric),
+        # A statement on the scores says it.
+        "judged": "" if grid and grid.statement else measured((row.run, metric) for row in rows if row.rank),
         "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
         "has_thresholds": any(row.threshold for row in rows),
@@ -204,13 +203,6 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "judges": sorted({row.run.judge_model for row in rows if row.score.judged}),
         "charts": placed(_charts(rows), "leaderboard-chart", query=query),
     }
-
-
-def _judged_words(rows: Sequence[Row], metric: str) -> str:
-    """Who gave the scores, where no statement on them says so."""
-    judged = judged_scores((row.run, metric) for row in rows if row.rank)
-    known = judge_words(judged)
-    return "; ".join(known[pair] for pair in judged)
 
 
 def _first(items: Sequence[Item], wanted: Any) -> Item | None:

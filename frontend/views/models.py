@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.presentation.numbers import points, rank_range
 from benchmarks.presentation.sentences import n_of_expected, total_cost
 from benchmarks.queries import history as history_reads
+from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.models import ModelStanding, model_standings, model_totals
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.services.access import may_launch
@@ -24,10 +25,12 @@ RUNS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class StandingRow:
-    """A standing in words. ``difference`` is that to the mean of the other models, in points."""
+    """A standing in words. ``difference`` is that to the mean of the other models, in points; ``judged`` says who gave
+    the score, if a judge did."""
 
     standing: ModelStanding
     metric: MetricRow
+    judged: str
     rank: str
     n_of: str
     difference: str
@@ -41,11 +44,14 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     if totals is None:
         raise Http404(f"No run has asked the model {name}.")
     histories = history_reads.histories(history_reads.latest_runs(model=name))
+    standings = model_standings(name)
+    judged = [judged_scores([(each.cell.run, each.cell.run.metrics[0])]) for each in standings]
+    known = judge_words({pair for pairs in judged for pair in pairs})
     context = {
         "name": name,
         "totals": totals,
         "is_baseline": name.startswith("baseline/"),
-        "standings": [_row(standing) for standing in model_standings(name)],
+        "standings": [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "runs": run_rows(run_list(RunFilters(model=name))[:RUNS_SHOWN]),
         "runs_shown": RUNS_SHOWN,
@@ -61,15 +67,16 @@ def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpRespons
     return chart_response(request, history_charts(histories, by_dataset=True), name, form)
 
 
-def _row(standing: ModelStanding) -> StandingRow:
+def _row(standing: ModelStanding, judged: str) -> StandingRow:
     place, cell = standing.row.place, standing.cell
     rank, verdict = "", standing.row.reason
     if place is not None:
         span = rank_range(place.rank_low, place.rank_high)
-        rank = f"{span} of {standing.n_models}"
+        rank = f"{span} of {standing.n_models}" if standing.n_models > 1 else ""
         rest = standing.n_models - 1 - standing.n_above - standing.n_below
         parts = ((standing.n_above, "above {}"), (standing.n_below, "below {}"), (rest, "not separated from {}"))
         verdict = ", ".join(words.format(n) for n, words in parts if n).capitalize() or "The only model"
+        verdict = ". ".join(filter(None, (verdict, standing.under)))
     run, difference = cell.run, None
     if cell.mean is not None and standing.others is not None:
         difference = cell.mean - standing.others
@@ -78,6 +85,7 @@ def _row(standing: ModelStanding) -> StandingRow:
     return StandingRow(
         standing=standing,
         metric=metric_row(run.metrics[0]),
+        judged=judged,
         rank=rank,
         n_of=n_of_expected({"n": cell.n, "n_expected": cell.total}),
         difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),

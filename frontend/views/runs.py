@@ -21,7 +21,8 @@ from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.imports import receiving
-from benchmarks.queries.leaderboard import comparable_places
+from benchmarks.queries.judge_words import measured
+from benchmarks.queries.leaderboard import comparable_places, under_baseline
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
@@ -274,7 +275,9 @@ def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | 
 
 def _status(run: Run) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run)
-    comparable = comparables(comparable_places(run), run.metrics[0]) if run.status in COMPLETED else []
+    alike = comparable_places(run) if run.status in COMPLETED else []
+    comparable, own = comparables(alike, run.metrics[0]), next((each for each in alike if each.run.pk == run.pk), None)
+    n_ranked = sum(bool(each.rank) for each in comparable)
     numbers = run.summary.get("metrics", {}).get(run.metrics[0], {})
     correct = run.summary.get("correct", {})
     failures, n_counted = failures_of(run, examples_of(run)), sum(count for _, count, _ in outcomes)
@@ -288,8 +291,11 @@ def _status(run: Run) -> dict[str, Any]:
         "correct": correct,
         "correct_of": sentences.n_of_expected(correct),
         "comparable": [each for at, each in enumerate(comparable) if at < COMPARED or each.run.pk == run.pk],
-        "n_ranked": sum(bool(each.rank) for each in comparable),
-        "place": next((each for each in comparable if each.run.pk == run.pk), None),
+        "n_ranked": n_ranked,
+        # One model is no ranking.
+        "place": next((each for each in comparable if each.run.pk == run.pk and (each.reason or n_ranked > 1)), None),
+        "under": under_baseline(own, alike, run.metrics[0]) if own else "",
+        "judged": measured([(run, run.metrics[0])]),
         "outcomes": outcomes,
         "n_counted": n_counted,  # a little behind ``done`` while the run is live
         "unfinished": run.total - n_counted,

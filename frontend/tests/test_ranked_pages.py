@@ -1,0 +1,122 @@
+"""The pages that rank models, on ties, baselines and scores that a judge gave."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from benchmarks.models import Dataset, Experiment, Run
+from tests.support.factories import make_dataset
+from tests.support.labeled_runs import JUDGE, METRIC, label_answers, make_judged_run, make_review
+from tests.support.page_factories import make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+TIE = "x and y tie at 0.652; 23 tasks can show gaps of "
+UNDER = "x scores 0.217; guessing at random scores 0.391."
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    cache.clear()  # runs of another test had the same ids and times
+
+
+def shown(client: Client, path: str) -> str:
+    """The words of the page."""
+    response = client.get(path)
+    assert response.status_code == 200
+    text = response.content.decode().partition("<main")[2]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def run(dataset: Dataset, model: str, right: int, **fields: object) -> Run:
+    n = dataset.current_version.task_count if dataset.current_version else 0
+    values = [1.0] * right + [0.0] * (n - right)
+    return make_scored_run(dataset, values, model=model, summarized_at=timezone.now(), **fields)
+
+
+def test_a_tie_has_no_winner_on_any_page(client: Client) -> None:
+    dataset, experiment = make_dataset(23), Experiment.objects.create(name="Prompts", request={})
+    runs = [run(dataset, model, 15, experiment=experiment) for model in ("a/y", "a/x")]
+    for path in (f"/experiments/{experiment.pk}/", "/", "/leaderboard/"):
+        words = shown(client, path).replace("y and x", "x and y")
+        assert TIE in words, path
+        assert "scores highest" not in words, path
+    assert "a/x a/y 2 models tie 0.652" in shown(client, "/benchmarks/")
+    assert "a/y and a/x tie at 0.652" in shown(client, f"/compare/?runs={runs[0].pk},{runs[1].pk}")
+    assert " 1–2 of 2 " in shown(client, f"/runs/{runs[0].pk}/")
+
+
+def test_more_than_two_best_models_are_counted(client: Client) -> None:
+    dataset = make_dataset(23)
+    for model in ("a/x", "a/y", "a/z"):
+        run(dataset, model, 15)
+    words = shown(client, "/benchmarks/")
+    assert "3 models tie 0.652" in words
+    assert "a/x" not in words
+
+
+def test_a_model_under_a_baseline_is_said_on_every_page(client: Client) -> None:
+    dataset, experiment = make_dataset(23), Experiment.objects.create(name="Prompts", request={})
+    run(dataset, "baseline/random", 9, experiment=experiment)
+    run(dataset, "baseline/reference", 23, experiment=experiment)
+    own = run(dataset, "a/x", 5, experiment=experiment)
+    for path in (f"/experiments/{experiment.pk}/", "/", "/leaderboard/"):
+        words = shown(client, path)
+        assert UNDER in words, path
+        assert "So far" not in words, path
+        assert words.index("a/x") < words.rindex("baseline/random"), path
+    for path in ("/benchmarks/", f"/runs/{own.pk}/", "/models/a/x/"):
+        assert "Guessing at random scores 0.391" in shown(client, path), path
+    assert "1 of 1" not in shown(client, f"/runs/{own.pk}/"), "one model is no ranking"
+
+
+def test_baselines_alone_have_no_winner(client: Client) -> None:
+    dataset, experiment = make_dataset(23), Experiment.objects.create(name="Prompts", request={})
+    own = run(dataset, "baseline/random", 9, experiment=experiment)
+    run(dataset, "baseline/empty", 0, experiment=experiment)
+    said = "Only baselines have run: guessing at random scores 0.391 and giving an empty answer scores 0.000."
+    for path in (f"/experiments/{experiment.pk}/", "/", "/leaderboard/", "/benchmarks/"):
+        assert said in shown(client, path), path
+    assert "A baseline has no rank." in shown(client, f"/runs/{own.pk}/")
+    assert "A baseline has no rank." in shown(client, "/models/baseline/random/")
+
+
+def test_a_judged_score_names_its_judge_on_every_page(client: Client) -> None:
+    experiment = Experiment.objects.create(name="Prompts", request={})
+    dataset = make_dataset(40)
+    judged = {"metrics": [METRIC], "judge_model": JUDGE, "experiment": experiment}
+    runs = [run(dataset, model, right, **judged) for model, right in (("a/x", 34), ("a/y", 9))]
+    addresses = ["/", "/benchmarks/", "/leaderboard/", "/models/a/x/", f"/experiments/{experiment.pk}/"]
+    addresses += [f"/runs/{runs[0].pk}/", f"/compare/?runs={runs[0].pk},{runs[1].pk}"]
+    for path in addresses:
+        assert f"Correctness, judged by {JUDGE}, not calibrated" in shown(client, path), path
+
+
+def test_a_judge_whose_answers_people_have_labeled_is_calibrated(client: Client) -> None:
+    run, truth = make_judged_run(200, lenient=0.2, model="a/x", summarized_at=timezone.now())
+    label_answers(run, truth, make_review(run), n=39)
+    assert f"judged by {JUDGE}, not calibrated" in shown(client, "/leaderboard/"), "too few labels say nothing"
+    label_answers(run, truth, make_review(run), n=80, author="eve")
+    words = shown(client, "/leaderboard/")
+    assert re.search(
+        rf"\(Correctness, judged by {JUDGE}, calibrated: agrees with people on \d\d% of 8\d answers\)", words
+    )
+
+
+def test_a_judge_that_was_measured_on_known_answers_is_calibrated(client: Client) -> None:
+    run(make_dataset(23), "a/x", 9, metrics=[METRIC], judge_model=JUDGE)
+    calibration = make_scored_run(
+        make_dataset(3, slug="known"),
+        model="baseline/known-answers",
+        metrics=[METRIC],
+        judge_model=JUDGE,
+        calibration={},
+    )
+    Run.objects.filter(pk=calibration.pk).update(summary={"agreement": {"accuracy": {"mean": 0.97}}})
+    assert f"judged by {JUDGE}, calibrated: right on 97% of known answers)" in shown(client, "/leaderboard/")
