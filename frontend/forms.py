@@ -13,7 +13,7 @@ from rest_framework.fields import empty
 
 from benchmarks.forms.fields import one_line_end
 from benchmarks.metrics.base import Metric
-from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset, DatasetVersion, Run
 from benchmarks.presentation.labels import TASK_FIELD, sentence_case
@@ -146,9 +146,31 @@ class ParametersForm(RequestForm):
             self._choose(name, choices)
         versions = [dataset.current_version for dataset in datasets]
         rubrics = {metric.name: metric for version in versions for metric in rubric_metrics(version)}
-        self._choose("metrics", [(name, metric.title) for name, metric in (REGISTERED_METRICS | rubrics).items()])
+        offered = {name: metric.title for name, metric in (REGISTERED_METRICS | rubrics).items()}
+        first = {name: offered[name] for name in self.chosen_metrics if name in offered}
+        self._choose("metrics", [*(first | offered).items()])
         if "tasks" in self.fields:
             self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
+
+    @property
+    def metrics_given(self) -> list[str]:
+        """The metrics that were selected when the form was first shown; it sends them along."""
+        if isinstance(self.data, QueryDict):
+            return self.data.getlist("metrics_given")
+        return [*(self.initial.get("metrics") or ())]
+
+    @property
+    def chosen_metrics(self) -> list[str]:
+        """The selected metrics in the order in which they decide the outcome, which checkboxes cannot have: those that
+        somebody added, then those that were there, then added ones that decide nothing."""
+        names = [*(self["metrics"].value() or ())]
+        added = [name for name in names if name not in self.metrics_given] if self.metrics_given else []
+        deciding = [name for name in added if (metric := metric_named(name)) is None or metric.decides_outcome]
+        return list(dict.fromkeys([*deciding, *(name for name in names if name not in added), *added]))
+
+    def request_data(self) -> dict[str, Any]:
+        data = super().request_data()
+        return data | ({"metrics": self.chosen_metrics} if "metrics" in data else {})
 
     @property
     def known_models(self) -> list[str]:
@@ -237,15 +259,18 @@ class LaunchForm(ParametersForm):
         """The metrics that are selected or made for the dataset (``preset``; without any, all that fit), further ones
         that fit, the ``other`` ones with what they miss, and which are selected.
         """
-        selected = set(self["metrics"].value() or ())
+        chosen = self.chosen_metrics
+        selected = set(chosen)
         offered: dict[str, Metric] = REGISTERED_METRICS | {each.name: each for each in rubric_metrics(self._version)}
         missing = {metric: self._missing_for(metric) for metric in offered.values()}
         other = [(metric, fields) for metric, fields in missing.items() if fields]
-        # The first selected one decides the outcome, so those of the dataset come first, in its order.
+        # The first selected one decides the outcome, so those come first, then those of the dataset, in their order.
         dataset = self._datasets.get(self.dataset_slug)
-        made_for = [offered[name] for name in preset_metrics(dataset)] if dataset else []
-        fitting = [*made_for, *(metric for metric, fields in missing.items() if not fields and metric not in made_for)]
-        preset = [metric for metric in fitting if metric in made_for or metric.name in selected] or fitting
+        made_for = preset_metrics(dataset) if dataset else []
+        applies = [metric.name for metric, fields in missing.items() if not fields]
+        shown = dict.fromkeys([*(name for name in chosen if name in (*applies, *made_for)), *made_for])
+        fitting = [offered[name] for name in dict.fromkeys([*shown, *applies])]
+        preset = [metric for metric in fitting if metric.name in shown] or fitting
         return {
             "preset": preset,
             "fitting": [metric for metric in fitting if metric not in preset],
@@ -280,6 +305,7 @@ class LaunchForm(ParametersForm):
         data = self.data.copy()
         if set(data.getlist("metrics")) == set(preset_metrics(shown)):
             data.setlist("metrics", preset_metrics(chosen))
+            data.setlist("metrics_given", preset_metrics(chosen))
         return LaunchForm([*self._datasets.values()], data)
 
     def _missing_for(self, metric: Metric) -> list[str]:
@@ -336,9 +362,10 @@ class RescoringForm(ParametersForm):
         numbers = run.dataset.versions.order_by("-number").values_list("number", flat=True)
         self._choose("version", [(str(number), f"Version {number}") for number in numbers])
         version = run.dataset_version
-        offered = [*REGISTERED_METRICS.values(), *rubric_metrics(version)]
-        fitting = [metric for metric in offered if not missing_fields(metric, version)]
-        self.metric_choice = {"selected": set(self["metrics"].value() or ()), "fitting": fitting}
+        offered = {metric.name: metric for metric in (*REGISTERED_METRICS.values(), *rubric_metrics(version))}
+        names = dict.fromkeys([*(name for name in self.chosen_metrics if name in offered), *offered])
+        fitting = [offered[name] for name in names if not missing_fields(offered[name], version)]
+        self.metric_choice = {"selected": set(self.chosen_metrics), "fitting": fitting}
 
     def request_data(self) -> dict[str, Any]:
         """Raises ``InvalidRequest`` for a rubric that cannot be read."""

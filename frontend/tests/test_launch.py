@@ -151,6 +151,36 @@ def test_the_metrics_follow_the_dataset_unless_somebody_chose_some(client: Clien
     assert "metric-choice" not in unchanged
 
 
+def given_and(html: str, *added: str) -> dict[str, list[str]]:
+    """What a browser sends of the metrics on the page if somebody ticks others: in the order of the page."""
+    boxes = re.findall(r'name="metrics"\s+value="([^"]+)"[^>]*?(checked)?>', html)
+    return {
+        "metrics": [name for name, checked in boxes if checked or name in added],
+        "metrics_given": re.findall(r'name="metrics_given" value="([^"]+)"', html),
+    }
+
+
+def test_a_metric_that_somebody_ticks_comes_before_those_that_were_selected(client: Client) -> None:
+    make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
+    sent = given_and(page(client, "/runs/new/?dataset=quiz"), "contains", "latency")
+    assert sent["metrics"] == ["multiple_choice", "exact_match", "contains", "latency"]
+    fields = {"dataset": "quiz", "preset_for": "quiz", "model": "baseline/reference", **sent}
+    again = page(client, "/runs/new/", {**fields, "do": "plan"})
+    decides_first = ["contains", "multiple_choice", "exact_match", "latency"]
+    assert given_and(again)["metrics"] == decides_first, "a time decides nothing"
+    client.post("/runs/new/", {**fields, **given_and(again)})
+    assert Run.objects.get().metrics == decides_first
+
+
+def test_run_again_keeps_the_order_of_the_metrics(client: Client) -> None:
+    dataset = make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
+    before = make_scored_run(dataset, (1.0,), metrics=["rouge_l", "exact_match", "contains"])
+    sent = given_and(page(client, f"/runs/new/?like={before.pk}"))
+    assert sent["metrics"] == before.metrics
+    client.post("/runs/new/", {"dataset": "quiz", "preset_for": "quiz", "model": "baseline/reference", **sent})
+    assert Run.objects.latest("pk").metrics == before.metrics
+
+
 def test_the_metrics_that_a_dataset_names_are_selected_in_its_order(client: Client) -> None:
     dataset = make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
     DatasetVersion.objects.update(metrics=["rouge_l", "contains"])

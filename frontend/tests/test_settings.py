@@ -139,6 +139,16 @@ def test_pausing_keeps_whose_permissions_the_runs_use(production: None) -> None:
     ]
 
 
+def test_editing_a_schedule_keeps_the_order_of_its_metrics(client: Client) -> None:
+    metrics = ["rouge_l", "contains", "exact_match"]
+    schedule = make_schedule(request={"dataset": "sums", "model": MODEL, "metrics": metrics})
+    html = page(client, f"/settings/schedules/{schedule.pk}/edit/")
+    ticked = re.findall(r'name="metrics" value="(\w+)"[^>]*checked', html)
+    assert ticked == re.findall(r'name="metrics_given" value="(\w+)"', html) == metrics
+    page(client, f"/settings/schedules/{schedule.pk}/edit/", {**NIGHTLY, "metrics": ticked, "metrics_given": ticked})
+    assert Schedule.objects.get().request["metrics"] == metrics
+
+
 def test_a_schedule_can_be_made_from_a_run(client: Client) -> None:
     schedule = make_schedule()
     page(client, f"/settings/schedules/{schedule.pk}/do/run/", {})
