@@ -20,6 +20,7 @@ from benchmarks.api.pagination import ResultPages
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import OF_MODELS, Dataset, Result, Run, Task
 from benchmarks.queries.datasets import full_datasets, full_tasks
+from benchmarks.queries.judge_words import measured_metrics
 from benchmarks.queries.results import full_results
 from benchmarks.queries.runs import full_runs, run_detail, run_status, scorings
 from benchmarks.services.runs import control
@@ -214,4 +215,7 @@ class ExportView(APIView):
     def get(self, request: Request, pk: str, form: str) -> StreamingHttpResponse:
         run = run_detail(int(pk))
         headers = {"Content-Disposition": f'attachment; filename="{export_name(run, form)}"'}
-        return StreamingHttpResponse(export_pieces(run, form), content_type=CONTENT_TYPES[form], headers=headers)
+        judged = measured_metrics(run) if form == "html" else None
+        return StreamingHttpResponse(
+            export_pieces(run, form, judged=judged), content_type=CONTENT_TYPES[form], headers=headers
+        )

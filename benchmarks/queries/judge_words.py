@@ -54,6 +54,13 @@ def measured(scored: Iterable[tuple[Run, str]]) -> str:
     return joined(judged, judge_words(judged))
 
 
+def measured_metrics(run: Run) -> dict[str, str]:
+    """Metric of the run → its ``judge_words``; without those that no judge scored."""
+    return {
+        metric: words for (_, metric), words in judge_words(judged_scores((run, name) for name in run.metrics)).items()
+    }
+
+
 def joined(judged: Iterable[Judged], known: Mapping[Judged, str]) -> str:
     """The ``judge_words`` of some, one after the other."""
     return "; ".join(known[each] for each in judged)

@@ -96,6 +96,8 @@ def test_a_judged_score_names_its_judge_on_every_page(client: Client) -> None:
     addresses += [f"/runs/{runs[0].pk}/", f"/compare/?runs={runs[0].pk},{runs[1].pk}"]
     for path in addresses:
         assert f"Correctness, judged by {JUDGE}, not calibrated" in shown(client, path), path
+    report = b"".join(client.get(f"/runs/{runs[0].pk}/export.html")).decode()
+    assert f"Correctness, judged by {JUDGE}, not calibrated" in report
 
 
 def test_a_judge_whose_answers_people_have_labeled_is_calibrated(client: Client) -> None:

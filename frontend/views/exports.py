@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
+from benchmarks.queries.judge_words import measured_metrics
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs import exports as services
@@ -100,9 +101,10 @@ def shared_run(request: HttpRequest, key: str) -> StreamingHttpResponse:
 
 
 def _streamed(run: Run, form: str, headers: dict[str, str]) -> StreamingHttpResponse:
+    judged = measured_metrics(run) if form == "html" else None
     pictures = [(chart.title, drawing.svg(chart, "light")) for chart in run_charts(run)] if form == "html" else []
     try:
-        pieces = export_pieces(run, form, pictures)
+        pieces = export_pieces(run, form, pictures, judged)
     except NotPossible as refusal:
         raise Http404(refusal.message) from None
     return StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[form], headers=headers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -52,11 +52,13 @@ _SOURCES = {name: _RELATED.get(name, name) for name in (*PLAIN_FIELDS, "tool_cal
 """Field of a row → its lookup from the result."""
 
 
-def export_pieces(run: Run, form: str, images: Sequence[tuple[str, str]] = ()) -> Iterator[bytes]:
+def export_pieces(
+    run: Run, form: str, images: Sequence[tuple[str, str]] = (), judged: Mapping[str, str] | None = None
+) -> Iterator[bytes]:
     """The bytes of the file in pieces: every result, or for ``scores.csv`` every mean with its bounds.
 
-    ``form`` is a key of ``CONTENT_TYPES``; ``images`` are titles and SVGs for the report. Raises ``NotPossible`` before
-    the first piece for ``parquet`` if pyarrow is not installed.
+    ``form`` is a key of ``CONTENT_TYPES``; ``images`` are titles and SVGs for the report, and ``judged`` says of a
+    metric who judged it. Raises ``NotPossible`` before the first piece for ``parquet`` if pyarrow is not installed.
     """
     if form == "parquet" and not has_parquet():
         raise NotPossible(MISSING)
@@ -71,7 +73,7 @@ def export_pieces(run: Run, form: str, images: Sequence[tuple[str, str]] = ()) -
         case "parquet":
             pieces = parquet_pieces(result_rows(run), run.metrics)
         case _:
-            pieces = html_pieces(report_head(run, images), result_rows(run), run.metrics)
+            pieces = html_pieces(report_head(run, images, judged or {}), result_rows(run), run.metrics)
     encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     # Few large pieces instead of many small ones, because a web server sends each piece separately.
     return (b"".join(batch) for batch in batches(encoded, len, PIECE_BYTES))
@@ -111,7 +113,7 @@ def result_rows(run: Run) -> Iterator[ResultRow]:
         position, pk = portion[-1]["position"], portion[-1]["pk"]
 
 
-def report_head(run: Run, images: Sequence[tuple[str, str]] = ()) -> Head:
+def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str, str]) -> Head:
     """The facts and means of a run, as the report shows them."""
     given = {**run.parameters, **({"extra": shown(run.extra)} if run.extra else {})}
     parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "system_prompt")
@@ -143,7 +145,10 @@ def report_head(run: Run, images: Sequence[tuple[str, str]] = ()) -> Head:
         title=f"{run.name or f'{run.model} on {run.dataset.slug}'}, run {run.pk}",
         lead=" · ".join((*(known[name] for name in ("Dataset", "Status")), f"Cost: {known['Cost']}", started)),
         means=[
-            *((f"{metric_title(name)}, strict", *_mean(metrics.get(name, {}))) for name in run.metrics),
+            *(
+                (f"{metric_title(name)}, strict", *_mean(metrics.get(name, {}), judged.get(name, "")))
+                for name in run.metrics
+            ),
             *([("Correct, all tasks", *_mean(run.summary["correct"]))] if "correct" in run.summary else ()),
         ],
         outcomes=[
@@ -176,15 +181,16 @@ def _times(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _mean(numbers: dict[str, Any]) -> tuple[str, str]:
-    """A mean, and its interval and n in words."""
+def _mean(numbers: dict[str, Any], judged: str = "") -> tuple[str, str]:
+    """A mean, and in words its interval, its n and who judged."""
     if numbers.get("mean") is None:
         return NO_NUMBER, "No scored results"
     low, high = numbers["low"], numbers["high"]
     bounds = "No interval" if low is None or high is None else f"95% interval {interval(low, high)}"
     strict = f"{bounds}, {sample(numbers, live=False)}"
     others = {"Readable answers only": readable(numbers), "Weighted mean": weighted(numbers)}
-    return score(numbers["mean"]), ". ".join([strict, *(f"{name}: {words}" for name, words in others.items() if words)])
+    said = [strict, judged, *(f"{name}: {words}" for name, words in others.items() if words)]
+    return score(numbers["mean"]), ". ".join(filter(None, said))
 
 
 def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
