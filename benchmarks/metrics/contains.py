@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import Literal
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
-from benchmarks.metrics.extraction import same_spacing, whole_answer
+from benchmarks.metrics.extraction import reference_texts, same_spacing, whole_answer
 
 
 class Contains(DeterministicMetric):
     """1 if the expected text occurs in the answer as whole words, ignoring case and spacing.
 
-    Whole words: ``4`` is not in ``42`` or ``-4``, and ``no`` is not in ``know``. Thinking blocks are not read.
+    Whole words: ``4`` is not in ``42`` or ``-4``, and ``no`` is not in ``know``. Thinking blocks, and "Answer:" before
+    the expected text and a full stop at its end, are not read.
     """
 
     name = "contains"
@@ -20,8 +21,9 @@ class Contains(DeterministicMetric):
 
     def score(self, item: Item) -> Score:
         answer = whole_answer(item.actual_output)
-        expected = same_spacing(item.expected_output)
-        if contains_words(same_spacing(answer.text), expected):
+        references = [same_spacing(text) for text in reference_texts(item.expected_output)]
+        text, expected = same_spacing(answer.text), references[0]
+        if any(contains_words(text, words) for words in references):
             return scored(True, f"The answer contains “{shortened(expected)}”.", answer)
         if not answer.text:
             return scored(False, "The answer is empty.", answer)

@@ -8,6 +8,9 @@ Every function starts from ``answer_body``: thinking blocks and invisible charac
   object anywhere or a list at the start of a line (``[1]`` in a sentence is a reference, ``[]`` in code an expression);
 - ``extract_code`` returns the longest fenced block marked as Python, the longest unmarked one, or the whole answer.
 
+A reference is read as an answer is (``reference_texts``), without a mark in front of it and without the stop at its
+end, but keeps everything else that it is written with: ``"a"`` and ``a`` are two references.
+
 The extracted text and the rule are stored with the score (``Score.extracted``, ``Score.detail["extraction"]``), so that
 a wrong extraction is not mistaken for a wrong answer. Everything takes time linear in the length of the text.
 """
@@ -21,13 +24,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tasks_app.tasks.reply import answer_body, marked_answers, unwrap
+from tasks_app.tasks.reply import answer_body, layers, marked_answers, without_stop
 
 MAX_JSON_ATTEMPTS = 20
 """How many places of an answer are tried as the start of a JSON value. Each attempt is linear."""
 
 _BESIDE_PUNCTUATION = re.compile(r" ?([^\w\s]) ?")
 _EMBEDDED_START = re.compile(r"\{|(?m:^)\[")
+_BEFORE_MARK = frozenset({"the", "my", "final", "correct"})
 _PYTHON_NAMES = frozenset({"python", "py", "python3"})
 
 
@@ -54,10 +58,17 @@ _HOW = {
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The compared part of an answer, and the rule that found it."""
+    """The compared part of an answer, the rule that found it, and the part as it is ``written``, with what is around
+    it: emphasis, quotes, a stop."""
 
     text: str
     how: How
+    written: str = ""
+
+    @property
+    def layers(self) -> list[str]:
+        """What may be compared: the text as it is written, with less and less around it."""
+        return layers(self.written or self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +90,38 @@ def extract_text(output: str) -> Extraction:
     strict = [group for group in groups if group[-1].kind != "sentence"]
     for group in (strict or groups)[:1]:
         if len({unspaced(answer.text) for answer in group}) == 1:
-            return Extraction(group[-1].text, _HOW[group[-1].kind])
+            return Extraction(group[-1].text, _HOW[group[-1].kind], group[-1].written)
         return Extraction(body, How.WHOLE_ANSWER)
     blocks = fenced_blocks(body)
     if len(blocks) == 1 and body.startswith(("```", "~~~")) and body.endswith(("```", "~~~")):
         return Extraction(blocks[0].text.strip(), How.FENCED_BLOCK)
     if "\n" not in body:
-        return Extraction(unwrap(body), How.WHOLE_ANSWER)
+        return Extraction(layers(body)[-1], How.WHOLE_ANSWER, body)
     final_line = next((line.strip() for line in reversed(body.split("\n")) if line.strip(" \t`~-=*_")), body)
-    return Extraction(unwrap(final_line.lstrip("# ")), How.FINAL_LINE)
+    written = final_line.lstrip("# ")
+    return Extraction(layers(written)[-1], How.FINAL_LINE, written)
+
+
+def reference_texts(reference: str) -> list[str]:
+    """The expected text, and without what says nothing: typographic quotes around it, "Answer:" before it, its stop.
+
+    The first is the one to show: the text without "Answer:".
+    """
+    body = reference.strip()
+    plain = _without_mark(body)
+    quoted = plain[1:-1] if plain[:1] + plain[-1:] in ("“”", "„“", "«»") else plain
+    return list(dict.fromkeys([plain, body, quoted, without_stop(plain), without_stop(body), without_stop(quoted)]))
+
+
+def _without_mark(reference: str) -> str:
+    """The reference without a mark in front of it; unchanged if anything else is beside the marked answer."""
+    groups = marked_answers(reference)
+    if [len(group) for group in groups] != [1]:
+        return reference
+    (answer,) = groups[0]
+    before, after = reference[: answer.start].lower(), reference[answer.end :]
+    is_alone = not re.search(r"\w", after) and set(re.findall(r"\w+", before)) <= _BEFORE_MARK
+    return answer.written if is_alone else reference
 
 
 def extract_json(output: str) -> Extraction:

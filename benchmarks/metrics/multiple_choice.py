@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
 from benchmarks.metrics.contains import contains_words
-from benchmarks.metrics.extraction import Extraction, How, same_spacing
+from benchmarks.metrics.extraction import Extraction, How, reference_texts, same_spacing
 from tasks_app.tasks.reply import answer_body, read_reply, unwrap
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -105,7 +105,7 @@ def _letters_of_choice_at(text: str, position: int, choices: Sequence[str]) -> s
 
 
 def _expected_letter(item: Item) -> str | None:
-    expected = same_spacing(item.expected_output)
+    expected = same_spacing(reference_texts(item.expected_output)[0])
     by_text = _letters_of_equal_choice(expected, item.choices)
     if len(by_text) == 1:
         return by_text.pop()

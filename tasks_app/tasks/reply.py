@@ -37,7 +37,8 @@ _VERB = r"(?:is|ist|est|es|would[ \t]be|must[ \t]be|should[ \t]be|has[ \t]to[ \t
 _MARK = re.compile(
     rf"(?P<line>{_ANSWER}(?:{_VERB}[ \t*_`]{{0,8}})?[:：=][*_`]{{0,4}})"
     r"|(?P<box>\\(?:boxed|fbox)[ \t]{0,8}\{)"
-    rf"|(?P<sentence>{_ANSWER}{_VERB}(?![ \t]{{0,8}}not\b))"
+    # "The answer is Not in the text" gives an answer that begins so; "is not" and "is NOT" give none.
+    rf"|(?P<sentence>{_ANSWER}{_VERB}(?![ \t]{{0,8}}(?-i:not|NOT)\b))"
     r"|(?P<heading>^[ \t#*_]{0,8}(?:the[ \t])?(?:final[ \t])?answer[ \t*_#]{0,8}$)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -54,6 +55,8 @@ _LIST_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)", re.MULTILINE)
 _CLAUSE_END = re.compile(r",(?!\d)|[:(]|\s[-–—]\s|\b(?:because|since|as)\b", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"\W{0,4}(?:or|and|to|so|thus|hence|therefore)\b", re.IGNORECASE)
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm)\{([^{}]{0,200})\}")
+_OWN_STOP = re.compile(r"(?:\.\.|(?<![^\W_])[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2}){1,8}\.)$")
+"""What at the end of a text has a stop that is not that of a sentence: "..." and "U.S."."""
 _WRAPPERS = (
     *(("**", "**"), ("__", "__"), ("`", "`"), ("*", "*"), ("_", "_"), ('"', '"'), ("“", "”"), ("„", "“"), ("'", "'")),
     *(("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("<", ">")),
@@ -70,9 +73,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MarkedAnswer:
-    """The text after a mark, unwrapped, and the place of both. `kind`: line, box, heading or sentence."""
+    """The text after a mark, unwrapped and as it is `written`, and the place of both. `kind`: line, box, heading or
+    sentence."""
 
     text: str
+    written: str
     kind: str
     start: int
     end: int
@@ -133,20 +138,27 @@ def read_reply(output: str, find: Find) -> Reading:
 
 
 def unwrap(text: str) -> str:
-    """Remove surrounding white space, emphasis, quotes, math delimiters and the full stop of a sentence.
+    """Remove surrounding white space, emphasis, quotes, math delimiters and the full stop of a sentence."""
+    return layers(text)[-1]
 
-    "U.S." and "..." keep their dots.
-    """
-    previous = None
-    while text != previous:
-        previous = text = text.strip()
-        if text.endswith(".") and "." not in text[:-1]:
-            text = text[:-1]
+
+def layers(text: str) -> list[str]:
+    """The text, then what is left of it each time that `unwrap` removes something: `"'a'."`, `'a'.`, `'a'`, `a`."""
+    found, before = [text.strip()], ""
+    while found[-1] != before:
+        before = found[-1]
+        found.append(without_stop(before))
         for opening, closing in _WRAPPERS:
-            inner = text[len(opening) : -len(closing)]
-            if inner and text.startswith(opening) and text.endswith(closing):
-                text = inner if opening not in inner and closing not in inner else text
-    return _LATEX_TEXT.sub(r"\1", text).strip()
+            inner = found[-1][len(opening) : -len(closing)]
+            is_around = found[-1].startswith(opening) and found[-1].endswith(closing)
+            if inner and is_around and opening not in inner and closing not in inner:
+                found.append(inner.strip())
+    return list(dict.fromkeys([*found, _LATEX_TEXT.sub(r"\1", before).strip()]))
+
+
+def without_stop(text: str) -> str:
+    """The text without the full stop at its end; "U.S." and "..." keep their dots."""
+    return text if _OWN_STOP.search(text[-30:]) else text.removesuffix(".").rstrip()
 
 
 def sentences(text: str) -> list[str]:
@@ -172,10 +184,11 @@ def _after_mark(body: str, mark: re.Match[str], following: MarkedAnswer | None) 
             if following.kind == "box":
                 return None
             passage = passage[: max(0, following.start - position)]
-    text = unwrap(_without_open_emphasis(passage.strip()))
+    written = _without_open_emphasis(passage.strip())
+    text = unwrap(written)
     if not any(character.isalnum() for character in text):
         return None
-    return MarkedAnswer(text, kind, start, position + len(passage))
+    return MarkedAnswer(text, written, kind, start, position + len(passage))
 
 
 def _is_quoted(before: str, after: str) -> bool:

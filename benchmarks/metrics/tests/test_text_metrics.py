@@ -22,6 +22,7 @@ from benchmarks.metrics.numeric import Numeric
 from benchmarks.metrics.regex import Regex
 from benchmarks.metrics.rouge_l import RougeL
 from benchmarks.metrics.tests.factories import item
+from benchmarks.metrics.token_f1 import TokenF1
 
 PAIRS = [
     ("the cat sat on the mat", "the cat sat on the mat"),
@@ -58,6 +59,73 @@ def test_exact_match():
         ("", "Paris", 0),
     ):
         assert ExactMatch().score(item(actual, expected)).value == value, actual
+
+
+def test_a_reference_is_read_as_the_answer_is():
+    for expected in (
+        "Paris.",
+        "Answer: Paris",
+        "Answer: Paris.",
+        "**Answer:** Paris",
+        "The answer is Paris.",
+        "“Paris”",
+    ):
+        for actual in ("Paris", "Paris.", "Answer: Paris", "Answer: Paris.", "**Paris.**", '"Paris"'):
+            for metric in (ExactMatch(), TokenF1(), Contains()):
+                assert metric.score(item(actual, expected)).value == 1, (metric.name, expected, actual)
+    assert MultipleChoice().score(item("B", "Answer: B.")).value == 1
+
+
+def test_a_reference_is_found_with_everything_that_it_is_written_with():
+    for expected in (
+        "'a'",
+        '"yes"',
+        "`ls`",
+        "__init__",
+        "_x_",
+        "<br>",
+        "U.S.",
+        "3.5",
+        "e.g.",
+        "**kwargs**",
+        "$5$",
+    ):
+        for form in ("{}", "{}.", "Answer: {}", "Answer: {}.", "Hm.\n\n{}", "The answer is {}."):
+            if not form.endswith(".") or "." not in expected:
+                actual = form.format(expected)
+                assert ExactMatch().score(item(actual, expected)).value == 1, (expected, actual)
+
+
+def test_another_answer_stays_wrong_however_it_is_written():
+    for expected, answers in (
+        ("'a'", ("a", "Answer: a", '"a"', "Answer: `a`")),
+        ('"yes"', ("yes", "Answer: yes.", "'yes'")),
+        ("__init__", ("init", "Answer: init", "`init`")),
+        (
+            "Paris",
+            ("Answer: not Paris.", "The answer is not Paris.", "The answer is Not Paris.", "Answer: Paris, Texas."),
+        ),
+        ("Paris.", ("Lyon.", "Answer: Paris. Or Lyon.", "Answer: Paris or Lyon.", "PARIS.")),
+        ("Answer: Paris", ("Answer", "Answer: Lyon", "Answer:", "The answer is in Paris")),
+        ("Answer: yes\nAnswer: no", ("yes", "no", "Answer: no")),
+        ("The answer is Paris. It lies on the Seine.", ("Paris", "It lies on the Seine.")),
+        ("U.S.", ("U.S", "U", "US", "U.")),
+        ("...", (".", "..", "Answer: x...")),
+        ("3.5", ("35", "3", "3.5.1", "Answer: 3.50")),
+        ("x.", ("x..", "x...", ".x")),
+        ("No", ("The answer is Not", "The answer is not.", "Not")),
+        ("“Paris”", ("Lyon", "Answer: “Lyon”", "“Paris” or “Lyon”")),
+    ):
+        for actual in answers:
+            assert ExactMatch().score(item(actual, expected)).value == 0, (expected, actual)
+    for metric, actual, expected in (
+        (TokenF1(), "Answer: Lyon", "Answer: Paris"),
+        (Contains(), "They know it.", "Answer: no."),
+        (Contains(), "It is 42.", "Answer: 4"),
+        (Contains(), "Answer: Lyon", "Answer: Paris"),
+        (MultipleChoice(), "Answer: A", "Answer: B"),
+    ):
+        assert metric.score(item(actual, expected)).value == 0, (metric.name, actual, expected)
 
 
 def test_the_best_accepted_answer_counts():
