@@ -50,7 +50,7 @@ class MetricRow(Measure):
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run with its first metric and its progress, as lists and the status of a run show it.
+    """A run with its headline and its progress, as lists and the status of a run show it.
 
     ``percent`` of its results are done, at ``rate`` results per second of the ``elapsed`` time in which it was active;
     at that rate it has ``left`` seconds left. ``cost`` is that of model and judge. The mean of a run that has not
@@ -98,7 +98,9 @@ def metric_row(
 
 def metric_rows(run: Run) -> list[MetricRow]:
     summaries = run.summary.get("metrics", {})
-    return [metric_row(name, summaries.get(name), corrected_mean(run, name), live=run.is_live) for name in run.metrics]
+    return [
+        metric_row(name, summaries.get(name), corrected_mean(run, name), live=run.is_live) for name in run.all_metrics
+    ]
 
 
 def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
@@ -108,14 +110,13 @@ def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
 
 
 def run_row(run: Run) -> RunRow:
-    first = run.metrics[0]
     elapsed = run.duration_seconds
     # Over all of its active time: a rate of the last seconds would jump with every batch.
     rate = run.done / elapsed if elapsed and run.done else None
     judge_cost = run.judge_cost_usd if run.judge_model else 0.0
     return RunRow(
         run=run,
-        headline=metric_row(first, run.summary.get("metrics", {}).get(first)),
+        headline=metric_row(run.headline, run.summary.get("metrics", {}).get(run.headline)),
         percent=100 * run.done // run.total if run.total else 0,
         rate=rate,
         elapsed=elapsed,

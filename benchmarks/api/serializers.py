@@ -185,6 +185,11 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     cached_tokens = serializers.IntegerField(
         source="summary.tokens.cached", default=None, allow_null=True, read_only=True, help_text="Part of tokens_in"
     )
+    headline = serializers.CharField(
+        read_only=True,
+        help_text="Key of ``summary`` with the score of the run: the metric that decides every task, or ``task:`` and "
+        "those that do together, of each task the first that applies",
+    )
     waits_until = serializers.DateTimeField(
         default=None, allow_null=True, read_only=True, help_text="Until when the endpoint asked the workers to wait"
     )
@@ -212,7 +217,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
                 "fresh_of",
                 "rescored_from",
             ),
-            *("progress", "waits_until", "summary", "outcomes", "error_kinds", "failures"),
+            *("progress", "waits_until", "headline", "summary", "outcomes", "error_kinds", "failures"),
             *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),
             *("user_tokens_in", "user_tokens_out", "user_cost_usd"),
             *("judge_tokens_in", "judge_tokens_out", "latency_ms", "first_token_ms", "tokens_per_second"),
@@ -225,7 +230,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     @extend_schema_field(serializers.DictField(child=MeanSerializer()))
     def get_summary(self, run: Run) -> dict[str, dict[str, Any]]:
-        return headline_numbers(run.summary, run.metrics)
+        return headline_numbers(run.summary, run.all_metrics)
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
     def get_outcomes(self, run: Run) -> dict[str, int]:
@@ -258,6 +263,9 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
     labels = LabelsField(source="task.labels")
     actual_output = serializers.SerializerMethodField()
     tool_calls = serializers.SerializerMethodField()
+    score = serializers.FloatField(
+        source="value", allow_null=True, help_text="By the metric that decides the outcome; none if no metric applies"
+    )
     scores = serializers.SerializerMethodField()
     errors = serializers.SerializerMethodField()  # type: ignore[assignment]  # a field shadows the attribute
     notes = serializers.SerializerMethodField()
@@ -267,7 +275,8 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
         model = Result
         fields = (
             *("id", "task_id", "task_name", "repeat", "difficulty", "group", "n_shapes", "state", "input"),
-            *("labels", "expected_output", "other_answers", "actual_output", "outcome", "failure", "scores", "errors"),
+            *("labels", "expected_output", "other_answers", "actual_output", "outcome", "failure", "score"),
+            *("scores", "errors"),
             *("error_kind", "error_message"),
             *("tool_calls", "duration_ms", "first_token_ms", "tokens_per_second"),
             *("tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"),

@@ -17,7 +17,7 @@ GROUP_CHARACTERS = 8_000_000
 """A row group ends at this number of rows, or of characters, so that memory use stays constant."""
 
 _TYPES = {
-    **dict.fromkeys(("duration_ms", "first_token_ms", "tokens_per_second"), "float64"),
+    **dict.fromkeys(("score", "duration_ms", "first_token_ms", "tokens_per_second"), "float64"),
     **dict.fromkeys(("cost_usd", "judge_cost_usd", "user_cost_usd"), "float64"),
     **dict.fromkeys(("run", "result", "position", "repeat", "n_shapes", "attempts"), "int64"),
     **dict.fromkeys(("tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"), "int64"),

@@ -40,6 +40,8 @@ class ResultRow:
     n_shapes: int | None
     state: str
     outcome: str
+    score: float | None
+    """The score of the task: that of the metric which decided the outcome."""
     input: str
     expected_output: str
     actual_output: str | None

@@ -26,19 +26,26 @@ class Gate:
 
 
 def read_thresholds(texts: Sequence[str], metrics: Sequence[str]) -> dict[str, float]:
-    """Metric → its minimum mean, from texts such as ``correctness=0.8``; ``metrics`` are those of the run.
+    """Metric → its minimum mean, from texts such as ``correctness=0.8``; ``metrics`` are those of the run. The minimum
+    of the headline, such as ``0.8``, has no name.
 
     Raises ``InvalidRequest`` for another form, a metric that the run does not use, or one that is not a score.
     """
-    thresholds, problems = {}, []
+    thresholds: dict[str, float] = {}
+    problems = []
     for text in texts:
-        name, _, share = text.partition("=")
+        name, _, share = text.rpartition("=")
         try:
             least = float(share)
         except ValueError:
             least = -1.0
         if not 0 <= least <= 1:
-            problems.append(f"{text!r}: use metric=number with a number from 0 to 1, for example, correctness=0.8.")
+            problems.append(
+                f"{text!r}: use metric=number with a number from 0 to 1, for example, correctness=0.8, or a number "
+                "alone for the score of the run."
+            )
+        elif not name and any(map(is_score, metrics)):
+            thresholds[name] = least
         elif name not in metrics:
             problems.append(f"{name} is not a metric of the run. Choose from: {', '.join(metrics)}.")
         elif not is_score(name):
@@ -53,9 +60,10 @@ def read_thresholds(texts: Sequence[str], metrics: Sequence[str]) -> dict[str, f
 def threshold_gates(run: Run, thresholds: Mapping[str, float]) -> list[Gate]:
     """A metric without scored results misses every threshold."""
     gates = []
-    for metric, least in thresholds.items():
+    for name, least in thresholds.items():
+        metric = name or run.headline
         numbers = run.summary.get("metrics", {}).get(metric, {})
-        mean = numbers.get("mean")
+        mean = numbers.get("mean") if is_score(metric) else None
         words = f"{metric} has no scored results"
         if mean is not None:
             words = f"{metric} is {percent(mean)} over {n_of_expected(numbers)} results"

@@ -48,7 +48,7 @@ def metric_rows(run: Run) -> list[tuple[str, ...]]:
     """The cells below ``METRIC_HEAD`` for every metric of the run."""
     metrics: Mapping[str, Numbers] = run.summary.get("metrics", {})
     rows: list[tuple[str, ...]] = []
-    for name in run.metrics:
+    for name in run.all_metrics:
         if name in metrics:
             numbers, metric = metrics[name], metric_named(name)
             cells = _mean(numbers)
@@ -63,7 +63,7 @@ def metric_rows(run: Run) -> list[tuple[str, ...]]:
 def weighted_lines(run: Run) -> list[str]:
     """The weighted mean of each metric that has one."""
     metrics: Mapping[str, Numbers] = run.summary.get("metrics", {})
-    means = ((name, weighted(metrics.get(name, {}), percent)) for name in run.metrics)
+    means = ((name, weighted(metrics.get(name, {}), percent)) for name in run.all_metrics)
     return [f"Weighted mean of {name}: {words}" for name, words in means if words]
 
 

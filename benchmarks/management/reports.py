@@ -74,6 +74,7 @@ def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
         "added_canvases": run.added_canvases,
         **{name: getattr(run, name) for name in RUN_FIELDS},
         "progress": {"total": run.total, "done": run.done, "errors": run.errors},
+        "headline": run.headline,
         "summary": run.summary.get("metrics", {}),
         "outcomes": run.summary.get("outcomes", {}),
         "statistics": {name: run.summary[name] for name in STATISTICS if name in run.summary},
@@ -180,7 +181,7 @@ def _write_result(xml: XMLGenerator, run: Run, result: Any) -> None:
     name, group = f"{result.task_name}{repeat}", f"{run.dataset.slug}.{result.task_key}"
     with _element(xml, "testcase", classname=group, name=name, time=seconds):
         if result.outcome in FAILURES:
-            value = "no score" if result.value is None else f"{run.metrics[0]} {result.value:g}"
+            value = "no score" if result.value is None else f"{run.headline} {result.value:g}"
             body = f"expected:\n{result.expected}\n\nanswered:\n{run.texts_pruned or result.actual or ''}"
             with _element(xml, "failure", type=result.outcome, message=f"{result.outcome}, {value}"):
                 xml.characters(_legal(body))

@@ -41,8 +41,9 @@ REQUIREMENTS = group(
     "requirements for pipelines",
     argument(
         "--fail-under",
-        "METRIC=X",
-        "exit with 1 if the mean of a metric is below X, for example, correctness=0.8; repeatable",
+        "[METRIC=]X",
+        "exit with 1 if the score of the run, or the mean of a metric, is below X, for example, correctness=0.8; "
+        "repeatable",
         action="append",
         default=[],
     ),
@@ -78,7 +79,7 @@ class RunningCommand(ActionCommand):
     @action("Print a run.", RUN, switch("--follow", "wait until it has ended"), *REQUIREMENTS, *REPORTS)
     def show(self, run: int, *, follow: bool, **options: Any) -> int:
         shown = find_run(run)
-        _check_requirements(shown.metrics, options)
+        _check_requirements(shown.all_metrics, options)
         if follow and shown.status in LIVE:
             return self._follow_and_judge(shown, **options)
         return self._judge(shown, **options)
@@ -148,7 +149,7 @@ class RunningCommand(ActionCommand):
     ) -> int:
         """Print the run, check the requirements, and write the reports."""
         comparisons = gates.compare_with(compare_to, run.pk) if compare_to is not None else []
-        others = gates.threshold_gates(run, gates.read_thresholds(fail_under, run.metrics))
+        others = gates.threshold_gates(run, gates.read_thresholds(fail_under, run.all_metrics))
         if fail_on_regression:
             others += gates.regression_gates(comparisons)
         ending = gates.ending_gate(run, allow_errors)

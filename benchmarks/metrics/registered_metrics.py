@@ -14,6 +14,7 @@ from benchmarks.metrics.contains import Contains
 from benchmarks.metrics.contextual_precision import ContextualPrecision
 from benchmarks.metrics.conversations import Turns
 from benchmarks.metrics.correctness import Correctness
+from benchmarks.metrics.deciding import PREFIX, SEPARATOR, DecidingMetric, is_deciding
 from benchmarks.metrics.exact_match import ExactMatch
 from benchmarks.metrics.faithfulness import Faithfulness
 from benchmarks.metrics.final_state import FinalState
@@ -76,12 +77,28 @@ REGISTERED_METRICS: dict[str, Metric] = {metric.name: metric for metric in _METR
 
 
 def metric_named(name: str) -> Metric | None:
-    """The metric of a run: a registered one, that of preference runs, a rubric without its text, or one of another
-    tool; ``None`` if the name no longer exists.
+    """The metric of a run: a registered one, that of preference runs, a rubric without its text, one of another tool,
+    or what several metrics make together; ``None`` if the name no longer exists.
     """
     if name == Preference.name:
         return Preference()
+    if is_deciding(name):
+        return DecidingMetric(name, [metric for part in parts_of(name) if (metric := metric_named(part))])
     return REGISTERED_METRICS.get(name) or rubric_metric(name) or imported_metric(name)
+
+
+def parts_of(name: str) -> list[str]:
+    """The metrics that decide tasks under this name: those of a ``DecidingMetric``, or the metric itself."""
+    if not is_deciding(name):
+        return [name]
+    parts: list[str] = []
+    for piece in name.removeprefix(PREFIX).split(SEPARATOR):
+        # The name that another tool gave a scorer may contain the separator.
+        if parts and metric_named(piece) is None:
+            parts[-1] += SEPARATOR + piece
+        else:
+            parts.append(piece)
+    return parts
 
 
 def is_score(name: str) -> bool:

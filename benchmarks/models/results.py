@@ -43,7 +43,7 @@ ERRORS = (Outcome.PROVIDER_ERROR, *UNSCORED)
 class Result(models.Model):
     """One task asked once in one run. ``difficulty`` to ``cluster`` copy the task's, so that filters need no join.
 
-    ``value`` copies the score of the run's first metric for sorting. Durations are in milliseconds.
+    ``value`` copies the score of the metric that decides the outcome. Durations are in milliseconds.
     """
 
     expected_preview: str | None

@@ -11,8 +11,8 @@ from django.db import models
 from django.utils import timezone
 
 from benchmarks.metrics.base import Metric
-from benchmarks.metrics.imported import TOOLS
-from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.metrics.imported import TOOLS, deciding_names
+from benchmarks.metrics.registered_metrics import metric_named, parts_of
 from benchmarks.metrics.rubrics import PREFIX, rubric_metric
 from benchmarks.models.datasets import Dataset, DatasetVersion
 from benchmarks.models.experiments import Experiment
@@ -66,6 +66,9 @@ class Run(models.Model):
         default=False, help_text="Comparisons on its dataset use it as the baseline; at most one run of a dataset"
     )
     metrics = models.JSONField()
+    headline = models.TextField(
+        blank=True, help_text="The metric of its score: the one that decides every task, or what several make together"
+    )
     judge_model = models.CharField(max_length=600, blank=True, help_text="One judge, or several separated by commas")
     judge_repeats = models.PositiveSmallIntegerField(default=1)
     judge_vote = models.CharField(max_length=8, default="mean")
@@ -196,6 +199,7 @@ class Run(models.Model):
             models.Index(fields=("status", "id"), name="runs_by_status"),
             models.Index(fields=("dataset", "model", "id"), name="runs_of_a_model"),
             models.Index(fields=("model", "id"), name="runs_by_model"),
+            models.Index(fields=("status",), name="runs_without_numbers", condition=models.Q(summarized_at=None)),
         )
         constraints = (
             models.UniqueConstraint(fields=("dataset",), condition=models.Q(baseline=True), name="one_baseline"),
@@ -204,6 +208,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk}"
+
+    def save(self, *args: Any, **options: Any) -> None:
+        if self._state.adding and not self.headline:
+            self.headline = self.first_deciding
+        super().save(*args, **options)
 
     @classmethod
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **fetching: Any) -> Run:
@@ -297,13 +306,33 @@ class Run(models.Model):
         """The name of the tool that made the run; empty for a run made here."""
         return TOOLS.get(self.import_format, self.import_format)
 
+    @property
+    def all_metrics(self) -> list[str]:
+        """The headline, and then the metrics that it does not name."""
+        return list(dict.fromkeys((self.headline, *self.metrics)))
+
+    @property
+    def first_deciding(self) -> str:
+        """The first metric that can decide an outcome, or the first of all if none can."""
+        names = [metric.name for metric in self.deciding_metrics()] or deciding_names(self.metrics)
+        return next(iter(names), "")
+
+    def deciding_metrics(self) -> list[Metric]:
+        """The metrics that can decide an outcome, in their order: of each task, the first that applies does.
+
+        Where another tool has scored the answers, only its scores decide, not those that were added here.
+        """
+        known = (self.metric_named(name) for name in deciding_names(self.metrics))
+        return [metric for metric in known if metric and metric.decides_outcome]
+
     def metric_named(self, name: str) -> Metric | None:
         """The metric as it scores this run: a rubric with its scale and threshold."""
         return rubric_metric(name, self.rubrics) or metric_named(name)
 
     def rubric_version(self, metric: str) -> str:
-        """The first characters of the hash of the rubric that the metric scored by; empty for other metrics."""
-        return str(self.rubrics.get(metric.removeprefix(PREFIX), {}).get("hash", ""))[:8]
+        """The first characters of the hash of each rubric that the metric scored by; empty for other metrics."""
+        hashes = (str(self.rubrics.get(part.removeprefix(PREFIX), {}).get("hash", "")) for part in parts_of(metric))
+        return " ".join(text[:8] for text in hashes if text)
 
     @property
     def model_label(self) -> str:

@@ -64,7 +64,7 @@ class ScoreDrop(models.Model):
 
     scheduled_run = models.ForeignKey(ScheduledRun, on_delete=models.CASCADE, related_name="score_drops")
     compared_with = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="+")
-    metric = models.CharField(max_length=64)
+    metric = models.TextField()
     difference = models.FloatField()
     low = models.FloatField()
     high = models.FloatField()

@@ -112,10 +112,10 @@ GLOSSARY = {
         "Readable mean",
         "The mean over the answers that could be read: without those that are unparsable, cut off or refused.",
     ),
-    "correct": Entry(
-        "Correct, all tasks",
-        "The share of correct results over all tasks of a run, each by the first metric that applies to its task; a "
-        "partly correct answer is not correct.",
+    "task_score": Entry(
+        "Task score",
+        "One score for each task, by the first metric of the run that applies to it. Where one metric applies to all "
+        "tasks, it is the score of that metric.",
     ),
     "strength": Entry(
         "Strength",

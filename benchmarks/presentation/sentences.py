@@ -65,6 +65,7 @@ def unscored(metric: Mapping[str, Any], *, live: bool) -> list[str]:
     others = {
         "n_pending": "not finished yet" if live else "not sent yet",
         "n_cancelled": "not sent",
+        "n_ungraded": "that no metric applies to",
         "n_missing": "without this metric",
         "n_doubtful": "with a doubtful reference",
         "n_not_applicable": "not applicable",

@@ -62,7 +62,8 @@ def experiment_runs(experiment: Experiment) -> list[Run]:
 
 
 def findings(shown: Sequence[Experiment]) -> dict[int, str]:
-    """Experiment → who leads, and by how much, by the first metric; from the cache until a run gets new numbers.
+    """Experiment → who leads, and by how much, by the headline of each run; from the cache until a run gets new
+    numbers.
 
     Empty before all runs have ended, without a ranking, and above ``MOST_RANKED`` results.
     """

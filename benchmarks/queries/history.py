@@ -33,7 +33,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The runs of one model, oldest first, by the metric that they all begin with. ``setting`` is empty if there is
+    """The runs of one model, oldest first, by the headline that they share. ``setting`` is empty if there is
     only one on the dataset."""
 
     dataset: Dataset
@@ -58,7 +58,7 @@ def histories(candidates: Sequence[Run]) -> list[History]:
     series: dict[tuple[int, str, str, str, Setting, bool], list[Run]] = {}
     settings: dict[int, set[Setting]] = {}
     for run in candidates:
-        metric = run.metrics[0]
+        metric = run.headline
         mean = run.summary.get("metrics", {}).get(metric, {}).get("mean")
         if mean is not None and is_whole(run, run.dataset_version):
             # The number of tasks changes with the version, which is marked.

@@ -6,6 +6,7 @@ A table compares like with like: runs on the same tasks, asked in the same way (
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,7 +32,7 @@ MOST_READ = 2_000
 DECISIVE = (
     *("pk", "dataset_version_id", "model", "import_format", "limit", "task_classes", "representation", "few_shot"),
     *("system_prompt", "prompt_template", "include_doubtful", "target_half_width", "total", "repeats", "n_all"),
-    *("added_canvases", "split", "user_model"),
+    *("added_canvases", "split", "user_model", "headline"),
 )
 """Columns of ``completed_runs`` that decide whether a run is the latest of its model in its setting."""
 _SCORED = (
@@ -44,6 +45,7 @@ _SCORED = (
         "rescored_from",
         "status",
         "metrics",
+        "headline",
         "rubrics",
     ),
     *("judge_model", "judge_vote", "limit", "subset", "task_classes", "representation", "few_shot", "repeats"),
@@ -213,13 +215,13 @@ def latest_runs(where: Q) -> list[Alike]:
 
 
 def comparable_places(run: Run) -> list[Place]:
-    """A completed full run among the latest of each other model in its setting, by its first metric. Two queries.
+    """A completed full run among the latest of each other model in its setting, by its headline. Two queries.
 
     Empty for any other run, and where no other model has such a run. A judged metric compares runs with one judge.
     """
     if not is_whole(run, run.dataset_version):
         return []
-    metric = run.metrics[0]
+    metric = run.headline
     known = metric_named(metric)
     same = Q(dataset_version=run.dataset_version_id, representation=run.representation, few_shot=run.few_shot)
     if known is not None and known.judged:
@@ -263,8 +265,8 @@ def is_whole(run: Run, version: DatasetVersion) -> bool:
 def standings(completed: Sequence[Run]) -> list[Standing]:
     """The models of each dataset among these ``scored_runs``, the dataset with the newest run first.
 
-    A dataset is represented by its newest version, there by the setting with the most models and its first metric with
-    a ranked run; without any, by the first that has a run at all.
+    A dataset is represented by its newest version, there by the setting with the most models and the first of
+    ``metrics_of`` with a ranked run; without any, by the first that has a run at all.
     """
     groups: dict[int, dict[tuple[int, Setting], list[Run]]] = {}
     by_id = {run.dataset_version_id: run.dataset_version for run in completed}
@@ -283,11 +285,18 @@ def standings(completed: Sequence[Run]) -> list[Standing]:
                 places=ranked,
             )
             for (version, setting), alike in sorted(of_dataset.items(), key=lambda group: _precedence(by_id, *group))
-            for metric in dict.fromkeys(name for run in alike for name in run.metrics)
+            for metric in metrics_of(alike)
             if (ranked := places(alike, metric))
         ]
         standings += [next((each for each in candidates if each.places[0].rank), candidates[0])] if candidates else []
     return standings
+
+
+def metrics_of(alike: Sequence[Run]) -> list[str]:
+    """The metrics of runs: the headlines, the one that most of them have first, and then the others in their order."""
+    headlines = Counter(run.headline for run in alike)
+    others = (name for run in alike for name in run.metrics)
+    return list(dict.fromkeys((*(name for name, _ in headlines.most_common()), *others)))
 
 
 def _precedence(

@@ -31,7 +31,7 @@ FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run in the matrix, with the strict mean of the chosen metric; ``None`` before anything is scored.
+    """One run in the matrix, with the strict mean of ``metric``; ``None`` before anything is scored.
 
     ``level`` is set where the cell is a part of the dataset.
     """
@@ -154,13 +154,13 @@ class Standing:
 
 
 def metrics_of(members: Sequence[Run]) -> list[str]:
-    """The metrics by which a matrix can be shown: scores that every dataset has, else what the runs begin with."""
-    common = [name for name in (members[0].metrics if members else ()) if all(name in run.metrics for run in members)]
-    return [name for name in common if is_score(name)]
+    """The metrics by which a matrix can be shown: scores that every dataset has."""
+    first = members[0].all_metrics if members else []
+    return [name for name in first if is_score(name) and all(name in run.all_metrics for run in members)]
 
 
 def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: str = "") -> Matrix:
-    """The runs as a matrix by ``metric``, by default the first one of each run; only of one dataset if it is named.
+    """The runs as a matrix by ``metric``, by default the headline of each run; only of one dataset if it is named.
 
     The columns of a single dataset can be the levels of a ``facet``, a key of ``FACETS``. Runs that have model, variant
     and dataset in common are rows of their own.
@@ -237,8 +237,8 @@ def matrix_rows(grid: Matrix) -> list[dict[str, Any]]:
 
 
 def metric_of(run: Run, metric: str) -> str:
-    """The chosen metric if the run has it, else its first."""
-    return metric if metric in run.metrics else run.metrics[0]
+    """The chosen metric if the run has it, else its headline."""
+    return metric if metric in run.all_metrics else run.headline
 
 
 def short_names(models: Collection[str]) -> dict[str, str]:
@@ -278,6 +278,8 @@ def _unranked(row: Row, metric: str, columns: Sequence[Run]) -> Iterator[str]:
         run, name = cell.run, metric_of(cell.run, metric)
         if not is_score(name):
             yield f"{name} is not a score from 0 to 1."
+        if name != metric_of(first, metric):
+            yield f"Run {run.pk} is scored by other metrics than run {first.pk}."
         if _tasks_of(run) != _tasks_of(first):
             yield f"Run {run.pk} has other tasks than run {first.pk}."
         if run.status not in TERMINAL:

@@ -80,8 +80,8 @@ def model_standings(model: str) -> list[ModelStanding]:
 
 
 def _standing(run: Run, alike: Alike) -> ModelStanding:
-    metric = run.metrics[0]
-    others = [other for other in alike.runs if other.model != run.model and metric in other.metrics]
+    metric = run.headline
+    others = [other for other in alike.runs if other.model != run.model and metric in other.all_metrics]
     grid = matrix([run, *others], metric)
     rows = grid.rows
     row = next(row for row in rows if row.runs[0].pk == run.pk)

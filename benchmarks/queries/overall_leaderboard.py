@@ -78,7 +78,7 @@ def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
         metric = _metric(_models(alike))
         label = alike.setting.version(alike.version.number)
         columns.append(Column(alike.runs[0].dataset, label, alike.words, metric))
-        for run in (run for run in alike.runs if metric in run.metrics):
+        for run in (run for run in alike.runs if metric in run.all_metrics):
             cells = by_model.setdefault(run.model_label, [None] * len(chosen))
             cells[place] = cell_of(run, metric)
     reasons = {model: _reason(cells, columns) for model, cells in by_model.items()}
@@ -122,9 +122,10 @@ def _shared(groups: Sequence[Alike]) -> list[Alike]:
 
 
 def _metric(runs: Sequence[Run]) -> str:
-    """The score from 0 to 1 that most of the runs have, the first of equals; empty without any."""
-    counts = Counter(name for run in runs for name in run.metrics if is_score(name))
-    return max(counts, key=lambda name: counts[name], default="")
+    """The score from 0 to 1 that most of the runs have, of equals a headline; empty without any."""
+    counts = Counter(name for run in runs for name in run.all_metrics if is_score(name))
+    headlines = Counter(run.headline for run in runs)
+    return max(counts, key=lambda name: (counts[name], headlines[name]), default="")
 
 
 def _reason(cells: Sequence[Cell | None], columns: Sequence[Column]) -> str:

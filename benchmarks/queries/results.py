@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Left
 
+from benchmarks.metrics.deciding import is_deciding
 from benchmarks.models import Dataset, Outcome, Result, ResultState, Run, Score, Task
 from benchmarks.queries.datasets import answers_preview
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, neighbors, window_page
@@ -211,14 +212,16 @@ def _score_between(run: Run, filters: ResultFilters) -> Q:
     """
     bounds = {"value__gte": filters.low, "value__lte": filters.high}
     between = Q(value__isnull=False, **{name: value for name, value in bounds.items() if value is not None})
-    metric = filters.metric or run.metrics[0]
+    metric = filters.metric or run.headline
+    if is_deciding(metric):
+        return between
     scored = Score.objects.filter(between, metric=metric)
     # In the order of the index: expecting many matches, a database would look for the first ones in another order.
     ids = list(scored.filter(run=run).order_by("value").values_list("result", flat=True)[: FEW_MATCHES + 1])
     if len(ids) <= FEW_MATCHES:
         return Q(pk__in=ids)
-    # The result row itself holds the score of the run's first metric.
-    return between if metric == run.metrics[0] else Q(Exists(scored.filter(result=OuterRef("pk"))))
+    # The result row itself holds the score of the run's headline.
+    return between if metric == run.headline else Q(Exists(scored.filter(result=OuterRef("pk"))))
 
 
 def full_results(run_id: int) -> QuerySet[Result]:

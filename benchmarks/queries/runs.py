@@ -39,6 +39,7 @@ _LIST_FIELDS = (
         "fresh_of",
         "rescored_from",
         "metrics",
+        "headline",
         "judge_model",
         "user_model",
         "judge_vote",
@@ -67,20 +68,19 @@ _LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1])}
 """Until when the endpoint asked the run's workers to wait; ``None`` while they do not wait."""
 
 
-class FirstMean(Func):
-    """Of a run's summary and metrics: the strict mean of the first metric."""
+class HeadlineMean(Func):
+    """Of a run's summary and headline: the strict mean of the headline."""
 
     output_field = FloatField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        (summary, _), (metrics, _) = map(compiler.compile, self.get_source_expressions())
+        (summary, _), (headline, _) = map(compiler.compile, self.get_source_expressions())
         # A path cannot contain a quotation mark; no metric that is registered here does.
-        name = f"""replace(json_extract({metrics}, '$[0]'), '"', '')"""
-        return f"""json_extract({summary}, '$.metrics."' || {name} || '".mean')""", ()
+        return f"""json_extract({summary}, '$.metrics."' || replace({headline}, '"', '') || '".mean')""", ()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        (summary, _), (metrics, _) = map(compiler.compile, self.get_source_expressions())
-        return f"({summary} -> 'metrics' -> ({metrics} ->> 0) ->> 'mean')::float", ()
+        (summary, _), (headline, _) = map(compiler.compile, self.get_source_expressions())
+        return f"({summary} -> 'metrics' -> {headline} ->> 'mean')::float", ()
 
 
 class HasTag(Func):
@@ -103,7 +103,7 @@ SORTS: dict[str, Expression | F] = {
     "model": F("model"),
     "dataset": F("dataset__slug"),
     "status": F("status"),
-    "score": FirstMean("summary", "metrics"),
+    "score": HeadlineMean("summary", "headline"),
     "cost": F("cost_usd") + Coalesce("judge_cost_usd", 0.0),
 }
 """Head of the list → what it sorts by. Unknown scores and costs come last."""

@@ -12,11 +12,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.core.cache import cache as shared_cache
-from django.db.models import FilteredRelation, Q
+from django.db.models import FilteredRelation, Q, QuerySet
 
+from benchmarks.engine.summary.means import doubtful_results
+from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import TERMINAL, Result, Run, Score
 from benchmarks.presentation.numbers import plural
@@ -156,11 +158,11 @@ def labels(chosen: Sequence[Run]) -> dict[int, str]:
 
 
 def common_metrics(chosen: Sequence[Run]) -> list[str]:
-    """Metrics of all chosen runs that score from 0 to 1, in the order of the first run."""
+    """Metrics of all chosen runs that score from 0 to 1, in the order of the first run, its headline first."""
     if not chosen:
         return []
-    common = set.intersection(*({*run.metrics} for run in chosen))
-    return [name for name in chosen[0].metrics if name in common and is_score(name)]
+    common = set.intersection(*({*run.all_metrics} for run in chosen))
+    return [name for name in chosen[0].all_metrics if name in common and is_score(name)]
 
 
 def compared_runs(
@@ -211,12 +213,17 @@ def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
 
     Tasks with a doubtful reference are left out, unless the run includes them.
     """
-    rows = (
-        Result.objects.filter(run=run)
-        .annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric)))
-        .values_list("task__content_hash", "score__value", "cluster")
-        .exclude(score__status=Score.Status.DOUBTFUL)
-    )
+    rows: QuerySet[Any, tuple[Any, ...]]
+    if is_deciding(metric):
+        doubtful = doubtful_results(run).values("pk")
+        rows = run.results.exclude(pk__in=doubtful).values_list("task__content_hash", "value", "cluster")
+    else:
+        rows = (
+            Result.objects.filter(run=run)
+            .annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric)))
+            .values_list("task__content_hash", "score__value", "cluster")
+            .exclude(score__status=Score.Status.DOUBTFUL)
+        )
     values: dict[Hashable, list[float]] = {}
     clusters: dict[Hashable, Hashable] = {}
     for task, value, cluster in rows.iterator(_CHUNK):
@@ -229,7 +236,7 @@ def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
 
 @dataclass(frozen=True, slots=True)
 class ContaminationCheck:
-    """A run on a published set compared with the same run on fresh tasks, on the first metric of both.
+    """A run on a published set compared with the same run on fresh tasks, on the headline of both.
 
     ``measured`` is ``None`` until both have ended.
     """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import FilteredRelation, Q
 from django.db.models.functions import Left
 
+from benchmarks.metrics.deciding import is_deciding
 from benchmarks.models import DatasetVersion, Result, Run, Score, Task
 from benchmarks.queries.matrix import metric_of
 from benchmarks.queries.runs import baseline_first
@@ -288,11 +289,13 @@ def score_vector(run: Run, metric: str) -> _Vector:
 def _read(run: Run, metric: str) -> _Vector:
     import numpy as np
 
+    results = Result.objects.filter(run=run).order_by()
     rows = (
-        Result.objects.filter(run=run)
-        .annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric)))
-        .order_by()
-        .values_list("task_id", "score__value")
+        results.values_list("task_id", "value")
+        if is_deciding(metric)
+        else results.annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric))).values_list(
+            "task_id", "score__value"
+        )
     )
     read = np.array([(task, np.nan if value is None else value) for task, value in rows.iterator(_CHUNK)], dtype=float)
     if not len(read):

@@ -312,14 +312,17 @@ def test_a_run_with_too_few_scores_is_listed_without_a_rank_and_an_earlier_one_t
 
 
 @pytest.mark.django_db
-def test_a_verdict_says_that_its_metric_applies_to_a_part_and_shows_the_share_correct_of_all(client: Client) -> None:
+def test_a_verdict_is_one_score_per_task_and_says_to_which_tasks_each_metric_applies(client: Client) -> None:
     run = make_scored_run(values=[1.0, 0.0, 1.0, 1.0, 0.5], metrics=["numeric", "exact_match"])
-    assert "Correct, all tasks" not in client.get(f"/runs/{run.pk}/").content.decode()
+    assert "Task score (" not in client.get(f"/runs/{run.pk}/").content.decode()
     run.scores.filter(metric="numeric", result__task__position__gt=2).update(status="not_applicable", value=None)
     run.summary, run.breakdown = summarize(run)
     run.save()
-    assert "Numeric applies to 2 of 5 results." in client.get("/leaderboard/").content.decode()
-    assert "Correct, all tasks 0.600 95% interval" in " ".join(blocks(client, f"/runs/{run.pk}/export.html"))
-    texts = blocks(client, f"/runs/{run.pk}/")
-    assert any("Numeric applies to 2 of 5 results. “Correct, all tasks” includes the others." in text for text in texts)
-    assert any(text.startswith("0.600 0.231 to 0.882 5 of 5") for text in texts)
+    title = "Task score (Numeric, Exact match), strict"
+    assert "Task score (Numeric, Exact match)" in client.get("/leaderboard/").content.decode()
+    assert "Numeric applies to 2 of 5 results." in client.get("/leaderboard/?metric=numeric").content.decode()
+    assert f"{title} 0.700 95% interval" in " ".join(blocks(client, f"/runs/{run.pk}/export.html"))
+    shown = " ".join(blocks(client, f"/runs/{run.pk}/"))
+    assert title in shown
+    assert "5 of 5" in shown
+    assert "2 of 5" in shown, "the single metric does not say how many tasks it covers"

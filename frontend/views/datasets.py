@@ -181,7 +181,7 @@ def _moved(old: DatasetVersion, new: DatasetVersion) -> list[tuple[RunRow, Run |
         metric = row.headline.name
         later = (
             metric_row(metric, again.summary["metrics"].get(metric))
-            if again and again.summary and metric in again.metrics
+            if again and again.summary and metric in again.all_metrics
             else None
         )
         before, after = row.headline.mean, later.mean if later else None

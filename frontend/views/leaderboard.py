@@ -162,7 +162,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     names = {setting: setting.words(settings) for setting in settings}
     setting = _first([*settings], lambda setting: names[setting] == params.text(request.GET, "setting"))
     runs, setting_words = (settings[setting], names[setting]) if setting else ([], "")
-    metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
+    metrics = reads.metrics_of(runs)
     metric = _first(metrics, lambda name: name == params.text(request.GET, "metric")) or ""
     choose = reads.BEST if request.GET.get("choose") == reads.BEST else reads.LATEST
     rank = reads.THRESHOLD if request.GET.get("rank") == reads.THRESHOLD else reads.MEAN

@@ -45,7 +45,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404(f"No run has asked the model {name}.")
     histories = history_reads.histories(history_reads.latest_runs(model=name))
     standings = model_standings(name)
-    judged = [judged_scores([(each.cell.run, each.cell.run.metrics[0])]) for each in standings]
+    judged = [judged_scores([(each.cell.run, each.cell.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
     context = {
         "name": name,
@@ -84,7 +84,7 @@ def _row(standing: ModelStanding, judged: str) -> StandingRow:
     per_thousand = (None if cost is None or not run.done else 1000 * cost / run.done for cost in costs)
     return StandingRow(
         standing=standing,
-        metric=metric_row(run.metrics[0]),
+        metric=metric_row(run.headline),
         judged=judged,
         rank=rank,
         n_of=n_of_expected({"n": cell.n, "n_expected": cell.total}),

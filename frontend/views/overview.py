@@ -92,7 +92,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 
 def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
-    """The drops of each scheduled run, that of its first metric first."""
+    """The drops of each scheduled run, that of its headline first."""
     of_run: dict[int, list[ScoreDrop]] = {}
     for drop in drops:
         of_run.setdefault(drop.scheduled_run_id, []).insert(0, drop)  # the latest come first

@@ -216,7 +216,7 @@ def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
 def surface(request: HttpRequest, pk: int) -> HttpResponse:
     """The difficulty surface of a run on a canvas set."""
     run = run_or_404(pk)
-    metric = params.text(request.GET, "metric") or run.metrics[0]
+    metric = params.text(request.GET, "metric") or run.headline
     others = reads.other_variants(run)
     context = {
         "run": run,
@@ -269,33 +269,32 @@ def _newer_version(run: Run) -> int | None:
 
 
 def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | None]]]:
-    """Each result of the page with its score on each metric of the run."""
-    return [(result, [page.scores.get(result.pk, {}).get(name) for name in run.metrics]) for result in page.rows]
+    """Each result of the page with its score on each metric that the run stores scores of."""
+    names = [name for name in run.all_metrics if name in run.metrics]
+    return [(result, [page.scores.get(result.pk, {}).get(name) for name in names]) for result in page.rows]
 
 
 def _status(run: Run) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run)
     alike = comparable_places(run) if run.status in COMPLETED else []
-    comparable, own = comparables(alike, run.metrics[0]), next((each for each in alike if each.run.pk == run.pk), None)
+    comparable, own = comparables(alike, run.headline), next((each for each in alike if each.run.pk == run.pk), None)
     n_ranked = sum(bool(each.rank) for each in comparable)
-    numbers = run.summary.get("metrics", {}).get(run.metrics[0], {})
-    correct = run.summary.get("correct", {})
+    numbers = run.summary.get("metrics", {}).get(run.headline, {})
     failures, n_counted = failures_of(run, examples_of(run)), sum(count for _, count, _ in outcomes)
     return {
         "run": run,
         "still_changes": reads.still_changes(run),
         "row": run_row(run),
         "metrics": metrics,
+        "columns": [row for row in metrics if row.name in run.metrics],
         "headline": metrics[0],
         "numbers": numbers,
-        "correct": correct,
-        "correct_of": sentences.n_of_expected(correct),
         "comparable": [each for at, each in enumerate(comparable) if at < COMPARED or each.run.pk == run.pk],
         "n_ranked": n_ranked,
         # One model is no ranking.
         "place": next((each for each in comparable if each.run.pk == run.pk and (each.reason or n_ranked > 1)), None),
-        "under": under_baseline(own, alike, run.metrics[0]) if own else "",
-        "judged": measured([(run, run.metrics[0])]),
+        "under": under_baseline(own, alike, run.headline) if own else "",
+        "judged": measured([(run, run.headline)]),
         "outcomes": outcomes,
         "n_counted": n_counted,  # a little behind ``done`` while the run is live
         "unfinished": run.total - n_counted,

@@ -43,6 +43,7 @@ def close_if_over(run_id: int) -> bool:
     """Complete a run with nothing left to do, or settle one that was stopped. False while it is worked on.
 
     A paused run keeps what is left, with the numbers so far. An adaptive run that needs more results gets them instead.
+    A completed run without ``summarized_at`` gets new numbers: a migration has found the old ones wanting.
     A stopped run whose errors were retried is stopped again: it is complete only when every task was asked.
     """
     with transaction.atomic():
@@ -159,4 +160,4 @@ def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     # Final numbers are computed when no lease is left. The condition keeps a slow executor whose lease has expired from
     # replacing them with its numbers in between.
     unchanged = Run.objects.filter(pk=run_id) if lease is None else Run.objects.filter(pk=run_id, leases=lease.pk)
-    unchanged.update(summary=summary, breakdown=breakdown, summarized_at=timezone.now())
+    unchanged.update(headline=run.headline, summary=summary, breakdown=breakdown, summarized_at=timezone.now())

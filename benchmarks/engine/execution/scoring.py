@@ -122,15 +122,23 @@ def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_re
     if failed := failed_score(metrics, scores):
         return Outcome(failed.status.value), ""
     fault = finish_fault(finish_reason)
-    deciding = deciding_names(metric.name for metric in metrics)
+    metric = deciding_metric(metrics, scores)
+    if metric is None:
+        return (Outcome(fault.value) if fault else Outcome.ANSWERED), ""
+    score = scores[metric.name]
+    right = metric.judges_refusals and score.value == metric.passes_at
+    outcome = Outcome(fault.value) if fault and not right else _verdict(metric, score)
+    return outcome, "" if outcome is Outcome.CORRECT else score.failure[:MAX_FAILURE]
+
+
+def deciding_metric(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> Metric | None:
+    """The first metric that decides outcomes and applies to the task; ``None`` if the task is not graded."""
+    names = deciding_names(metric.name for metric in metrics)
     for metric in metrics:
         score = scores.get(metric.name)
-        if score is None or not metric.decides_outcome or score.status in UNGRADED or metric.name not in deciding:
-            continue
-        right = metric.judges_refusals and score.value == metric.passes_at
-        outcome = Outcome(fault.value) if fault and not right else _verdict(metric, score)
-        return outcome, "" if outcome is Outcome.CORRECT else score.failure[:MAX_FAILURE]
-    return (Outcome(fault.value) if fault else Outcome.ANSWERED), ""
+        if score and metric.decides_outcome and metric.name in names and score.status not in UNGRADED:
+            return metric
+    return None
 
 
 def _verdict(metric: Metric, score: Score) -> Outcome:
@@ -151,8 +159,12 @@ def failed_score(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> Scor
 
 
 def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> float | None:
-    """The value of the run's first metric, by which results are sorted."""
-    score = scores.get(metrics[0].name) if metrics else None
+    """The score of the task: the value of the metric that decides it, or of the first if none decides any task."""
+    leading = deciding_metric(metrics, scores)
+    if leading is None and not any(metric.decides_outcome for metric in metrics):
+        names = deciding_names(metric.name for metric in metrics)
+        leading = next((metric for metric in metrics if metric.name in names), None)
+    score = scores.get(leading.name) if leading else None
     return score.value if score else None
 
 

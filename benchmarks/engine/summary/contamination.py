@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.engine.summary.means import FETCHED
+from benchmarks.engine.summary.means import FETCHED, scored_rows
 from benchmarks.models import Run
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 
 
 def contamination_numbers(published: Run, fresh: Run) -> dict[str, Any]:
-    """``Contamination`` as JSON, on the first metric of both runs.
+    """``Contamination`` as JSON, on the headline of both runs.
 
     Strata are the numbers of shapes, or the levels of a generated dataset. Results on one canvas are one cluster,
     whatever the task class, and so are the repeats of one task.
@@ -25,10 +25,10 @@ def contamination_numbers(published: Run, fresh: Run) -> dict[str, Any]:
 def _samples(run: Run) -> dict[int | str, Sample]:
     """The scored values with their canvases or tasks, by number of shapes or level."""
     stratum, cluster = ("n_shapes", "cluster") if run.representation else ("difficulty", "task_id")
-    rows = run.scores.filter(metric=run.metrics[0], value__isnull=False).order_by()
+    rows, at = scored_rows(run, run.headline)
     samples: dict[int | str, tuple[list[float], list[str | int]]] = {}
-    columns = (f"result__{stratum}", "value", f"result__{cluster}")
-    for level, value, unit in rows.values_list(*columns).iterator(FETCHED):
+    columns = (f"{at}{stratum}", "value", f"{at}{cluster}")
+    for level, value, unit in rows.order_by().values_list(*columns).iterator(FETCHED):
         if level is not None and value is not None:
             values, clusters = samples.setdefault(level, ([], []))
             values.append(value)

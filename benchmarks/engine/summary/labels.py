@@ -25,7 +25,7 @@ def label_breakdown(run: Run) -> dict[str, Any]:
     parts: dict[tuple[str, str, str], list[Sums]] = defaultdict(list)
     sums_of: dict[tuple[int, str], Sums] = {}
     for task, n in run.results.order_by().values_list("task_id").annotate(n=Count("pk")):
-        for metric in run.metrics:
+        for metric in run.all_metrics:
             sums_of[task, metric] = Sums(results=n)
             for key, value in levels_of[task]:
                 parts[key, value, metric].append(sums_of[task, metric])
@@ -34,9 +34,9 @@ def label_breakdown(run: Run) -> dict[str, Any]:
             sums_of[task, metric].add(sums)
     return {
         key: {
-            value: {metric: _mean(run, metric, parts[key, value, metric]).stored() for metric in run.metrics}
+            value: {metric: _mean(run, metric, parts[key, value, metric]).stored() for metric in run.all_metrics}
             for value in values
-            if (key, value, run.metrics[0]) in parts
+            if (key, value, run.headline) in parts
         }
         for key, values in counted.items()
     }

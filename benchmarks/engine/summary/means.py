@@ -6,7 +6,7 @@ The database sums the scores: by cell of a run, and by cluster if results share 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -14,10 +14,12 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Count, F, Max, Q, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 
+from benchmarks.metrics.base import FAULTS
+from benchmarks.metrics.deciding import deciding_name, is_deciding
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Run, Score
+from benchmarks.models import UNSCORED, Result, Run, Score
 from benchmarks.statistics.intervals import Clusters, Interval, Moments, interval_from_moments, measurement_interval
 from benchmarks.statistics.spread import ClusteredSpread
 
@@ -27,6 +29,19 @@ STORED = ("mean", "n", "low", "high", "n_clusters", "method", "note")
 LEFT_OUT = (Score.Status.NOT_APPLICABLE, Score.Status.DOUBTFUL)
 """Statuses of scores that no mean is expected to contain."""
 ADDED = ("n", "total", "squares", "cubes", "fourths", "graded", "readable_total", "results")
+
+
+_VALUE = F("value")
+_MOMENTS = {
+    "rows_there": Count("pk"),
+    "n": Count("value"),
+    "total": Sum("value"),
+    "squares": Sum(_VALUE * _VALUE),
+    "cubes": Sum(_VALUE * _VALUE * _VALUE),
+    "fourths": Sum(_VALUE * _VALUE * _VALUE * _VALUE),
+    "graded": Count("pk", filter=Q(value__isnull=False) & ~Q(value__in=(0.0, 1.0))),
+    "highest": Max("value"),
+}
 
 
 class Cell(NamedTuple):
@@ -61,40 +76,79 @@ class Sums(Moments):
         self.statuses.update(other.statuses)
 
 
+def headline_of(run: Run) -> str:
+    """The metric of the run's score: the first that can decide an outcome if it applies to every task, else what those
+    that decide some task make together; the run's first metric if none decides anything."""
+    names = [metric.name for metric in run.deciding_metrics()]
+    if not names:
+        return run.first_deciding
+    others = run.scores.filter(metric=names[0], value__isnull=True, status=Score.Status.NOT_APPLICABLE)
+    if not others.exists():
+        return names[0]
+    parts = [name for place, name in enumerate(names) if _decides(run, name, names[:place])]
+    return deciding_name(parts) if parts else names[0]
+
+
+def _decides(run: Run, metric: str, earlier: Sequence[str]) -> bool:
+    """Whether there is a result to which the metric applies, and none of the ``earlier`` ones does."""
+    applies = Score.objects.filter(run=run).exclude(status__in=LEFT_OUT)
+    decided = Exists(applies.filter(metric__in=earlier, result=OuterRef("result")))
+    return applies.filter(~decided, metric=metric).exists()
+
+
+def scored_rows(run: Run, metric: str) -> tuple[QuerySet[Any], str]:
+    """The rows whose ``value`` is a score by the metric, and the prefix of the fields of their results."""
+    if is_deciding(metric):
+        return run.results.filter(value__isnull=False), ""
+    return run.scores.filter(metric=metric, value__isnull=False), "result__"
+
+
+def doubtful_results(run: Run) -> QuerySet[Result]:
+    """The results that have no score because of a doubtful reference."""
+    doubts = Score.objects.filter(result=OuterRef("pk"), value__isnull=True, status=Score.Status.DOUBTFUL)
+    return run.results.filter(Exists(doubts), value__isnull=True)
+
+
 def summed_cells(run: Run) -> dict[Cell, Sums]:
-    """The sums of every cell of a run, in two queries."""
+    """The sums of every cell of a run, in a few queries."""
     cells: dict[Cell, Sums] = {}
     for metric, *facets, sums in score_sums(run, "difficulty", "group", "n_shapes"):
         cells.setdefault(Cell(metric, *facets), Sums()).add(sums)
     results = run.results.order_by().values_list("difficulty", "group", "n_shapes").annotate(n=Count("pk"))
     for *facets, n in results:
-        for metric in run.metrics:
+        for metric in run.all_metrics:
             cells.setdefault(Cell(metric, *facets), Sums()).results = n
     return cells
 
 
 def score_sums(run: Run, *fields: str) -> Iterator[tuple[Any, ...]]:
-    """The sums of scores by metric, fields of the result and status, in one query: metric, fields, sums."""
-    value, scored = F("value"), Q(value__isnull=False)
-    rows = (
-        run.scores.order_by()
-        .values_list("metric", *(f"result__{field}" for field in fields), "status")
-        .annotate(
-            n=Count("pk"),
-            total=Sum("value"),
-            squares=Sum(value * value),
-            cubes=Sum(value * value * value),
-            fourths=Sum(value * value * value * value),
-            graded=Count("pk", filter=scored & ~Q(value__in=(0.0, 1.0))),
-            highest=Max("value"),
-        )
-    )
+    """The sums of scores by metric, fields of the result and status: metric, fields, sums."""
+    names = [f"result__{field}" for field in fields]
+    rows = run.scores.order_by().values_list("metric", *names, "status").annotate(**_MOMENTS)
     for row in rows.iterator(chunk_size=FETCHED):
-        keys, (status, n, total, *others) = row[: 1 + len(fields)], row[1 + len(fields) :]
+        keys, (status, rows_there, n, total, *others) = row[: 1 + len(fields)], row[1 + len(fields) :]
         sums = Sums() if total is None else Sums(n, total, *others)
         sums.readable_total = total if total is not None and status == Score.Status.SCORED else 0.0
-        sums.statuses[status] = n
+        sums.statuses[status] = rows_there
         yield *keys, sums
+    if is_deciding(run.headline):
+        yield from _task_sums(run, fields)
+
+
+def _task_sums(run: Run, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The same for the headline of several metrics, whose values are in the results themselves."""
+    rows = run.results.order_by().values_list(*fields, "outcome").annotate(**_MOMENTS)
+    for row in rows.iterator(chunk_size=FETCHED):
+        keys, (outcome, rows_there, n, total, *others) = row[: len(fields)], row[len(fields) :]
+        sums = Sums() if total is None else Sums(n, total, *others)
+        status = outcome if outcome in FAULTS else Score.Status.SCORED
+        sums.readable_total = total if total is not None and status == Score.Status.SCORED else 0.0
+        sums.statuses[status] = n
+        if outcome in UNSCORED:
+            sums.statuses[outcome] = rows_there - n
+        yield run.headline, *keys, sums
+    for *keys, n in doubtful_results(run).order_by().values_list(*fields).annotate(n=Count("pk")):
+        yield run.headline, *keys, Sums(statuses=Counter({Score.Status.DOUBTFUL: n}))
 
 
 def added(cells: Mapping[Cell, Sums], key: Callable[[Cell], Any]) -> dict[Any, Sums]:
@@ -146,12 +200,12 @@ def means_of(run: Run, cells: Mapping[Cell, Sums]) -> Means:
         (metric, facets, level): group
         for facets in (WHOLE, ("difficulty",), ("group",), ("n_shapes",), SURFACE)
         for (metric, level), group in added(cells, partial(_level, facets)).items()
-        if metric in run.metrics
+        if metric in run.all_metrics
     }
     if not has_clusters(run):
         return {key: Mean(interval_of(key[0], group), group) for key, group in sums.items()}
     spreads = {key: ClusteredSpread(group.n, group.mean) for key, group in sums.items() if group.n}
-    for metric in run.metrics:
+    for metric in run.all_metrics:
         _add_clusters(run, metric, spreads)
     return {key: Mean(interval_of(key[0], group, spreads.get(key, ())), group) for key, group in sums.items()}
 
@@ -181,12 +235,10 @@ def _cluster_counts(run: Run, metric: str, facets: Facets) -> Iterator[tuple[Lev
 
     Rows of the same level come in any number and order, and none is stored.
     """
-    levels = {f"level_{place}": F(f"result__{name}") for place, name in enumerate(facets)}
+    rows, at = scored_rows(run, metric)
+    levels = {f"level_{place}": F(f"{at}{name}") for place, name in enumerate(facets)}
     clusters = (
-        run.scores.filter(metric=metric, value__isnull=False)
-        .order_by()
-        .values(**levels, in_cluster=F("result__cluster"))
-        .annotate(size=Count("pk"), subtotal=Sum("value"))
+        rows.order_by().values(**levels, in_cluster=F(f"{at}cluster")).annotate(size=Count("pk"), subtotal=Sum("value"))
     )
     # Django cannot group a grouped query again, so the outer query is SQL. It keeps the rows few: most clusters of a
     # run have one of a handful of sizes and sums.

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Avg
 
-from benchmarks.engine.summary.means import range_of
+from benchmarks.engine.summary.means import range_of, scored_rows
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import n_of
 from benchmarks.statistics.subset import Stratum, Subset, estimate
@@ -32,8 +32,8 @@ def use_estimates(run: Run, summary: dict[str, Any], breakdown: Mapping[str, Any
     for metric, numbers in summary["metrics"].items():
         if range_of(metric) != (0.0, 1.0):
             continue
-        scores = run.scores.filter(metric=metric, value__isnull=False).order_by().values_list("result__task")
-        means = dict(scores.annotate(mean=Avg("value")))
+        rows, at = scored_rows(run, metric)
+        means = dict(rows.order_by().values_list(f"{at}task").annotate(mean=Avg("value")))
         estimated = estimate(subset, [means.get(design["tasks"][place]) for place in drawn])
         note = f"estimated from {n_of(estimated.n, n_tasks)} tasks" if estimated else "too few scores for an estimate"
         numbers |= {

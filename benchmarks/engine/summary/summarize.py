@@ -22,7 +22,6 @@ from django.db.models.functions import MD5
 from benchmarks.engine.summary.adaptive import adaptive_numbers, use_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers
 from benchmarks.engine.summary.contamination import contamination_numbers
-from benchmarks.engine.summary.correct import correct_share
 from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
 from benchmarks.engine.summary.labels import label_breakdown
 from benchmarks.engine.summary.means import (
@@ -36,9 +35,12 @@ from benchmarks.engine.summary.means import (
     Means,
     Sums,
     added,
+    doubtful_results,
+    headline_of,
     interval_of,
     means_of,
     range_of,
+    scored_rows,
     stored,
     summed_cells,
 )
@@ -47,6 +49,7 @@ from benchmarks.engine.summary.preference import preference_numbers
 from benchmarks.engine.summary.subset import use_estimates
 from benchmarks.engine.summary.weighted import weighted_numbers
 from benchmarks.metrics.base import Metric
+from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
 from benchmarks.statistics.reliability import Tally, judge_spread_of_sums, reliability_of_tallies
@@ -59,13 +62,17 @@ MOST_RESPONSE_MODELS = 10
 
 
 def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The run's ``summary`` and ``breakdown`` as pages and API read them; for a live run without expensive parts."""
+    """The run's ``summary`` and ``breakdown`` as pages and API read them; for a live run without expensive parts.
+
+    Sets ``run.headline``, which may change while results come in, and which the caller stores with them.
+    """
+    run.headline = headline_of(run)
     cells = summed_cells(run)
     means = means_of(run, cells)
     sums = added(cells, lambda cell: cell.metric)
     outcomes = _outcomes(run)
     summary: dict[str, Any] = {
-        "metrics": {metric: _metric_numbers(run, metric, means, outcomes) for metric in run.metrics},
+        "metrics": {metric: _metric_numbers(run, metric, means, outcomes) for metric in run.all_metrics},
         "outcomes": outcomes,
         "error_kinds": _error_kinds(run) if run.errors else {},
         "failures": _failures(run),
@@ -74,11 +81,9 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
         "histograms": {
             metric: _histogram(run, metric, of_metric.highest)
             for metric, of_metric in sums.items()
-            if metric in run.metrics and of_metric.highest is not None
+            if metric in run.all_metrics and of_metric.highest is not None
         },
     }
-    if not run.subset_design and (correct := correct_share(run, means, outcomes)):
-        summary["correct"] = correct
     if not live:
         guesses = guess_rates(run)
         summary |= {
@@ -131,6 +136,7 @@ def _metric_numbers(run: Run, metric: str, means: Means, outcomes: Mapping[str, 
         ("n_provider_error", outcomes.get(Outcome.PROVIDER_ERROR, 0)),
         ("n_pending", sums.results - sum(outcomes.values())),
         ("n_cancelled", outcomes.get(Outcome.CANCELLED, 0)),
+        ("n_ungraded", outcomes.get(Outcome.ANSWERED, 0) if is_deciding(metric) else 0),
         ("n_missing", missing),
     ):
         counts[name] = min(number, missing)
@@ -238,7 +244,7 @@ def _quantile(timed: QuerySet[Result], field: str, n: int, share: float) -> floa
 
 def _histogram(run: Run, metric: str, highest: float) -> dict[str, Sequence[float]]:
     """Edges of equal bins and the counts in them; a value on an edge counts above it, the highest below."""
-    scores = run.scores.filter(metric=metric, value__isnull=False)
+    scores, _ = scored_rows(run, metric)
     low, high = range_of(metric)
     if math.isinf(low):
         low = scores.aggregate(low=Min("value"))["low"]
@@ -271,7 +277,7 @@ def _breakdown(run: Run, means: Means) -> dict[str, Any]:
 
 def _ordered(run: Run, means: Means, facets: Facets) -> list[tuple[str, Level, Mean]]:
     """By level, easy before hard and few shapes before many, then by the run's metrics."""
-    ranks = {name: place for place, name in enumerate(("easy", "medium", "hard", *run.metrics))}
+    ranks = {name: place for place, name in enumerate(("easy", "medium", "hard", *run.all_metrics))}
 
     def order(row: tuple[str, Level, Mean]) -> tuple[Any, ...]:
         metric, level, _ = row
@@ -289,7 +295,7 @@ def _reliability(run: Run) -> dict[str, dict[str, Any]]:
     if run.repeats < 2:
         return {}
     numbers: dict[str, dict[str, Any]] = {}
-    for name in run.metrics:
+    for name in run.all_metrics:
         metric = metric_named(name)
         if metric is None or metric.range != (0.0, 1.0) or not metric.decides_outcome:
             continue
@@ -311,17 +317,22 @@ def _reliability(run: Run) -> dict[str, dict[str, Any]]:
 
 def _expected_tasks(run: Run, metric: str) -> int:
     """The N of shares of tasks: those that the metric applies to and whose reference is not in doubt."""
-    left_out = run.scores.filter(metric=metric, status__in=LEFT_OUT)
-    return run.results.exclude(pk__in=left_out.values("result")).order_by().values("task").distinct().count()
+    if is_deciding(metric):
+        results = run.results.exclude(pk__in=doubtful_results(run).values("pk"))
+    else:
+        left_out = run.scores.filter(metric=metric, status__in=LEFT_OUT)
+        results = run.results.exclude(pk__in=left_out.values("result"))
+    return results.order_by().values("task").distinct().count()
 
 
 def _tallies(run: Run, metric: Metric) -> Iterator[tuple[Tally, int]]:
     """The tally of each canvas; outside canvas sets each task is a cluster of its own."""
+    scores, at = scored_rows(run, metric.name)
+    right = Q(outcome=Outcome.CORRECT) if is_deciding(metric.name) else Q(value__gte=metric.passes_at)
     tasks = (
-        run.scores.filter(metric=metric.name, value__isnull=False)
-        .order_by("result__cluster")
-        .values_list("result__cluster", "result__task")
-        .annotate(n=Count("pk"), right=Count("pk", filter=Q(value__gte=metric.passes_at)))
+        scores.order_by(f"{at}cluster")
+        .values_list(f"{at}cluster", f"{at}task")
+        .annotate(n=Count("pk"), right=Count("pk", filter=right))
     )
     rows = tasks.iterator(chunk_size=FETCHED)
     if not run.has_canvases:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, F, Sum
 
-from benchmarks.engine.summary.means import FETCHED, range_of, stored
+from benchmarks.engine.summary.means import FETCHED, range_of, scored_rows, stored
 from benchmarks.models import Run
 from benchmarks.statistics.weighted import WeightedCluster, weighted_mean
 
@@ -15,10 +15,10 @@ def weighted_numbers(run: Run, metric: str) -> dict[str, Any]:
     """The interval and ``n_effective``; empty without weights, of part of the tasks, and of a measurement."""
     if not run.dataset_version.facets.get("weights") or run.subset_design or range_of(metric) != (0.0, 1.0):
         return {}
+    rows, at = scored_rows(run, metric)
     tasks = (
-        run.scores.filter(metric=metric, value__isnull=False)
-        .order_by("result__cluster")
-        .values_list("result__cluster", "result__task__weight")
+        rows.order_by(f"{at}cluster")
+        .values_list(f"{at}cluster", f"{at}task__weight")
         .annotate(n=Count("pk"), total=Sum("value"), squares=Sum(F("value") * F("value")))
     )
     mean = weighted_mean(

@@ -339,19 +339,24 @@ def test_the_queries_of_a_summary_do_not_grow_with_its_results() -> None:
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_where_the_first_metric_applies_to_a_part_the_share_correct_covers_all_tasks(repeats: int) -> None:
+def test_where_the_first_metric_applies_to_a_part_the_headline_covers_all_tasks(repeats: int) -> None:
     run = scored_run(make_dataset(24), ["numeric", "exact_match"], repeats)
-    assert "correct" not in summarize(run)[0]
+    assert list(summarize(run)[0]["metrics"]) == ["numeric", "exact_match"]
+    assert run.headline == "numeric"
     run.scores.filter(metric="numeric", result__task__position__gt=8).update(status="not_applicable", value=None)
     graded: list[tuple[float, str]] = []
     for result in run.results.order_by("position"):
         score = result.scores.filter(value__isnull=False).order_by("-metric").first()  # numeric before exact_match
         right = score is not None and score.value == 1.0
         result.outcome = "provider_error" if score is None else "correct" if right else "partial"
+        result.value = None if score is None else score.value
         result.save()
-        if score is not None:
-            graded.append((float(right), result.cluster))
-    found = summarize(run)[0]["correct"]
+        if result.value is not None:
+            graded.append((result.value, result.cluster))
+    numbers = summarize(run)[0]["metrics"]
+    assert [*numbers] == ["task:numeric,exact_match", "numeric", "exact_match"]
+    assert run.headline == "task:numeric,exact_match"
+    found = numbers[run.headline]
     values, clusters = map(list, zip(*graded, strict=True))
     assert_same(found, mean_interval(values, clusters if repeats > 1 else None))
     assert found["n_expected"] == run.results.count() > found["n"]

@@ -34,6 +34,7 @@ ROW = ResultRow(
     n_shapes=None,
     state="done",
     outcome="correct",
+    score=1.0,
     input="What is 1 + 1?",
     expected_output="2",
     actual_output="2",

@@ -244,6 +244,6 @@ def _row(run: Run) -> dict[str, str]:
         "model": run.model_label,
         "done": f"{number(run.done)}/{number(run.total)}",
         "errors": number(run.errors),
-        "first metric": f"{rows[0][0]} {rows[0][1]}" if rows else MISSING,
+        "score": f"{rows[0][0]} {rows[0][1]}" if rows else MISSING,
         "cost": money(run.cost_usd),
     }

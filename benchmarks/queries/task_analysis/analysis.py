@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -20,7 +20,15 @@ from django.db import connection
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import DatasetVersion
-from benchmarks.queries.leaderboard import DECISIVE, MOST_READ, Setting, completed_runs, is_whole, setting_of
+from benchmarks.queries.leaderboard import (
+    DECISIVE,
+    MOST_READ,
+    Setting,
+    completed_runs,
+    is_whole,
+    metrics_of,
+    setting_of,
+)
 from benchmarks.queries.statistics import CACHE_SECONDS
 from benchmarks.queries.task_analysis.computing import analyzed
 from benchmarks.queries.task_analysis.findings import TaskAnalysis
@@ -50,7 +58,7 @@ class _Request:
 
 
 def task_analysis(version: DatasetVersion, metric: str = "") -> TaskAnalysis:
-    """The analysis of a version by ``metric``, by default the first metric of most runs."""
+    """The analysis of a version by ``metric``, by default the headline of most runs."""
     request = _request(version, metric)
     cached: TaskAnalysis | None = cache.get(request.key)
     return cached or _computed(request)
@@ -90,11 +98,10 @@ def _computed(request: _Request) -> TaskAnalysis:
 
 def _request(version: DatasetVersion, metric: str) -> _Request:
     runs = _comparable_runs(version)
-    metrics = list(dict.fromkeys(name for run in runs for name in run.metrics if is_score(name)))
-    firsts = Counter(run.metrics[0] for run in runs if run.metrics[0] in metrics)
+    metrics = [name for name in metrics_of(runs) if is_score(name)]
     if metric not in metrics:
-        metric = firsts.most_common(1)[0][0] if firsts else next(iter(metrics), "")
-    runs = [run for run in runs if metric in run.metrics]
+        metric = next(iter(metrics), "")
+    runs = [run for run in runs if metric in (run.headline, *run.metrics)]
     # The time of the summary is part of the key: a run whose errors are retried gets a new one.
     stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp() if run.summarized_at else 0}" for run in runs)
     digest = hashlib.sha256(f"{version.task_count}:{metric}:{metrics}:{stamps}".encode()).hexdigest()

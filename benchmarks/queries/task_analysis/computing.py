@@ -6,9 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from django.db.models import F, QuerySet
 from django.db.models.functions import Left
 
+from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.extraction import extract_text
+from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import Dataset, DatasetVersion, Run, Score
 from benchmarks.presentation.labels import prompt_variant
 from benchmarks.queries.leaderboard import completed_runs, unranked_reason
@@ -107,22 +110,25 @@ def _never_solved(runs: Sequence[Run], metric: str, tasks: NDArray[np.int64], va
     never = statistics.never_solved(values)
     # An average between 0 and 1 can hide a right answer.
     mixed = tasks[never & (np.nan_to_num(values) > 0).any(axis=0)].tolist()
-    right = Score.objects.filter(
-        status=Score.Status.SCORED, value__gte=statistics.RIGHT, run__in=[run.pk for run in runs], metric=metric
-    )
+    right = _scored([run.pk for run in runs], metric).filter(value__gte=statistics.RIGHT)
     for chunk in (mixed[start : start + _CHUNK] for start in range(0, len(mixed), _CHUNK)):
         solved = right.filter(result__task__in=chunk).order_by().values_list("result__task", flat=True).distinct()
         never &= ~np.isin(tasks, list(solved))
     return np.flatnonzero(never).tolist()
 
 
+def _scored(runs: Sequence[int], metric: str) -> QuerySet[Score]:
+    """The scores of answers that could be read; by several metrics together, those that their results have."""
+    scored = Score.objects.filter(status=Score.Status.SCORED, run__in=runs, metric__in=parts_of(metric))
+    return scored.filter(value=F("result__value")) if is_deciding(metric) else scored
+
+
 def _wrong_answers(models: Sequence[Model], metric: str, tasks: Sequence[int]) -> dict[tuple[int, int], str]:
     """(Row of a model, task) → the wrong answer that most of its answers are, in all its runs and repeats, as a
     comparable text."""
     row_of = {run: row for row, model in enumerate(models) for run in model.runs}
-    scored = Score.objects.filter(
-        status=Score.Status.SCORED, run__in=list(row_of), metric=metric, result__task__in=tasks
-    ).annotate(answer=Left("result__transcript__actual_output", 4 * _LONGEST_ANSWER))
+    scored = _scored(list(row_of), metric).filter(result__task__in=tasks)
+    scored = scored.annotate(answer=Left("result__transcript__actual_output", 4 * _LONGEST_ANSWER))
     given: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     rows = scored.values_list("run_id", "result__task_id", "value", "extracted", "answer")
     for run, task, value, extracted, answer in rows:

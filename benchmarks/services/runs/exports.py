@@ -36,6 +36,7 @@ CONTENT_TYPES = {
 }
 
 _RELATED = {
+    "score": "value",
     "run": "run_id",
     "result": "pk",
     "task_id": "task__task_id",
@@ -65,7 +66,7 @@ def export_pieces(
     pieces: Iterator[bytes] | Iterator[str]
     match form:
         case "scores.csv":
-            pieces = scores_pieces(run.summary, run.breakdown, run.metrics)
+            pieces = scores_pieces(run.summary, run.breakdown, run.all_metrics)
         case "csv":
             pieces = csv_pieces(result_rows(run), run.metrics)
         case "jsonl":
@@ -147,9 +148,8 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
         means=[
             *(
                 (f"{metric_title(name)}, strict", *_mean(metrics.get(name, {}), judged.get(name, "")))
-                for name in run.metrics
+                for name in run.all_metrics
             ),
-            *([("Correct, all tasks", *_mean(run.summary["correct"]))] if "correct" in run.summary else ()),
         ],
         outcomes=[
             (name, f"{label} {counted(outcomes[name])}") for name, label in OUTCOME.items() if outcomes.get(name)

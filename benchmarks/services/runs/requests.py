@@ -24,6 +24,8 @@ from benchmarks.services.rubrics import rubrics_of
 from benchmarks.services.runs import checks
 
 CANVAS_METRIC = "task_score"
+SOLVER = "baseline/solver"
+"""It reads canvases from the prompt, and refuses everything else, which would be averaged as zeros."""
 
 
 class Judges(StrictText):
@@ -146,6 +148,8 @@ class RunRequest(StrictRequest):
                 reason = f"⟨{name}⟩ applies only to canvas sets, and {dataset.slug} is a YAML dataset. Clear ⟨{name}⟩."
                 errors[name].append(reason)
             values["metrics"] = values["metrics"] or version.metrics
+        if values["model"] == SOLVER and dataset.kind != Dataset.Kind.CANVAS:
+            errors["model"].append(f"{SOLVER} answers only canvas questions. Choose a canvas set or another model.")
         checks.check_split(values, version, errors)
         checks.check_only_task(values, version, errors)
         if not values["metrics"]:

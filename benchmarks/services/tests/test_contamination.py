@@ -213,7 +213,7 @@ def test_a_model_that_learnt_a_generated_dataset_by_heart_is_found_out(
     assert contamination_check(run).sentence.startswith(f"Run {fresh.pk} asks tasks of a new seed")
     ended(fresh)
     check = contamination_check(run)
-    assert (run.total, fresh.total, check.measured.n_published, check.measured.n_fresh) == (60, 60, 30, 30)
+    assert (run.total, fresh.total, check.measured.n_published, check.measured.n_fresh) == (60, 60, 60, 60)
     assert list(check.measured.published) == ["easy", "hard", "medium"]
     assert check.measured.low > 0.2
     assert "It may have been trained on the published set." in check.sentence

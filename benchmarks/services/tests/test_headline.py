@@ -1,0 +1,83 @@
+"""The headline of a run: one score per task, over all tasks of the version."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+
+from benchmarks.engine.execution.sweeper import runs_without_worker
+from benchmarks.models import Run
+from benchmarks.queries.leaderboard import places, scored_runs
+from benchmarks.queries.statistics import common_metrics, compared_runs
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.runs.start import start_run
+from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.running import worked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MIXED = "task:numeric,exact_match"
+
+
+def mixed_dataset(slug: str = "mixed"):
+    """Four tasks with a number as their reference, and four with a word."""
+    answers = ["1", "2", "3", "4", "red", "green", "blue", "pink"]
+    tasks = [make_task(n, id=f"t-{n}", input=f"Say {text}", expected_output=text) for n, text in enumerate(answers)]
+    return make_dataset(tasks, slug=slug)
+
+
+def finished(metrics: list[str], model: str = "baseline/reference") -> Run:
+    dataset = mixed_dataset() if not Run.objects.exists() else Run.objects.first().dataset
+    return worked(make_run(dataset, model=model, metrics=metrics))
+
+
+def test_the_headline_covers_the_tasks_of_all_metrics_that_decide_some() -> None:
+    run = finished(["numeric", "exact_match", "contains"])
+    assert run.headline == MIXED
+    numbers = run.summary["metrics"]
+    assert (numbers[MIXED]["n"], numbers[MIXED]["n_expected"], numbers[MIXED]["coverage"]) == (8, 8, 1.0)
+    assert (numbers["numeric"]["n"], numbers["numeric"]["n_expected"]) == (4, 4)
+
+
+def test_a_metric_that_decides_every_task_is_the_headline_itself() -> None:
+    assert finished(["exact_match", "numeric"]).headline == "exact_match"
+    assert finished(["latency", "exact_match"]).headline == "exact_match"
+
+
+def test_coverage_counts_tasks_that_no_metric_of_the_run_applies_to() -> None:
+    run = finished(["numeric"])
+    numbers = run.summary["metrics"][run.headline]
+    assert (run.headline, numbers["n"], numbers["n_expected"], numbers["n_ungraded"]) == ("task:numeric", 4, 8, 4)
+    (place,) = places(scored_runs(10), run.headline)
+    assert place.rank is None
+    assert "4 that no metric applies to" in place.reason
+    assert places(scored_runs(10), "numeric")[0].rank == 1
+
+
+def test_comparisons_use_the_headline_first_and_over_all_tasks() -> None:
+    runs = [finished(["numeric", "exact_match"], model) for model in ("baseline/reference", "baseline/empty")]
+    assert common_metrics(runs) == [MIXED, "numeric", "exact_match"]
+    compared = {each.metric: each.comparison for each in compared_runs(runs)}
+    assert (compared[MIXED].n_shared, compared["numeric"].n_shared) == (8, 4)
+    assert compared[MIXED].difference == -1.0
+
+
+def test_the_migration_has_workers_compute_the_headline_of_old_runs() -> None:
+    run = finished(["numeric", "exact_match"])
+    old = {"metrics": {name: run.summary["metrics"][name] for name in run.metrics}}
+    Run.objects.filter(pk=run.pk).update(headline="", summary=old)
+    run.results.filter(task__position__gt=4).update(value=None)
+    import_module("benchmarks.migrations.0003_headline").fill_headlines(apps, None)
+    runs_without_worker()
+    run.refresh_from_db()
+    assert (run.headline, run.summary["metrics"][MIXED]["n"]) == (MIXED, 8)
+    assert run.results.filter(value=None).count() == 0
+
+
+def test_a_baseline_that_applies_to_no_task_is_refused() -> None:
+    dataset = mixed_dataset()
+    with pytest.raises(InvalidRequest) as refused:
+        start_run({"dataset": dataset.slug, "model": "baseline/solver", "metrics": ["exact_match"]})
+    assert "only canvas questions" in refused.value.errors["model"][0]
