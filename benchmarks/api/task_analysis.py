@@ -85,7 +85,7 @@ class AnalysisQuery(StrictRequest):
     """Which version, metric and tasks to return."""
 
     version = serializers.IntegerField(default=None, min_value=1, max_value=10**9, help_text="By default the current")
-    metric = serializers.CharField(default="", help_text="By default the first metric of most runs")
+    metric = serializers.CharField(default="", help_text="By default the headline of most runs")
     flag = serializers.ChoiceField(choices=[*FLAGS, DOUBTFUL], default="", allow_blank=True)
     page = serializers.IntegerField(default=1, min_value=1)
     format = serializers.CharField(required=False)
