@@ -48,6 +48,7 @@ def test_a_metric_that_decides_every_task_is_the_headline_itself() -> None:
 
 def test_coverage_counts_tasks_that_no_metric_of_the_run_applies_to() -> None:
     run = finished(["numeric"])
+    Run.objects.filter(pk=run.pk).update(model="loop/model")  # baselines have no rank
     numbers = run.summary["metrics"][run.headline]
     assert (run.headline, numbers["n"], numbers["n_expected"], numbers["n_ungraded"]) == ("task:numeric", 4, 8, 4)
     (place,) = places(scored_runs(10), run.headline)
