@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.presentation.numbers import interval, number, p_words, plural, points, score
+from benchmarks.presentation.numbers import interval, n_of, number, p_words, plural, points, score
 from benchmarks.presentation.ranks import Mark, against, are_equal, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.paired import Comparison
@@ -63,7 +63,8 @@ def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> lis
     difference = comparison.difference or 0.0
     bounds = f"{points(comparison.low or 0.0)} to {points(comparison.high or 0.0)}"
     if are_equal(difference, 0.0) and comparison.interval_a is not None:
-        lead = f"{a} and {b} tie at {score(comparison.interval_a.mean)} ({b} minus {a}: {bounds} points)."
+        on = f"{n_of(comparison.n_shared, comparison.n_shared + comparison.n_missing)} shared tasks"
+        lead = f"{a} and {b} tie at {score(comparison.interval_a.mean)} on {on} ({b} minus {a}: {bounds} points)."
     else:
         lead = f"No significant difference between {a} and {b} ({b} minus {a}: {points(difference)} points, {bounds})."
     sentences = [lead, f"The paired test gives {p_text}."]

@@ -51,7 +51,7 @@ def test_a_difference_that_is_not_significant_comes_with_the_detectable_one():
 
 def test_equal_means_tie():
     sentences = comparison_sentences(compare(*two_runs(9, 9, 480)))
-    assert sentences[0] == "A and B tie at 0.019 (B minus A: −1.9 to 1.9 points)."
+    assert sentences[0] == "A and B tie at 0.019 on 480 of 480 shared tasks (B minus A: −1.9 to 1.9 points)."
     assert sentences[1] == "The paired test gives p = 1.00."
 
 
