@@ -156,7 +156,7 @@ def ranking_sentences(
         others = [f"{shown}."] if shown else []
     behind = ""
     if verdict.behind is not None and verdict.gap is not None:
-        whom = f" {tied[0]}" if len(tied) > 1 or close else ""
+        whom = f" {tied[0]}" if len(tied) > 1 or close or under else ""
         gap = f"{points(verdict.gap.low)} to {points(verdict.gap.high)}"
         behind = f"{names[verdict.behind]} is {points(verdict.gap.mean)} points behind{whom} ({gap})."
     return [f"{lead}.", behind, *_unclear(verdict, names), *others, *([] if under else _below(verdict, names, bar))]

@@ -113,6 +113,12 @@ def test_a_model_under_a_baseline_is_said(tasks: Dataset) -> None:
     )
 
 
+def test_a_model_behind_another_is_not_said_to_be_behind_the_baseline(tasks: Dataset) -> None:
+    assert verdict(tasks, {"baseline/random": 23, "a/x": 20, "a/y": 2}) == (
+        "x scores 0.870; guessing at random scores 1.000. y is 78.3 points behind x (52.7 to 90.3)."
+    )
+
+
 def test_a_tie_under_a_baseline_is_said(tasks: Dataset) -> None:
     assert verdict(tasks, {"baseline/random": 9, "a/x": 5, "a/y": 5}).startswith(
         "x and y tie at 0.217; guessing at random scores 0.391. 23 tasks can show"
