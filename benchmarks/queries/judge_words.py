@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from django.core.cache import cache as shared_cache
 from django.db.models import Max
 
-from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.metrics.registered_metrics import metric_named, parts_of
 from benchmarks.models import Label, Run
 from benchmarks.presentation.judge_verdict import judged_by
 from benchmarks.presentation.labels import metric_title
@@ -23,7 +23,7 @@ Judged = tuple[str, str]
 
 def judged_scores(scored: Iterable[tuple[Run, str]]) -> tuple[Judged, ...]:
     """The judges and metrics among these runs, each with the metric that is shown of it."""
-    found = {(run.judge_model, part): None for run, name in scored for part in name.split("+") if _is_judged(part)}
+    found = {(run.judge_model, part): None for run, name in scored for part in parts_of(name) if _is_judged(part)}
     return tuple(found)
 
 
@@ -55,10 +55,10 @@ def measured(scored: Iterable[tuple[Run, str]]) -> str:
 
 
 def measured_metrics(run: Run) -> dict[str, str]:
-    """Metric of the run → its ``judge_words``; without those that no judge scored."""
-    return {
-        metric: words for (_, metric), words in judge_words(judged_scores((run, name) for name in run.metrics)).items()
-    }
+    """Metric of the run, and its headline → the ``judge_words``; without those that no judge scored."""
+    judged = {name: judged_scores([(run, name)]) for name in run.all_metrics}
+    known = judge_words({each for pairs in judged.values() for each in pairs})
+    return {name: joined(pairs, known) for name, pairs in judged.items() if pairs}
 
 
 def joined(judged: Iterable[Judged], known: Mapping[Judged, str]) -> str:

@@ -10,10 +10,12 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from benchmarks.metrics.deciding import deciding_name
 from benchmarks.models import Dataset, Experiment, Run, RunStatus
 from benchmarks.presentation.ranks import PHRASES
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.experiments import experiment_runs, findings
+from benchmarks.queries.judge_words import measured
 from benchmarks.queries.leaderboard import THRESHOLD, comparable_places, completed_runs, places, scored_runs, standings
 from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.queries.matrix_export import matrix_file
@@ -161,6 +163,13 @@ def test_a_judged_score_that_leads_names_metric_judge_and_calibration(tasks: Dat
     assert verdict(tasks, {"a/x": 23, "a/y": 22}, **judged).startswith(f"x scores highest before y {known}; ")
     assert verdict(tasks, {"a/x": 5, "baseline/random": 9}, **judged).startswith(f"x scores 0.217 {known}; guessing")
     assert verdict(tasks, {"a/x": 5}, **judged).endswith(f" {known}.")
+
+
+def test_a_score_of_several_metrics_names_the_judge_of_those_that_are_judged(tasks: Dataset) -> None:
+    own = run(tasks, "a/x", right_of(23, 5), metrics=["exact_match", "correctness"], judge_model=JUDGE)
+    name = deciding_name(["exact_match", "correctness"])
+    assert measured([(own, name)]) == f"Correctness, judged by {JUDGE}, not calibrated"
+    assert measured([(own, "exact_match")]) == ""
 
 
 def test_equal_means_share_a_rank_and_baselines_have_none(tasks: Dataset) -> None:
