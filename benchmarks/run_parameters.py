@@ -7,7 +7,7 @@ because ``Run.parameters`` stores it. A test adds a row and checks every place t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -41,6 +41,29 @@ class Group(Enum):
     PROMPT = "Prompt and sampling"
 
 
+class Decides(Enum):
+    """What a parameter decides, and with that where runs that differ in it may stand together.
+
+    - ``SUBJECT``: what is tested. Whatever shows a run names it.
+    - ``QUESTION``: what is asked: what the model reads, and of which part of the dataset. Runs that differ share no
+      table, rank, history or pair.
+    - ``EXTENT``: how many of these tasks are asked, and how often. A table has runs on the same tasks; a pair is
+      compared on the tasks that it shares.
+    - ``ANSWER``: how the model answers. Runs that differ are rows of one table, and histories of their own.
+    - ``SCORE``: how judges score an answer; the same holds.
+    - ``NEITHER``: no score, or, as metrics do, which scores there are.
+
+    Where runs that differ stand together, the difference is named.
+    """
+
+    SUBJECT = "subject"
+    QUESTION = "question"
+    EXTENT = "extent"
+    ANSWER = "answer"
+    SCORE = "score"
+    NEITHER = "neither"
+
+
 @dataclass(frozen=True, slots=True)
 class RunParameter:
     """One parameter of a run.
@@ -50,6 +73,8 @@ class RunParameter:
     ``column`` names the field of ``Run`` that stores the value, by default ``name``; if it is empty, ``Run.parameters``
     stores the value. ``sent`` ones are fields of every request to the model, and stored in ``Run.parameters``.
     ``setting`` is the label on the run's page, by default ``label``, and ``unset`` is shown there if there is no value.
+    ``phrase`` names the value where it differs between runs, with the value in place of ``{}``, and ``absent`` a run
+    without one. ``same`` is a value that says the same as none. ``selects`` is whether it selects among the tasks.
     """
 
     name: str
@@ -67,6 +92,11 @@ class RunParameter:
     sent: bool = False
     setting: str = ""
     unset: str = "Not set"
+    phrase: str = ""
+    absent: str = ""
+    same: Any = None
+    selects: bool = False
+    decides: Decides = field(kw_only=True)
 
     @property
     def description(self) -> str:
@@ -103,6 +133,7 @@ class RunParameter:
 
 TEXT, LONG_TEXT, INTEGER, NUMBER, SWITCH, NAMES, CHOICE, PARAMETERS = Kind
 DATASET, METRICS, CANVAS, LIMITS, PROMPT = Group
+SUBJECT, QUESTION, EXTENT, ANSWER, SCORE, NEITHER = Decides
 
 _ROWS = (
     RunParameter(
@@ -112,6 +143,7 @@ _ROWS = (
         DATASET,
         required=True,
         meaning="Slug of a dataset or canvas set, for example, basic-coding",
+        decides=SUBJECT,
     ),
     RunParameter(
         "model",
@@ -122,6 +154,7 @@ _ROWS = (
         meaning="provider/model of a configured provider, or a baseline/ model",
         required=True,
         most=200,
+        decides=SUBJECT,
     ),
     RunParameter(
         "metrics",
@@ -130,6 +163,7 @@ _ROWS = (
         METRICS,
         hint="The first one selected decides the outcome",
         meaning="The first decides the outcome. By default those that the dataset names; of canvas sets, task_score",
+        decides=NEITHER,
     ),
     RunParameter(
         "judge_model",
@@ -140,6 +174,7 @@ _ROWS = (
         meaning="provider/model that scores judged metrics; by default the configured one; or several as a list",
         most=600,
         unset="None",
+        decides=SCORE,
     ),
     RunParameter(
         "user_model",
@@ -150,6 +185,9 @@ _ROWS = (
         meaning="provider/model that plays the user in tasks with a simulated user, and required by them",
         most=200,
         unset="None",
+        phrase="user {}",
+        absent="no simulated user",
+        decides=QUESTION,
     ),
     RunParameter(
         "judge_repeats",
@@ -160,6 +198,8 @@ _ROWS = (
         default=1,
         least=1,
         most=MOST_REPEATS,
+        phrase="{} verdicts of each judge",
+        decides=SCORE,
     ),
     RunParameter(
         "judge_vote",
@@ -169,6 +209,8 @@ _ROWS = (
         hint="Their mean, or what the majority finds",
         default=MEAN,
         choices=VOTES,
+        phrase="{} of several verdicts",
+        decides=SCORE,
     ),
     RunParameter(
         "allow_self_judging",
@@ -178,6 +220,7 @@ _ROWS = (
         hint="The judge may be the model under test",
         column="self_judged",
         setting="Self-judged",
+        decides=NEITHER,
     ),
     RunParameter(
         "skip_judge_when_identical",
@@ -186,8 +229,10 @@ _ROWS = (
         LIMITS,
         hint="Answers equal to the expected answer are not sent to the judge",
         setting="Judge skipped on identical answers",
+        phrase="judge skipped on identical answers",
+        decides=SCORE,
     ),
-    RunParameter("repeats", "Repeats per task", INTEGER, LIMITS, default=1, least=1, most=100),
+    RunParameter("repeats", "Repeats per task", INTEGER, LIMITS, default=1, least=1, most=100, decides=EXTENT),
     RunParameter(
         "concurrency",
         "Max concurrent requests",
@@ -196,6 +241,7 @@ _ROWS = (
         meaning="Max concurrent requests; by default benchmark.default_concurrency",
         least=1,
         most=1024,
+        decides=NEITHER,
     ),
     RunParameter(
         "limit",
@@ -206,6 +252,8 @@ _ROWS = (
         least=1,
         most=10_000_000,
         unset="None",
+        selects=True,
+        decides=EXTENT,
     ),
     RunParameter(
         "split",
@@ -215,6 +263,10 @@ _ROWS = (
         hint="Run only the tasks of this split, for example, test",
         most=40,
         unset="All tasks",
+        phrase="split {}",
+        absent="all splits",
+        selects=True,
+        decides=QUESTION,
     ),
     RunParameter(
         "only_task",
@@ -224,6 +276,8 @@ _ROWS = (
         hint="Run only the task with this id",
         most=200,
         unset="None",
+        selects=True,
+        decides=EXTENT,
     ),
     RunParameter(
         "subset",
@@ -235,6 +289,8 @@ _ROWS = (
         most=1_000_000,
         setting="Tasks of the estimate",
         unset="All tasks",
+        selects=True,
+        decides=EXTENT,
     ),
     RunParameter(
         "budget_usd",
@@ -245,6 +301,7 @@ _ROWS = (
         meaning="The run pauses before it exceeds this amount. Requires known prices and max_tokens",
         least=0,
         unset="None",
+        decides=NEITHER,
     ),
     RunParameter(
         "use_cache",
@@ -254,6 +311,7 @@ _ROWS = (
         hint="Reuse stored responses to identical requests",
         meaning="Reuse stored responses to identical requests, and store new ones",
         setting="Cached responses",
+        decides=NEITHER,
     ),
     RunParameter(
         "temperature",
@@ -265,6 +323,7 @@ _ROWS = (
         least=0,
         most=2,
         sent=True,
+        decides=ANSWER,
     ),
     RunParameter(
         "top_p",
@@ -276,6 +335,7 @@ _ROWS = (
         least=0,
         most=1,
         sent=True,
+        decides=ANSWER,
     ),
     RunParameter(
         "max_tokens",
@@ -287,6 +347,8 @@ _ROWS = (
         least=1,
         most=1_000_000,
         sent=True,
+        phrase="max {} output tokens",
+        decides=ANSWER,
     ),
     RunParameter(
         "seed",
@@ -297,6 +359,7 @@ _ROWS = (
         least=0,
         most=2**31 - 1,
         sent=True,
+        decides=ANSWER,
     ),
     RunParameter(
         "system_prompt",
@@ -306,6 +369,7 @@ _ROWS = (
         meaning="System prompt, sent before each task",
         most=100_000,
         column="",
+        decides=QUESTION,
     ),
     RunParameter(
         "prompt_template",
@@ -315,6 +379,8 @@ _ROWS = (
         hint="{input} stands for the task, {context} for its numbered passages; empty: the task as it is",
         most=MAX_LENGTH,
         column="",
+        same="{input}",
+        decides=QUESTION,
     ),
     RunParameter(
         "extra",
@@ -325,6 +391,7 @@ _ROWS = (
         meaning="Further parameters of the request, such as reasoning_effort, stop or top_k; sent as they are",
         column="",
         unset="None",
+        decides=ANSWER,
     ),
     RunParameter(
         "max_tool_steps",
@@ -337,6 +404,8 @@ _ROWS = (
         least=1,
         most=50,
         column="",
+        phrase="max {} tool steps",
+        decides=ANSWER,
     ),
     RunParameter(
         "tasks",
@@ -346,6 +415,8 @@ _ROWS = (
         hint="None selected: all",
         meaning="Task classes; by default all",
         column="task_classes",
+        selects=True,
+        decides=QUESTION,
     ),
     RunParameter(
         "representation",
@@ -355,6 +426,8 @@ _ROWS = (
         hint="How the canvas is shown to the model",
         meaning="How the canvas is shown to the model; by default full",
         choices=tuple(sorted(REPRESENTATIONS)),
+        phrase="{}",
+        decides=QUESTION,
     ),
     RunParameter(
         "few_shot",
@@ -363,6 +436,9 @@ _ROWS = (
         CANVAS,
         hint="Few-shot instead of zero-shot",
         meaning="Include the worked examples of the canvas, with their answers",
+        phrase="few-shot",
+        absent="zero-shot",
+        decides=QUESTION,
     ),
     RunParameter(
         "include_doubtful",
@@ -370,6 +446,10 @@ _ROWS = (
         SWITCH,
         LIMITS,
         hint="Count tasks whose reference is doubtful: wrong or undetermined by the audit, or marked by a person",
+        phrase="doubtful references included",
+        absent="doubtful references left out",
+        selects=True,
+        decides=QUESTION,
     ),
     RunParameter(
         "target_half_width",
@@ -381,6 +461,8 @@ _ROWS = (
         least=0.005,
         most=0.45,
         unset="None: no canvases are added",
+        selects=True,
+        decides=EXTENT,
     ),
     RunParameter(
         "max_canvases",
@@ -392,6 +474,8 @@ _ROWS = (
         least=1,
         most=100_000,
         unset="Existing canvases only",
+        selects=True,
+        decides=EXTENT,
     ),
 )
 
@@ -404,6 +488,11 @@ ADAPTIVE = ("target_half_width", "max_canvases")
 
 NOT_GIVEN: tuple[Any, ...] = (None, "", [], {})
 """Values that say nothing: a request with one is like a request without the parameter."""
+
+
+def deciding(*decides: Decides) -> list[RunParameter]:
+    """The parameters that decide one of these."""
+    return [parameter for parameter in RUN_PARAMETERS.values() if parameter.decides in decides]
 
 
 def sent_parameters() -> tuple[str, ...]:

@@ -114,6 +114,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
     return {
         "matrix": grid,
+        "problems": [text for texts in reads.unknown_choices(runs, metric, dataset).values() for text in texts],
         "lead": grid.sentences[:2],
         "aside": [*grid.sentences[2:], *([changes.sentence] if changes.sentence else [])],
         "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],

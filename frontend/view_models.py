@@ -133,12 +133,14 @@ def run_rows(runs: Iterable[Run]) -> list[RunRow]:
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """A run among comparable ones. ``rank`` is the range that the paired tests allow, empty with a ``reason``."""
+    """A run among comparable ones. ``rank`` is the range that the paired tests allow, empty with a ``reason``.
+    ``differs`` is that of its ``Place``."""
 
     run: Run
     score: MetricRow
     rank: str
     reason: str
+    differs: str
 
 
 def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
@@ -150,6 +152,7 @@ def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
             metric_row(metric, place.summary),
             ranges.get(place.run.pk) or str(place.rank or ""),
             place.reason,
+            place.differs,
         )
         for place in places
     ]

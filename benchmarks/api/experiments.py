@@ -20,9 +20,10 @@ from benchmarks.api.serializers import BudgetSerializer, OutlookSerializer, Plan
 from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.models import Experiment, Run
 from benchmarks.queries import experiments as reads
-from benchmarks.queries.matrix import Matrix, matrix, matrix_rows
+from benchmarks.queries.matrix import Matrix, UnknownChoice, matrix, matrix_rows, unknown_choices
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, TaskRow, task_page
+from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.requests import ExperimentRequest
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
@@ -51,6 +52,7 @@ class CellSerializer(serializers.Serializer[Any]):
 
     model = serializers.CharField()
     variant = serializers.CharField()
+    differs = serializers.CharField(help_text="The parameters in which its row differs from others; empty if in none")
     dataset = serializers.CharField()
     run = serializers.IntegerField()
     status = serializers.CharField()
@@ -127,7 +129,9 @@ class ExperimentDetailSerializer(ExperimentSerializer):
         if self._read is None:
             query = self.context["request"].query_params
             chosen = query.get("metric", ""), query.get("dataset", "")
-            self._read = matrix(reads.experiment_runs(experiment), *chosen)
+            members = reads.experiment_runs(experiment)
+            _require_known(members, *chosen)
+            self._read = matrix(members, *chosen)
         return self._read
 
 
@@ -251,6 +255,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """The tasks of one dataset, each with the outcome, score and answer of up to 12 runs."""
         query = validated_by(TaskQuery(data=request.query_params.dict()))
         runs = reads.experiment_runs(self.get_object())
+        _require_known(runs, query["metric"], query.get("dataset", ""))
         dataset = query.get("dataset") or (runs[0].dataset.slug if runs else "")
         wanted = set(filter(None, query["runs"].split(",")))
         columns = [run for run in runs if run.dataset.slug == dataset and (not wanted or str(run.pk) in wanted)]
@@ -340,8 +345,16 @@ class MatrixExport(APIView):
             content, name = matrix_file(form, runs=query["runs"] or [], **chosen)
         except ObjectDoesNotExist:
             raise NotFound from None
+        except UnknownChoice as unknown:
+            raise InvalidRequest(unknown.problems) from None
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return HttpResponse(content, content_type=MATRIX_TYPES[form], headers=headers)
+
+
+def _require_known(members: Sequence[Run], metric: str, dataset: str) -> None:
+    """Raise ``InvalidRequest`` for a metric or a dataset that none of the runs has."""
+    if problems := unknown_choices(members, metric, dataset):
+        raise InvalidRequest(problems)
 
 
 def _task(row: TaskRow, columns: Sequence[Run]) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from benchmarks.api.views import REFUSED
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 
 
@@ -34,9 +36,12 @@ class OverallCellSerializer(serializers.Serializer[Any]):
 
 
 class OverallRowSerializer(serializers.Serializer[Any]):
-    """A model over all datasets; it has a rank or a reason why not."""
+    """A model, by how it answers, over all datasets; it has a rank or a reason why not."""
 
     model = serializers.CharField()
+    differs = serializers.CharField(
+        allow_blank=True, help_text="The parameters of its answers in which the rows differ; empty if they do not"
+    )
     rank = serializers.IntegerField(allow_null=True)
     mean_rank = MeanRankSerializer(allow_null=True)
     reason = serializers.CharField(allow_blank=True)
@@ -59,15 +64,17 @@ class OverallLeaderboard(APIView):
                 description="Slugs, separated by commas; by default all, or the most that two models share",
             )
         ],
-        responses=OverallSerializer,
+        responses={200: OverallSerializer, 400: REFUSED},
     )
     def get(self, request: Request) -> Response:
         board = overall_leaderboard(list(filter(None, request.query_params.get("datasets", "").split(","))))
+        if board.problem:
+            raise ValidationError({"datasets": [board.problem]})
         slugs = [column.dataset.slug for column in board.columns]
         metrics = [column.metric for column in board.columns]
         results = [
             {
-                **{name: getattr(row, name) for name in ("model", "rank", "mean_rank", "reason")},
+                **{name: getattr(row, name) for name in ("model", "differs", "rank", "mean_rank", "reason")},
                 "scores": [
                     {
                         "dataset": slug,

@@ -19,7 +19,7 @@ from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, PAGE_SIZE, AnalysisFilters, analysis_page, as_mapping
 from benchmarks.services.datasets.doubtful import mark_doubtful
-from benchmarks.services.errors import NotPossible
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, validated_by
 
 MOST_TASKS = 10_000
@@ -116,6 +116,9 @@ class TaskAnalysisView(APIView):
         if analysis is None:
             seconds = {"Retry-After": "2"}
             return Response({"detail": "The analysis is being computed. Ask again in 2 seconds."}, 202, headers=seconds)
+        if (metric := query["metric"]) and metric not in analysis.metrics:
+            known = ", ".join(analysis.metrics) or "(none)"
+            raise InvalidRequest({"metric": [f"No comparable run has the metric {metric}. Choose from: {known}."]})
         page = analysis_page(version, analysis, AnalysisFilters(query["flag"]), query["page"], size=PAGE_SIZE)
         data = {"dataset": slug, "version": version.number, **as_mapping(page, analysis)}
         return Response(TaskAnalysisSerializer(data).data)

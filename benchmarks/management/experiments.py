@@ -78,7 +78,7 @@ def _cells(row: Row) -> list[str]:
     return [
         rank_range(place.rank_low, place.rank_high) if place else MISSING,
         row.model,
-        row.variant,
+        ", ".join(filter(None, (row.variant, row.differs))),
         f"{score(overall[0])} ({interval(overall[1], overall[2])})" if overall else MISSING,
         place.group if place else MISSING,
         percent(place.best) if place else MISSING,

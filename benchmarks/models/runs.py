@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from benchmarks.asking import KEY_LENGTH, asked, key_of
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.imported import TOOLS, deciding_names
 from benchmarks.metrics.registered_metrics import metric_named, parts_of
@@ -111,6 +112,18 @@ class Run(models.Model):
     model_params = models.JSONField(
         default=dict, blank=True, help_text="`params` of the model in codeforge.yaml when the run was started"
     )
+    asked = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="How it asks, as `asking.asked` says: {question, answer, score: {name: value}}, without defaults",
+    )
+    question_key = models.CharField(
+        max_length=KEY_LENGTH, blank=True, editable=False, help_text="Hash of what its parameters make the model read"
+    )
+    answer_key = models.CharField(
+        max_length=KEY_LENGTH, blank=True, editable=False, help_text="Hash of what says how the model answers"
+    )
     judge_settings = models.JSONField(
         default=dict, blank=True, help_text="How its judge is asked: JudgeSettings, and `params` of the judge"
     )
@@ -210,9 +223,17 @@ class Run(models.Model):
         return f"run {self.pk}"
 
     def save(self, *args: Any, **options: Any) -> None:
-        if self._state.adding and not self.headline:
-            self.headline = self.first_deciding
+        """Store the headline and how the run asks with its first row. Whoever changes what decides how it asks calls
+        ``note_asked``."""
+        if self._state.adding:
+            self.headline = self.headline or self.first_deciding
+            self.note_asked()
         super().save(*args, **options)
+
+    def note_asked(self) -> None:
+        """Set what is stored of how the run asks, without saving it."""
+        self.asked = asked(self)
+        self.question_key, self.answer_key = (key_of(self.asked[name]) for name in ("question", "answer"))
 
     @classmethod
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **fetching: Any) -> Run:

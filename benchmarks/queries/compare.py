@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from django.db.models import Case, When
 
+from benchmarks.asking import differing
 from benchmarks.models import COMPLETED, OF_MODELS, Run, Task
 from benchmarks.presentation.numbers import n_of
 from benchmarks.queries.matrix import FACETS
 from benchmarks.queries.runs import full_runs, runs
 from benchmarks.queries.statistics import kept_for, task_scores
 from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.run_parameters import RUN_PARAMETERS, Decides, deciding
 from benchmarks.statistics.paired import Comparison, compare, holm
 
 _FORMAT = 1
@@ -21,9 +23,14 @@ _MOST_LEVELS = 30
 _OFFERED = 60
 _OFFERED_BESIDE = 24
 """Fewer beside runs that are compared already, because the page then has much else to show."""
-_ALIKE = ("representation", "few_shot", "limit", "subset", "split")
+_EXTENT = tuple(row.field for row in deciding(Decides.EXTENT))
+_ALIKE = ("question_key", *_EXTENT)
 """Columns of runs that ask the same tasks in the same form."""
-_SHOWN = ("model", "import_format", "variant", "added_canvases", *_ALIKE, "dataset__slug", "dataset_version__number")
+_SHOWN = (
+    *("model", "import_format", "variant", "representation", "few_shot", "added_canvases"),
+    *(*_ALIKE, "asked", "answer_key"),
+    *("dataset__slug", "dataset_version__number"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,23 @@ def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
             run.dataset_id != first.dataset_id,
             run.dataset_version_id != first.dataset_version_id,
             any(getattr(run, name) != getattr(first, name) for name in _ALIKE),
+            run.answer_key != first.answer_key,
         ),
     )
+
+
+def asked_differently(run: Run, first: Run) -> str:
+    """The labels of what an offered run asks, and how its model answers, in another way than the first that is
+    compared; empty if in none."""
+    values = [
+        {
+            **each.asked.get("question", {}),
+            **each.asked.get("answer", {}),
+            **{name: getattr(each, name) for name in _EXTENT},
+        }
+        for each in (run, first)
+    ]
+    return ", ".join(RUN_PARAMETERS[name].label.lower() for name in differing(values))
 
 
 def runs_to_compare(ids: Sequence[int]) -> list[Run]:

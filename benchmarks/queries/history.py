@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db.models import Q
 
+from benchmarks.asking import difference, key_of
 from benchmarks.models import Dataset, Run
-from benchmarks.queries.leaderboard import Setting, is_whole, scored_runs, setting_of
+from benchmarks.queries.leaderboard import Setting, is_whole, row_values, scored_runs, setting_of
 from benchmarks.queries.statistics import Compared, compared_runs
 from benchmarks.statistics.paired import holm
 
@@ -33,8 +34,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The runs of one model, oldest first, by the headline that they share. ``setting`` is empty if there is
-    only one on the dataset."""
+    """The runs of one model, oldest first, by the headline that they share. ``setting`` names what they ask and how the
+    model answers, where that is not the same in all histories; it is empty otherwise."""
 
     dataset: Dataset
     model: str
@@ -55,8 +56,9 @@ def latest_runs(**chosen: Any) -> list[Run]:
 def histories(candidates: Sequence[Run]) -> list[History]:
     """The histories in ``candidates`` (``scored_runs``, newest first) with at least two points, the one with the newest
     run first."""
-    series: dict[tuple[int, str, str, str, Setting, bool], list[Run]] = {}
+    series: dict[tuple[int, str, str, Setting, str, bool], list[Run]] = {}
     settings: dict[int, set[Setting]] = {}
+    rows: dict[tuple[int, str], dict[str, dict[str, Any]]] = {}
     for run in candidates:
         metric = run.headline
         mean = run.summary.get("metrics", {}).get(metric, {}).get("mean")
@@ -64,19 +66,19 @@ def histories(candidates: Sequence[Run]) -> list[History]:
             # The number of tasks changes with the version, which is marked.
             setting = replace(setting_of(run), tasks=0, added_canvases=0)
             settings.setdefault(run.dataset_id, set()).add(setting)
-            like = (run.dataset_id, run.model_label, run.judge_model, metric, setting, run.subset is not None)
+            values = row_values(run, metric)
+            row = key_of(values)
+            rows.setdefault((run.dataset_id, run.model_label), {})[row] = values
+            like = (run.dataset_id, run.model_label, metric, setting, row, run.subset is not None)
             series.setdefault(like, []).append(run)
-    return [
-        History(
-            runs[0].dataset,
-            model,
-            metric,
-            ", ".join(filter(None, (setting.words(settings[dataset]), "estimated from a subset" * is_estimate))),
-            _points(runs[::-1], metric),
-        )
-        for (dataset, model, _, metric, setting, is_estimate), runs in series.items()
-        if len(runs) > 1
-    ]
+    found: list[History] = []
+    for (dataset, model, metric, setting, row, is_estimate), runs in series.items():
+        if len(runs) > 1:
+            of_model = rows[dataset, model]
+            told = (setting.words(settings[dataset]), difference(of_model[row], of_model.values()))
+            words = ", ".join(filter(None, (*told, "estimated from a subset" * is_estimate)))
+            found.append(History(runs[0].dataset, model, metric, words, _points(runs[::-1], metric)))
+    return found
 
 
 def latest_changes(histories: Sequence[History]) -> dict[int, Compared]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, When
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
+from benchmarks.asking import difference, differing, key_of, phrase
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
 from benchmarks.presentation.labels import prompt_variant, version_label
@@ -22,6 +23,7 @@ from benchmarks.presentation.numbers import n_of, percent, plural
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, shared_ranks, under
 from benchmarks.presentation.sentences import unscored
 from benchmarks.queries.runs import runs
+from benchmarks.run_parameters import RUN_PARAMETERS, Decides, deciding
 
 LATEST, BEST = "latest", "best"
 MEAN, THRESHOLD = "mean", "threshold"
@@ -30,41 +32,27 @@ MOST_RUNS = 500
 MOST_READ = 2_000
 """Among how many completed runs the latest of each model is looked for."""
 DECISIVE = (
-    *("pk", "dataset_version_id", "model", "import_format", "limit", "task_classes", "representation", "few_shot"),
-    *("system_prompt", "prompt_template", "include_doubtful", "target_half_width", "total", "repeats", "n_all"),
-    *("added_canvases", "split", "user_model", "headline"),
+    *("pk", "dataset_version_id", "model", "import_format", "limit", "task_classes", "question_key", "answer_key"),
+    *("target_half_width", "total", "repeats", "n_all", "added_canvases", "headline"),
 )
 """Columns of ``completed_runs`` that decide whether a run is the latest of its model in its setting."""
 _SCORED = (
-    *(
-        "dataset",
-        "dataset_version",
-        "model",
-        "variant",
-        "import_format",
-        "rescored_from",
-        "status",
-        "metrics",
-        "headline",
-        "rubrics",
-    ),
-    *("judge_model", "judge_vote", "limit", "subset", "task_classes", "representation", "few_shot", "repeats"),
-    *("include_doubtful", "target_half_width", "total", "added_canvases", "cost_usd", "judge_cost_usd"),
-    *("split", "user_model", "summarized_at", "created_at"),
+    *("dataset", "dataset_version", "model", "variant", "import_format", "rescored_from", "status", "metrics"),
+    "headline",
+    *("rubrics", "judge_model", "limit", "subset", "task_classes", "representation", "repeats", "include_doubtful"),
+    *("asked", "question_key", "answer_key", "target_half_width", "total", "added_canvases", "cost_usd"),
+    *("judge_cost_usd", "summarized_at", "created_at"),
 )
 _OF_DATASET = ("dataset__slug", "dataset__name", "dataset__kind")
-_PROMPT_SHOWN = 40
-_PROMPTS = ("system_prompt", "prompt_template")
+_IN_COLUMNS = ("judge_model", "rubric")
+"""What tables show in columns of their own."""
 _SCORED_BEFORE = Run.objects.filter(pk=OuterRef("rescored_from"), dataset_version=OuterRef("dataset_version"))
 _N_ALL = Cast(KeyTextTransform("n_all", KeyTransform("subset", "summary")), IntegerField())
 # Built once, because that takes as long as the query: every page with standings begins with it.
 _COMPLETED = (
     runs()
     .filter(~Exists(_SCORED_BEFORE), status__in=COMPLETED, fresh_of=None)
-    .annotate(
-        **{name: KeyTextTransform(name, "parameters") for name in _PROMPTS},
-        n_all=Case(When(subset__isnull=False, then=_N_ALL)),
-    )
+    .annotate(n_all=Case(When(subset__isnull=False, then=_N_ALL)))
 )
 # Without the dataset and version of each run, of which most runs share one. Filters come last, so these are built once.
 _DECISIVE = _COMPLETED.select_related(None).values_list(*DECISIVE, named=True)
@@ -79,20 +67,16 @@ _THRESHOLD_RANK = {"beyond": 3, "fitted": 2, "before": 1}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the runs of one table have in common: the version with the canvases added to it, and how it is asked.
+    """What the runs of one table have in common: the version with the canvases added to it, and what is asked of it.
 
-    ``tasks`` and ``added_canvases`` are 0 for adaptive runs, which choose their own number.
+    ``question`` is the hash of ``asked``, which may be left out. ``tasks`` and ``added_canvases`` are 0 for adaptive
+    runs, which choose their own number.
     """
 
-    representation: str
-    few_shot: bool
-    system_prompt: str
-    prompt_template: str
-    include_doubtful: bool
-    split: str
-    user_model: str
+    question: str
     tasks: int
     added_canvases: int
+    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def version(self, number: int) -> str:
         """The version as these runs asked it: ``1 + 72 canvases``."""
@@ -100,19 +84,12 @@ class Setting:
 
     def words(self, settings: Iterable[Setting]) -> str:
         """This setting with what distinguishes it from ``settings``."""
-        parts = [prompt_variant(self.representation, self.few_shot)] if self.representation else []
-        for name in _PROMPTS:
-            if len({getattr(other, name) for other in settings}) > 1:
-                shown, words = getattr(self, name)[:_PROMPT_SHOWN], name.replace("_", " ")
-                parts.append(f"{words} “{shown}”" if shown else f"no {words}")
-        if len({other.include_doubtful for other in settings}) > 1:
-            parts.append(f"doubtful references {'included' if self.include_doubtful else 'left out'}")
-        if self.split:
-            parts.append(f"split {self.split}")
-        elif any(other.split for other in settings):
-            parts.append("all splits")
-        if len({other.user_model for other in settings}) > 1:
-            parts.append(f"user {self.user_model}" if self.user_model else "no simulated user")
+        settings = list(settings)
+        shown_as = self.asked.get("representation")
+        parts = [prompt_variant(shown_as, self.asked.get("few_shot", False))] if shown_as else []
+        told = {"split"} & self.asked.keys() | {*differing([other.asked for other in settings])}
+        named = [name for name in RUN_PARAMETERS if name in told - {"representation", "few_shot"}]
+        parts += [phrase(name, self.asked.get(name)) for name in named]
         if len({(other.tasks, other.added_canvases) for other in settings}) > 1:
             added = f" with {plural(self.added_canvases, 'added canvas')}" if self.added_canvases else ""
             parts.append(f"{plural(self.tasks, 'task')}{added}" if self.tasks else "adaptive number of tasks")
@@ -121,8 +98,8 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """The latest full run of each model on one version in one setting, newest first; ``words`` distinguish the setting
-    from the others on the version."""
+    """The latest full run of each model, by how it answers, on one version in one setting, newest first; ``words``
+    distinguish the setting from the others on the version."""
 
     version: DatasetVersion
     setting: Setting
@@ -132,14 +109,16 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A model with the run that represents it, chosen from ``n_runs``. ``rank`` is ``None`` with a ``reason``, as it is
-    for every baseline."""
+    """A model, by how it answers, with the run that represents it, chosen from ``n_runs``. ``rank`` is ``None`` with a
+    ``reason``, as it is for every baseline. ``differs`` names the parameters in which the runs of the table differ:
+    ``temperature 0``."""
 
     run: Run
     summary: dict[str, Any]
     n_runs: int
     rank: int | None
     reason: str = ""
+    differs: str = ""
 
     @property
     def threshold(self) -> dict[str, Any] | None:
@@ -199,42 +178,47 @@ def latest_runs(where: Q) -> list[Alike]:
     by_id = DatasetVersion.objects.only("number", "dataset", "facets").in_bulk(
         {run.dataset_version_id for run in candidates}
     )
-    groups: dict[int, dict[Setting, dict[tuple[str, str], int]]] = {}
+    groups: dict[int, dict[Setting, dict[tuple[str, ...], int]]] = {}
     for run in candidates:
         if run.n_all is None and is_whole(run, by_id[run.dataset_version_id]):
-            by_model = groups.setdefault(run.dataset_version_id, {}).setdefault(setting_of(run), {})
-            by_model.setdefault((run.model, run.import_format), run.pk)
+            by_model = groups.setdefault(run.dataset_version_id, {}).setdefault(like_of(run), {})
+            by_model.setdefault((run.model, run.import_format, run.answer_key), run.pk)
     read = completed_runs().in_bulk(
         [pk for group in groups.values() for latest in group.values() for pk in latest.values()]
     )
-    return [
-        Alike(by_id[version], setting, setting.words(settings), [read[pk] for pk in latest.values() if pk in read])
-        for version, settings in groups.items()
-        for setting, latest in settings.items()
-    ]
+    alike: list[Alike] = []
+    for version, settings in groups.items():
+        members = [[read[pk] for pk in latest.values() if pk in read] for latest in settings.values()]
+        known = [(setting_of(runs[0]), runs) for runs in members if runs]
+        alike += [
+            Alike(by_id[version], setting, setting.words([other for other, _ in known]), runs)
+            for setting, runs in known
+        ]
+    return alike
 
 
 def comparable_places(run: Run) -> list[Place]:
     """A completed full run among the latest of each other model in its setting, by its headline. Two queries.
 
-    Empty for any other run, and where no other model has such a run. A judged metric compares runs with one judge.
+    A model that was asked to answer in another way is another one. Empty for any other run, and where no other model
+    has such a run. A judged metric compares runs that were judged alike.
     """
     if not is_whole(run, run.dataset_version):
         return []
     metric = run.headline
     known = metric_named(metric)
-    same = Q(dataset_version=run.dataset_version_id, representation=run.representation, few_shot=run.few_shot)
+    same = Q(dataset_version=run.dataset_version_id, question_key=run.question_key)
     if known is not None and known.judged:
-        same &= Q(judge_model=run.judge_model)
+        same &= Q(**{parameter.field: parameter.value_of(run) for parameter in deciding(Decides.SCORE)})
     candidates = [each for each in _decisive(same) if is_whole(each, run.dataset_version)]
     own = next((each for each in candidates if each.pk == run.pk), None)
     if own is None:
         return []
-    setting, of_own = setting_of(own), (own.model, bool(own.import_format))
+    setting, of_own = like_of(own), (own.model, bool(own.import_format), own.answer_key)
     latest = {of_own: run.pk}
     for each in candidates:
-        if each.n_all is None and setting_of(each) == setting:
-            latest.setdefault((each.model, bool(each.import_format)), each.pk)
+        if each.n_all is None and like_of(each) == setting:
+            latest.setdefault((each.model, bool(each.import_format), each.answer_key), each.pk)
     if len(latest) == 1:
         return []
     read = completed_runs().in_bulk(list(latest.values()))
@@ -307,13 +291,22 @@ def _precedence(
 
 
 def setting_of(run: Run) -> Setting:
-    """How a run of ``completed_runs``, which annotates prompts and ``n_all``, asked its tasks."""
-    n_all, system_prompt, template = (getattr(run, name) for name in ("n_all", *_PROMPTS))
+    """What a run of ``completed_runs``, which annotates ``n_all``, asked."""
+    return replace(like_of(run), asked=run.asked.get("question", {}))
+
+
+def like_of(run: Any) -> Setting:
+    """The same of the columns ``DECISIVE``, without what they do not have."""
     # An estimate stands, without a rank, beside the runs on all the tasks that it is about.
-    tasks = n_all or run.total // run.repeats
+    tasks = run.n_all or run.total // run.repeats
     extent = (0, 0) if run.target_half_width is not None else (tasks, run.added_canvases)
-    prompts = system_prompt or "", template or ""
-    return Setting(run.representation, run.few_shot, *prompts, run.include_doubtful, run.split, run.user_model, *extent)
+    return Setting(run.question_key, *extent)
+
+
+def row_values(run: Run, metric: str) -> dict[str, Any]:
+    """What makes runs of one model and one setting different rows: how the model answers, and how it is judged."""
+    rubric = run.rubric_version(metric)
+    return {**run.asked.get("answer", {}), **run.asked.get("score", {}), **({"rubric": rubric} if rubric else {})}
 
 
 def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:
@@ -325,17 +318,16 @@ def by_setting(candidates: Sequence[Run]) -> dict[Setting, list[Run]]:
 
 
 def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: str = MEAN) -> list[Place]:
-    """One place for each model, judge and text of a rubric: models best first by ``rank``, equal ones with one rank,
-    then those without a rank, and at last the baselines, which have none.
+    """One place for each model, by how it answers and is judged: models best first by ``rank``, equal ones with one
+    rank, then those without a rank, and at last the baselines, which have none.
 
     ``candidates`` come newest first and have one setting. A model whose latest run has too few scores is represented by
     an earlier one, if that has enough.
     """
-    groups: dict[tuple[str, ...], list[Run]] = {}
+    groups: dict[tuple[str, str], list[Run]] = {}
     for run in candidates:
         if metric in run.summary.get("metrics", {}):
-            key = (run.model_label, run.judge_model, run.judge_vote, run.rubric_version(metric))
-            groups.setdefault(key, []).append(run)
+            groups.setdefault((run.model_label, key_of(row_values(run, metric))), []).append(run)
 
     known = metric_named(metric)
     sign = -1.0 if known is not None and not known.higher_is_better else 1.0
@@ -360,11 +352,24 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
         key=lambda place: place.summary["mean"] or 0.0,
         reverse=True,
     )
-    return [
+    ordered = [
         *(replace(place, rank=number) for place, number in zip(ranked, ranks, strict=True)),
         *(place for place in found if place.reason and not place.run.is_baseline),
         *baselines,
     ]
+    values = [_without_columns(row_values(place.run, metric)) for place in ordered]
+    told = differences([(place.run, own) for place, own in zip(ordered, values, strict=True)])
+    return [replace(place, differs=words) for place, words in zip(ordered, told, strict=True)]
+
+
+def differences(rows: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[str]:
+    """What distinguishes the values of each row from the others in words. Baselines have no parameters to name."""
+    values = [own for run, own in rows if own or not run.is_baseline]
+    return [difference(own, values) if own or not run.is_baseline else "" for run, own in rows]
+
+
+def _without_columns(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in _IN_COLUMNS}
 
 
 def runs_to_test(shown: Iterable[Place]) -> list[Run]:

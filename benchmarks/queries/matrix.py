@@ -16,8 +16,9 @@ from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
-from benchmarks.queries.leaderboard import MIN_COVERAGE, unranked_reason
+from benchmarks.queries.leaderboard import MIN_COVERAGE, differences, row_values, unranked_reason
 from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
+from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.ranking import Place, Ranking, Scores, Verdict, mean_of_intervals
 from benchmarks.statistics.sentences import ranking_sentences
 
@@ -63,7 +64,8 @@ class Row:
     """A model in one variant. ``cells`` has a cell for each column, ``None`` where it has no run or no result.
 
     ``overall`` is the plain average of the datasets with its interval; it and ``place`` are ``None`` with a ``reason``.
-    A baseline that could be ranked has ``overall``, but no ``place``.
+    A baseline that could be ranked has ``overall``, but no ``place``. ``differs`` names the parameters in which the row
+    differs from others: ``temperature 0``.
     """
 
     model: str
@@ -73,6 +75,7 @@ class Row:
     overall: tuple[float, float, float] | None = None
     place: Place | None = None
     reason: str = ""
+    differs: str = ""
 
     @property
     def runs(self) -> list[Run]:
@@ -159,6 +162,25 @@ def metrics_of(members: Sequence[Run]) -> list[str]:
     return [name for name in first if is_score(name) and all(name in run.all_metrics for run in members)]
 
 
+class UnknownChoice(Exception):
+    """A filter has a value that no run has; ``problems`` are those of ``unknown_choices``."""
+
+    def __init__(self, problems: Mapping[str, list[str]]) -> None:
+        super().__init__(" ".join(text for texts in problems.values() for text in texts))
+        self.problems = problems
+
+
+def unknown_choices(members: Sequence[Run], metric: str, dataset: str) -> dict[str, list[str]]:
+    """What to say of a ``metric`` or a ``dataset`` that none of the runs has; empty if they have both."""
+    problems: dict[str, list[str]] = {}
+    metrics = sorted({name for run in members for name in run.all_metrics})
+    slugs = sorted({run.dataset.slug for run in members})
+    for name, chosen, known in (("metric", metric, metrics), ("dataset", dataset, slugs)):
+        if chosen and chosen not in known:
+            problems[name] = [f"No run here has the {name} {chosen}. Choose from: {', '.join(known) or '(none)'}."]
+    return problems
+
+
 def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: str = "") -> Matrix:
     """The runs as a matrix by ``metric``, by default the headline of each run; only of one dataset if it is named.
 
@@ -179,6 +201,7 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
         Row(model, variant, names[model, variant], [cell_of(by_dataset.get(key), metric) for key in columns])
         for (model, variant), by_dataset in places.items()
     ]
+    rows = [replace(row, differs=words) for row, words in zip(rows, _differences(rows, metric), strict=True)]
     reasons = [next(_unranked(row, metric, list(columns.values())), "") for row in rows]
     ranked = [row for row, reason in zip(rows, reasons, strict=True) if not reason and not row.is_baseline]
     standing = _standing(ranked, metric)
@@ -193,6 +216,18 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
     if facet in FACETS and len(heads) == 1:
         heads, finished = _by_level(heads[0].run, finished, metric, facet)
     return Matrix(metric, heads, finished, statement)
+
+
+def _differences(rows: Sequence[Row], metric: str) -> list[str]:
+    """For each row, the parameters in which its runs differ from those of other rows on the same dataset."""
+    told: list[list[str]] = [[] for _ in rows]
+    for column in zip(*(row.cells for row in rows), strict=True):
+        present = [place for place, cell in enumerate(column) if cell is not None]
+        runs = [cell.run for cell in column if cell is not None]
+        values = [{**run.asked.get("question", {}), **row_values(run, metric_of(run, metric))} for run in runs]
+        for place, words in zip(present, differences(list(zip(runs, values, strict=True))), strict=True):
+            told[place].append(words)
+    return [", ".join(dict.fromkeys(filter(None, words))) for words in told]
 
 
 def tested(ranked: Sequence[Run], metric: str) -> Matrix | None:
@@ -221,6 +256,7 @@ def matrix_rows(grid: Matrix) -> list[dict[str, Any]]:
         {
             "model": row.model,
             "variant": row.variant,
+            "differs": row.differs,
             "dataset": cell.run.dataset.slug,
             "run": cell.run.pk,
             "status": cell.run.status,
@@ -291,8 +327,8 @@ def _unranked(row: Row, metric: str, columns: Sequence[Run]) -> Iterator[str]:
 
 
 def _tasks_of(run: Run) -> tuple[object, ...]:
-    part = run.limit, run.subset, run.task_classes, run.split
-    return run.dataset_version_id, run.added_canvases, *part, run.include_doubtful
+    part = (row.value_of(run) for row in RUN_PARAMETERS.values() if row.selects)
+    return run.dataset_version_id, run.added_canvases, *part
 
 
 def _placed(row: Row, reason: str, place: Place | None) -> Row:

@@ -18,7 +18,7 @@ from benchmarks.presentation.labels import words
 from benchmarks.presentation.numbers import rank_range
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs
-from benchmarks.queries.matrix import Column, Matrix, Row, matrix, matrix_rows
+from benchmarks.queries.matrix import Column, Matrix, Row, UnknownChoice, matrix, matrix_rows, unknown_choices
 
 _WRITERS: dict[str, tuple[str, Callable[[MatrixTable], bytes]]] = {
     "csv": ("text/csv; charset=utf-8", lambda table: "".join(matrix_csv(table)).encode()),
@@ -35,7 +35,8 @@ def matrix_file(
 ) -> tuple[bytes, str]:
     """The matrix of an experiment or of runs, as the page shows it, and the name of the file.
 
-    ``form`` is a key of ``MATRIX_TYPES``. Raises ``Experiment.DoesNotExist``, and ``Run.DoesNotExist`` without any run.
+    ``form`` is a key of ``MATRIX_TYPES``. Raises ``Experiment.DoesNotExist``, ``Run.DoesNotExist`` without any run, and
+    ``UnknownChoice`` for a metric or a dataset that no run has.
     """
     if experiment is not None:
         chosen = experiment_detail(experiment)
@@ -45,6 +46,8 @@ def matrix_file(
         title, name = f"{len(members)} runs", f"runs-{'-'.join(str(run.pk) for run in members)}"
     if not members:
         raise Run.DoesNotExist("There are no runs to export.")
+    if problems := unknown_choices(members, metric, dataset):
+        raise UnknownChoice(problems)
     return _WRITERS[form][1](_table(matrix(members, metric, dataset, facet), title)), f"{name}.{form}"
 
 
@@ -67,7 +70,7 @@ def _row(row: Row) -> TableRow:
     place = row.place
     return TableRow(
         model=row.model,
-        variant=row.variant,
+        variant=", ".join(filter(None, (row.variant, row.differs))),
         rank=rank_range(place.rank_low, place.rank_high) if place else "",
         group=place.group if place else "",
         best=place.best if place else None,

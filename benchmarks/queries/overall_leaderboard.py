@@ -16,12 +16,14 @@ from django.db.models import Q
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, shared_ranks
-from benchmarks.queries.leaderboard import Alike, latest_runs, unranked_reason
+from benchmarks.queries.leaderboard import Alike, differences, latest_runs, unranked_reason
 from benchmarks.queries.matrix import Cell, cell_of, scores_of
 from benchmarks.queries.statistics import kept_for
 from benchmarks.statistics.ranking import MeanRank, mean_ranks
 
 MOST_DATASETS = 12
+_RowKey = tuple[str, str]
+"""A model as lists name it, and the hash of how it answers."""
 _FORMAT = 1
 """Goes up when what is kept of the ranking changes, so that no old one is read."""
 
@@ -38,14 +40,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class OverallRow:
-    """A model with a cell for each dataset, ``None`` without a full run on it. ``mean_rank`` is ``None`` with a
-    ``reason``, as it is for every baseline, and ``rank`` is its place by the mean rank, shared if equal."""
+    """A model, by how it answers, with a cell for each dataset, ``None`` without a full run on it. ``mean_rank`` is
+    ``None`` with a ``reason``, as it is for every baseline, and ``rank`` is its place by the mean rank, shared if
+    equal. ``differs`` names the parameters in which the rows of models differ."""
 
     model: str
     cells: Sequence[Cell | None]
     mean_rank: MeanRank | None
     rank: int | None
     reason: str
+    differs: str
 
     @property
     def linked(self) -> str:
@@ -59,49 +63,66 @@ class OverallRow:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """``offered`` are the datasets that at least two models have run; ``columns`` are the chosen ones."""
+    """``offered`` are the datasets that at least two models have run; ``columns`` are the chosen ones. ``unknown`` are
+    the names of others that were chosen."""
 
     offered: Sequence[Dataset]
     columns: Sequence[Column]
     rows: Sequence[OverallRow]
+    unknown: Sequence[str] = ()
+
+    @property
+    def problem(self) -> str:
+        """What to say about the unknown names; empty if there are none."""
+        if not self.unknown:
+            return ""
+        two = "a dataset" if len(self.unknown) == 1 else "datasets"
+        known = f"Choose from: {', '.join(dataset.slug for dataset in self.offered)}." if self.offered else ""
+        return f"Not {two} with full runs of two models: {', '.join(self.unknown)}. {known}".strip()
 
 
 def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
     """The leaderboard over these datasets, at most ``MOST_DATASETS``; without any, over all that are offered, or the
-    most that two models share if no two models share all."""
+    most that two models share if no two models share all. It is empty with an unknown one."""
     groups = sorted(_groups(), key=lambda alike: alike.runs[0].dataset.slug)
     offered = [alike.runs[0].dataset for alike in groups]
-    chosen = ([alike for alike in groups if alike.runs[0].dataset.slug in slugs] or _shared(groups))[:MOST_DATASETS]
+    if unknown := sorted({*slugs} - {dataset.slug for dataset in offered}):
+        return Overall(offered, (), (), unknown)
+    chosen = [alike for alike in groups if alike.runs[0].dataset.slug in slugs] if slugs else _shared(groups)
+    chosen = chosen[:MOST_DATASETS]
     columns: list[Column] = []
-    by_model: dict[str, list[Cell | None]] = {}
+    by_row: dict[_RowKey, list[Cell | None]] = {}
+    runs: dict[_RowKey, Run] = {}
     for place, alike in enumerate(chosen):
         metric = _metric(_models(alike))
         label = alike.setting.version(alike.version.number)
         columns.append(Column(alike.runs[0].dataset, label, alike.words, metric))
         for run in (run for run in alike.runs if metric in run.all_metrics):
-            cells = by_model.setdefault(run.model_label, [None] * len(chosen))
+            cells = by_row.setdefault(_row_of(run), [None] * len(chosen))
             cells[place] = cell_of(run, metric)
-    reasons = {model: _reason(cells, columns) for model, cells in by_model.items()}
-    ranked = [model for model, reason in reasons.items() if not reason]
+            runs[_row_of(run)] = run
+    reasons = {row: _reason(cells, columns) for row, cells in by_row.items()}
+    ranked = [row for row, reason in reasons.items() if not reason]
     by_rank = dict(
-        zip(ranked, _mean_ranks([[cell for cell in by_model[model] if cell] for model in ranked], columns), strict=True)
+        zip(ranked, _mean_ranks([[cell for cell in by_row[row] if cell] for row in ranked], columns), strict=True)
     )
-    ranked.sort(key=lambda model: by_rank[model].mean)
-    ranks = dict(zip(ranked, shared_ranks([(by_rank[model].mean,) for model in ranked]), strict=True))
+    ranked.sort(key=lambda row: by_rank[row].mean)
+    ranks = dict(zip(ranked, shared_ranks([(by_rank[row].mean,) for row in ranked]), strict=True))
+    told = dict(zip(runs, differences([(run, run.asked["answer"]) for run in runs.values()]), strict=True))
     rows = [
-        OverallRow(model, cells, by_rank.get(model), ranks.get(model), reasons[model])
-        for model, cells in by_model.items()
+        OverallRow(row[0], cells, by_rank.get(row), ranks.get(row), reasons[row], told[row])
+        for row, cells in by_row.items()
     ]
-    rows.sort(key=lambda row: (row.rank is None, row.rank or row.is_baseline, row.model))
+    rows.sort(key=lambda row: (row.rank is None, row.rank or row.is_baseline, row.model, row.differs))
     return Overall(offered, columns, rows)
 
 
 def _groups() -> list[Alike]:
     """For each dataset that at least two models have run, their runs on its newest version, in the setting of most."""
     newest: dict[int, Alike] = {}
-    for alike in sorted(latest_runs(Q()), key=lambda alike: (-alike.version.number, -len(_models(alike)))):
+    for alike in sorted(latest_runs(Q()), key=lambda alike: (-alike.version.number, -_n_models(alike))):
         newest.setdefault(alike.version.dataset_id, alike)
-    return [alike for alike in newest.values() if len(_models(alike)) > 1 and _metric(_models(alike))]
+    return [alike for alike in newest.values() if _n_models(alike) > 1 and _metric(_models(alike))]
 
 
 def _models(alike: Alike) -> list[Run]:
@@ -109,12 +130,20 @@ def _models(alike: Alike) -> list[Run]:
     return [run for run in alike.runs if not run.is_baseline]
 
 
+def _n_models(alike: Alike) -> int:
+    return len({run.model_label for run in _models(alike)})
+
+
+def _row_of(run: Run) -> _RowKey:
+    return run.model_label, run.answer_key
+
+
 def _shared(groups: Sequence[Alike]) -> list[Alike]:
     """The groups that the two models with the most groups in common have; all of them if these are fewer than two."""
-    of_model: dict[str, set[int]] = {}
+    of_model: dict[_RowKey, set[int]] = {}
     for place, alike in enumerate(groups):
         for run in _models(alike):
-            of_model.setdefault(run.model_label, set()).add(place)
+            of_model.setdefault(_row_of(run), set()).add(place)
     alike_models = Counter(map(frozenset, of_model.values()))
     pairs = [a & b for a, b in combinations(alike_models, 2)] + [each for each, n in alike_models.items() if n > 1]
     shared: frozenset[int] = max(pairs, key=len, default=frozenset())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 from django.db.models import (
@@ -25,7 +26,9 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Lower
 
+from benchmarks.asking import key_of
 from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Lease, Run, RunStatus
+from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 
 _FUTILE = Q(status__in=(RunStatus.FAILED, RunStatus.CANCELLED))
 TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
@@ -33,34 +36,12 @@ TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 
 _LIST_FIELDS = (
     *("name", "tags", "pinned", "baseline"),
-    *(
-        "model",
-        "import_format",
-        "fresh_of",
-        "rescored_from",
-        "metrics",
-        "headline",
-        "judge_model",
-        "user_model",
-        "judge_vote",
-        "rubrics",
-        "representation",
-        "few_shot",
-        "limit",
-        "split",
-        "subset",
-    ),
-    *("task_classes", "repeats", "target_half_width", "experiment_id", "variant", "tokens_out"),
+    *("import_format", "fresh_of", "rescored_from", "metrics", "headline", "rubrics"),
+    *("asked", "question_key", "answer_key"),
+    *(row.field for row in RUN_PARAMETERS.values() if row.field and row.decides is not Decides.NEITHER),
+    *("experiment_id", "variant", "tokens_out"),
     *("status", "error_message", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summary", "summarized_at"),
-    *(
-        "include_doubtful",
-        "texts_pruned_at",
-        "created_at",
-        "started_at",
-        "completed_at",
-        "active_seconds",
-        "active_since",
-    ),
+    *("texts_pruned_at", "created_at", "started_at", "completed_at", "active_seconds", "active_since"),
     *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number", "added_canvases"),
 )
 _WAITS = Lease.objects.filter(run=OuterRef("pk"), waits_until__isnull=False).order_by("-waits_until")
@@ -203,26 +184,32 @@ def still_changes(run: Run) -> bool:
 
 
 def other_variants(run: Run, limit: int = 12) -> list[Run]:
-    """The latest completed run of the same model on the same version for each other prompt variant."""
+    """The latest completed run of the same model on the same version for each other prompt variant: another
+    representation, or with or without examples, and otherwise asked and answered alike."""
+    variants = product(RUN_PARAMETERS["representation"].choices, ({}, {"few_shot": True}))
+    question = {
+        name: value for name, value in run.asked["question"].items() if name not in ("representation", "few_shot")
+    }
+    keys = {key_of({**question, "representation": shown_as, **examples}) for shown_as, examples in variants}
     same = runs().filter(
         dataset_version=run.dataset_version_id,
         model=run.model,
         status__in=COMPLETED,
         limit=None,
         subset=None,
-        split=run.split,
+        question_key__in=keys - {run.question_key},
+        answer_key=run.answer_key,
     )
-    latest: dict[tuple[str, bool], Run] = {}
+    latest: dict[str, Run] = {}
     for other in same.defer("summary")[:200]:
-        latest.setdefault((other.representation, other.few_shot), other)
-    latest.pop((run.representation, run.few_shot), None)
+        latest.setdefault(other.question_key, other)
     return list(latest.values())[:limit]
 
 
 def previous_run(run: Run) -> Run | None:
-    """The latest completed run of the same model on the same dataset before this one."""
+    """The latest completed run of the same model on the same dataset before this one that asks the same question."""
     before = Run.objects.filter(dataset=run.dataset_id, model=run.model, status__in=COMPLETED, pk__lt=run.pk)
-    return before.filter(OF_MODELS).only("pk").order_by("-pk").first()
+    return before.filter(OF_MODELS, question_key=run.question_key).only("pk").order_by("-pk").first()
 
 
 def models_used(*, external: bool = True) -> list[str]:

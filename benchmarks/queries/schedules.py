@@ -9,6 +9,7 @@ from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from benchmarks.models import COMPLETED, Run, ScheduledRun, ScoreDrop
 from benchmarks.queries.statistics import Compared, compared_runs
+from benchmarks.run_parameters import Decides, deciding
 
 LEVEL = 0.01
 """The probability of any significant difference if nothing has changed, over all metrics and earlier runs compared.
@@ -21,8 +22,8 @@ _DROP_SHOWN = (
     *("scheduled_run__schedule__name", "scheduled_run__run__model", "scheduled_run__run__dataset__slug"),
 )
 _SAME = (
-    *("dataset_id", "model", "metrics", "judge_model", "user_model", "parameters", "model_params", "judge_settings"),
-    *("task_classes", "split", "representation", "few_shot", "rubrics", "judge_repeats", "judge_vote"),
+    *("dataset_id", "model", "question_key", "answer_key", "judge_settings", "rubrics"),
+    *(row.field for row in deciding(Decides.SCORE)),
 )
 """What two runs must have in common, so that a lower score says something about the model."""
 

@@ -17,13 +17,14 @@ from typing import Any, TypeVar
 from django.core.cache import cache as shared_cache
 from django.db.models import FilteredRelation, Q, QuerySet
 
+from benchmarks.asking import differing, values_of
 from benchmarks.engine.summary.means import doubtful_results
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import TERMINAL, Result, Run, Score
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.sentences import n_of_expected
-from benchmarks.run_parameters import RUN_PARAMETERS
+from benchmarks.run_parameters import RUN_PARAMETERS, Decides, RunParameter, deciding
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
@@ -33,27 +34,6 @@ CACHE_SECONDS = 24 * 3600
 _CHUNK = 5_000
 _FORMAT = 3
 """Goes up when ``Comparison`` changes, so that no old one is read."""
-
-_ASKED_WITH = frozenset(
-    {
-        *(
-            "judge_model",
-            "user_model",
-            "judge_repeats",
-            "judge_vote",
-            "repeats",
-            "limit",
-            "split",
-            "subset",
-            "tasks",
-            "representation",
-            "few_shot",
-            "target_half_width",
-        ),
-        *("system_prompt", "prompt_template", "temperature", "top_p", "max_tokens", "extra", "max_tool_steps"),
-    }
-)
-"""Parameters by which scores may differ although the model is the same."""
 
 Computed = TypeVar("Computed")
 TaskScoresAndClusters = tuple[TaskScores[Hashable], dict[Hashable, Hashable]]
@@ -133,21 +113,24 @@ class Compared:
 
 
 def differing_settings(a: Run, b: Run) -> list[str]:
-    """The labels of what makes the scores of two runs unlike: how the tasks were asked and who judged the answers."""
-    differing = ["dataset version"] if a.dataset_version_id != b.dataset_version_id else []
-    if not differing and a.added_canvases != b.added_canvases:
-        differing.append(f"dataset version ({a.version_label} or {b.version_label})")
-    for parameter in RUN_PARAMETERS.values():
-        if parameter.name in _ASKED_WITH and parameter.value_of(a) != parameter.value_of(b):
-            label = parameter.setting or parameter.label
-            differing.append(label[0].lower() + label[1:])
-    if a.model == b.model and a.model_params != b.model_params:
-        differing.append("parameters of the model")
+    """The labels of what makes the scores of two runs unlike: what was asked, how the models answered, and who judged
+    the answers."""
+    labels = ["dataset version"] if a.dataset_version_id != b.dataset_version_id else []
+    if not labels and a.added_canvases != b.added_canvases:
+        labels.append(f"dataset version ({a.version_label} or {b.version_label})")
+    decisive = (Decides.QUESTION, Decides.EXTENT, Decides.ANSWER, Decides.SCORE)
+    first, second = values_of(a, *decisive), values_of(b, *decisive)
+    labels += [_label(row) for row in deciding(*decisive) if first.get(row.name) != second.get(row.name)]
     if a.judge_model == b.judge_model and a.judge_settings != b.judge_settings:
-        differing.append("how the judge is asked")
+        labels.append("how the judge is asked")
     shared = a.rubrics.keys() & b.rubrics.keys()
-    differing += [f"the text of the rubric {name}" for name in sorted(shared) if a.rubrics[name] != b.rubrics[name]]
-    return differing
+    labels += [f"the text of the rubric {name}" for name in sorted(shared) if a.rubrics[name] != b.rubrics[name]]
+    return labels
+
+
+def _label(parameter: RunParameter) -> str:
+    label = parameter.setting or parameter.label
+    return label[0].lower() + label[1:]
 
 
 def labels(chosen: Sequence[Run]) -> dict[int, str]:
@@ -252,7 +235,16 @@ class ContaminationCheck:
             on_canvases = "repeats the questions on fresh canvases"
             does = on_canvases if self.fresh.representation else "asks tasks of a new seed"
             return f"Run {self.fresh.pk} {does}. Status: {status}."
-        return contamination_sentence(self.measured)
+        also = f" Apart from their tasks, the runs differ in {', '.join(self.differing)}." if self.differing else ""
+        return contamination_sentence(self.measured) + also
+
+    @property
+    def differing(self) -> list[str]:
+        """The labels of what the fresh run asks or answers in another way, such as parameters of the model that were
+        changed in between. Which tasks it asks differs by intention."""
+        both = [run.asked.values() for run in (self.published, self.fresh)]
+        asked = [{name: value for part in parts for name, value in part.items()} for parts in both]
+        return [_label(RUN_PARAMETERS[name]) for name in differing(asked)]
 
 
 def contamination_check(run: Run) -> ContaminationCheck | None:

@@ -13,7 +13,7 @@ from drf_spectacular.generators import SchemaGenerator
 from benchmarks.engine.execution.reply_cache import sent_parameters
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run
-from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter, settings_shown
+from benchmarks.run_parameters import RUN_PARAMETERS, Decides, Group, Kind, RunParameter, settings_shown
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
@@ -32,6 +32,7 @@ TOY = RunParameter(
     least=0,
     most=3,
     sent=True,
+    decides=Decides.ANSWER,
 )
 
 

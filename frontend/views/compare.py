@@ -61,7 +61,10 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "title": _title(chosen),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
-        "offered": reads.runs_to_offer(chosen),
+        "offered": [
+            (run, reads.asked_differently(run, chosen[0]) if chosen and run.dataset_id == chosen[0].dataset_id else "")
+            for run in reads.runs_to_offer(chosen)
+        ],
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,

@@ -45,8 +45,8 @@ class Row:
     """One row of the table. Cost is US dollars per 1,000 results, latency the median of ``n_timed`` in milliseconds.
     ``first_token`` (milliseconds) and ``speed`` (tokens per second) have the numbers of streamed answers, if any.
 
-    A run without ``rank`` has a ``reason``; ``threshold`` is empty if the run has none. ``rank`` is a range such as
-    ``2–3`` where the tests do not separate models.
+    A run without ``rank`` has a ``reason``; ``differs`` is that of its ``Place``; ``threshold`` is empty if the run
+    has none. ``rank`` is a range such as ``2–3`` where the tests do not separate models.
     """
 
     run: Run
@@ -63,6 +63,7 @@ class Row:
     speed: Mapping[str, Any]
     threshold: str
     rubric: str
+    differs: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def _benchmark_row(dataset: Dataset, standing: reads.Standing | None, judged: st
 @require_safe
 def overall(request: HttpRequest) -> HttpResponse:
     """The models over several datasets."""
-    board = overall_leaderboard(request.GET.getlist("dataset"))
+    board = overall_leaderboard(list(filter(None, request.GET.getlist("dataset"))))
     context = {
         "board": board,
         "chosen": [column.dataset.slug for column in board.columns],
@@ -154,7 +155,8 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     """The chosen dataset, version and metric (by default the first of each) and their rows."""
     datasets = reads.ranked_datasets()
     slug, number = params.text(request.GET, "dataset"), params.whole_number(request.GET, "version")
-    dataset = _first(datasets, lambda dataset: dataset.slug == slug)
+    unknown = slug if slug and datasets and slug not in {dataset.slug for dataset in datasets} else ""
+    dataset = None if unknown else _first(datasets, lambda dataset: dataset.slug == slug)
     versions = reads.ranked_versions(dataset) if dataset else []
     version = _first(versions, lambda version: version.number == number)
     whole, n_partial = reads.whole_runs(version) if version else ([], 0)
@@ -176,6 +178,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         query = urlencode({**chosen, "setting": setting_words, "choose": choose, "rank": rank})
     return {
         "datasets": datasets,
+        "unknown": unknown,
         "dataset": dataset,
         "versions": [item.number for item in versions],
         "version": version,
@@ -230,6 +233,7 @@ def _row(place: reads.Place, metric: str, ranges: Mapping[int, str]) -> Row:
         speed=run.summary.get("tokens_per_second") or {},
         threshold=threshold_words(place.threshold) if place.threshold else "",
         rubric=run.rubric_version(metric),
+        differs=place.differs,
     )
 
 
@@ -237,7 +241,7 @@ def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
     ranked = [row for row in rows if row.rank or (row.run.is_baseline and row.numbers["mean"] is not None)]
     if not ranked:
         return []
-    # Names in charts must be unique, or a model that two judges scored would be drawn as one row.
+    # Names in charts must be unique, or a model with two rows would be drawn as one.
     n_places = Counter(row.run.model_label for row in ranked)
     contenders = [_contender(row, alone=n_places[row.run.model_label] == 1) for row in ranked]
     measure = ranked[0].score
@@ -249,9 +253,10 @@ def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
 
 
 def _contender(row: Row, alone: bool) -> Contender:
-    """A model that is ranked once goes by its name, another one by its judge too."""
-    judge = f"{row.run.judge_model or 'nobody'}{f', rubric {row.rubric}' if row.rubric else ''}"
-    label = row.run.model_label if alone else f"{row.run.model_label}, judged by {judge}"
+    """A model that is ranked once goes by its name, another one by its parameters and its judge too."""
+    judge = f"{row.run.judge_model}{f', rubric {row.rubric}' if row.rubric else ''}"
+    more = (row.differs, f"judged by {judge}" if row.run.judge_model else "")
+    label = row.run.model_label if alone else ", ".join(filter(None, (row.run.model_label, *more)))
     mean = row.numbers["mean"]
     bounds = {name: mean if row.numbers[name] is None else row.numbers[name] for name in ("low", "high")}
     return Contender(label, {**row.numbers, **bounds}, row.cost, row.latency)

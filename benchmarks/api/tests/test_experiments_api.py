@@ -66,9 +66,25 @@ def test_tasks_come_with_the_answers_of_every_run(client: Client, endpoint: Endp
     assert len(client.get(f"{PATH}/{pk}/tasks?show=disagree").json()["results"]) == 1
     one = client.get(f"{PATH}/{pk}/tasks?runs={first['answers'][1]['run']}").json()
     assert [len(task["answers"]) for task in one["results"]] == [1, 1, 1]
-    for query in ("show=nothing", "page=0", "run=x", "speed=1"):
+    for query in ("show=nothing", "page=0", "run=x", "speed=1", "dataset=none", "metric=none"):
         assert client.get(f"{PATH}/{pk}/tasks?{query}").status_code == 400, query
-    assert client.get(f"{PATH}/{pk}/tasks?dataset=none").json()["results"] == []
+
+
+def test_a_metric_or_a_dataset_that_no_run_has_is_refused(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    pk = post(client, **request()).json()["id"]
+    exported = f"{PATH.removesuffix('/experiments')}/matrix/csv?experiment={pk}&"
+    for address in (f"{PATH}/{pk}?", exported):
+        refused = client.get(f"{address}metric=none&dataset=nowhere")
+        assert refused.status_code == 400, address
+        assert refused.json() == {
+            "metric": ["No run here has the metric none. Choose from: exact_match."],
+            "dataset": ["No run here has the dataset nowhere. Choose from: sums."],
+        }
+        assert client.get(f"{address}metric=exact_match&dataset=sums").status_code == 200
+    page = client.get(f"/experiments/{pk}/?metric=none").content.decode()
+    assert "No run here has the metric none. Choose from: exact_match. All are shown." in page
 
 
 def test_the_labels_change_and_nothing_else(client: Client, endpoint: Endpoint) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Avg, QuerySet
 
+from benchmarks.asking import key_of, values_of
 from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Run, Score, Task
 from benchmarks.presentation.numbers import n_of, percent, plural, points
+from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 from benchmarks.statistics import subset as statistics
 from tasks_app.models import Question
 
@@ -110,16 +113,18 @@ def _draw(values: NDArray[np.float64], n: int) -> statistics.Subset:
 
 def _latest_runs(run: Run) -> list[int]:
     """The latest run of each model, baselines excluded, that asked all tasks of the version in the same way."""
+    question = values_of(run, Decides.QUESTION)
+    # A run on more of the tasks tells about these too.
+    wider = [name for name in question if RUN_PARAMETERS[name].selects]
+    left_out = [combination for n in range(len(wider) + 1) for combination in combinations(wider, n)]
+    asked = [{name: value for name, value in question.items() if name not in names} for names in left_out]
     same = Run.objects.filter(
         OF_MODELS,
         dataset_version=run.dataset_version,
         status__in=COMPLETED,
-        representation=run.representation,
-        few_shot=run.few_shot,
         limit=None,
         subset=None,
-        split__in=("", run.split),
-        user_model=run.user_model,
+        question_key__in=map(key_of, [*asked, *({**each, "include_doubtful": True} for each in asked)]),
     ).order_by("-pk")
     latest: dict[str, int] = {}
     for pk, model, metrics in same.values_list("pk", "model", "metrics")[:MOST_RUNS]:

@@ -77,8 +77,9 @@ def test_a_file_is_run_and_its_matrix_printed(endpoint: Endpoint, tmp_path: Path
     assert "Completed, 4 of 4 runs ended, 24 of 24 results, 0 errors" in text
     assert "model (plain) and model (stepwise) tie at 0.167; 6 tasks " in text
     assert "2 others are not significantly behind." in text
-    rows = [line.split() for line in text.splitlines() if MODEL in line]
-    assert [row[:3] for row in rows] == [["1–4", MODEL, "plain"], ["1–4", MODEL, "stepwise"]]
+    rows = [line for line in text.splitlines() if MODEL in line]
+    assert "1–4   loop/model  plain, default parameters " in rows[0]
+    assert "1–4   loop/model  stepwise, temperature 0.5, prompt template “{input} Think.” " in rows[1]
     pk = Experiment.objects.get().pk
     assert run("show", pk) == (0, text)
     shown = json.loads(run("show", pk, "--json")[1])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,23 +20,20 @@ from django.db import connection
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import DatasetVersion
-from benchmarks.queries.leaderboard import (
-    DECISIVE,
-    MOST_READ,
-    Setting,
-    completed_runs,
-    is_whole,
-    metrics_of,
-    setting_of,
-)
+from benchmarks.queries.leaderboard import DECISIVE, MOST_READ, completed_runs, is_whole, like_of, metrics_of
 from benchmarks.queries.statistics import CACHE_SECONDS
 from benchmarks.queries.task_analysis.computing import analyzed
 from benchmarks.queries.task_analysis.findings import TaskAnalysis
+from benchmarks.run_parameters import Decides, deciding
 
 MOST_RUNS = 60
 """The latest runs that are analyzed."""
 QUICK = 5_000
 """An analysis of this many scores takes some hundredths of a second, for which a page can wait."""
+_VARIANTS = ("system_prompt", "prompt_template", "include_doubtful")
+"""Prompts are variants of a model here, and doubtful references have no score in any run."""
+_LIKE = tuple(row for row in deciding(Decides.QUESTION) if row.name not in (*_VARIANTS, "tasks"))
+"""What comparable runs have in common. They all have every task class."""
 _FORMAT = 3
 """Goes up when ``TaskAnalysis`` or its numbers change, so that no old one is read."""
 
@@ -112,19 +109,19 @@ def _request(version: DatasetVersion, metric: str) -> _Request:
 
 def _comparable_runs(version: DatasetVersion) -> list[Any]:
     """The latest run of each model and variant, among runs of the setting that most models have; newest first."""
-    groups: dict[Setting, list[Any]] = defaultdict(list)
-    columns = (*DECISIVE, "metrics", "variant", "summarized_at")
+    groups: dict[Hashable, list[Any]] = defaultdict(list)
+    stored = {row.field or "parameters" for row in _LIKE} - {*DECISIVE}
+    columns = (*DECISIVE, *sorted(stored), "metrics", "variant", "summarized_at")
     candidates = completed_runs().filter(dataset_version=version, limit=None).select_related(None)
     candidates = candidates.values_list(*columns, named=True)
     for run in candidates.exclude(model__startswith="baseline/", import_format="")[:MOST_READ]:
         if is_whole(run, version):
-            # Prompts are variants of a model here, and doubtful references have no score in any run.
-            groups[replace(setting_of(run), system_prompt="", prompt_template="", include_doubtful=False)].append(run)
+            extent = replace(like_of(run), question="")
+            groups[(extent, *(str(row.value_of(run)) for row in _LIKE))].append(run)
     chosen = max(groups.values(), key=lambda runs: len({_label(run) for run in runs}), default=[])
     latest: dict[tuple[Any, ...], Any] = {}
     for run in chosen[:MOST_RUNS]:
-        setting = setting_of(run)
-        latest.setdefault((*_label(run), run.variant, setting.system_prompt, setting.prompt_template), run)
+        latest.setdefault((*_label(run), run.variant, run.question_key, run.answer_key), run)
     return list(latest.values())
 
 

@@ -41,7 +41,7 @@ def test_models_are_ranked_by_the_mean_of_their_ranks() -> None:
     assert [rows[model].rank for model in ("a/one", "a/two", "a/three")] == [1, 1, 3]
     assert [cell and cell.mean for cell in rows["a/one"].cells] == [1.0, 0.6]
     assert [row.model for row in overall_leaderboard(["first"]).rows] == ["a/one", "a/two", "a/three"]
-    assert len(overall_leaderboard(["nonsense"]).columns) == 2
+    assert not overall_leaderboard(["nonsense", "first"]).columns
 
 
 def test_only_the_latest_full_run_in_the_setting_of_most_models_counts() -> None:
@@ -94,7 +94,30 @@ def test_the_page_and_the_api_have_the_same_numbers(client: Client) -> None:
         ("first", N, N),
         ("second", N, N),
     ]
-    assert client.get("/api/v1/benchmarks/leaderboard?datasets=nonsense").status_code == 200
+    refused = client.get("/api/v1/benchmarks/leaderboard?datasets=first,nonsense")
+    problem = "Not a dataset with full runs of two models: nonsense. Choose from: first, second."
+    assert (refused.status_code, refused.json()) == (400, {"datasets": [problem]})
+    html = client.get("/leaderboard/overall/?dataset=nonsense").content.decode()
+    assert problem in html
+    assert "a/one" not in html
+    html = client.get("/leaderboard/?dataset=nonsense").content.decode()
+    assert "There are no completed runs on nonsense. Choose another dataset." in html
+    assert "a/one" not in html
+
+
+def test_a_model_that_answers_in_two_ways_has_two_rows_that_say_so(client: Client) -> None:
+    first, second = two_datasets()
+    for dataset in (first, second):
+        run(dataset, 18, "a/one", parameters={"temperature": 0.0, "extra": {"reasoning_effort": "high"}})
+    board = overall_leaderboard()
+    told = {(row.model, row.differs): [cell and cell.mean for cell in row.cells] for row in board.rows}
+    assert told["a/one", "temperature 0, reasoning_effort high"] == [0.9, 0.9]
+    assert told["a/one", "default parameters"] == [1.0, 0.6]
+    answer = client.get("/api/v1/benchmarks/leaderboard").json()
+    assert {(row["model"], row["differs"]) for row in answer["results"]} == told.keys()
+    assert "temperature 0, reasoning_effort high" in client.get("/leaderboard/overall/").content.decode()
+    assert "temperature 0, reasoning_effort high" in client.get("/leaderboard/?dataset=first").content.decode()
+    assert "temperature 0, reasoning_effort high" in client.get("/").content.decode()
 
 
 def test_without_runs_there_is_nothing_to_rank(client: Client) -> None:

@@ -114,7 +114,9 @@ def raise_budget(run: Run, usd: float, user: Caller = None) -> None:
 def include_doubtful(run: Run, include: bool, user: Caller = None) -> None:
     """Count the scores whose reference the audit finds wrong or undetermined, or leave them out again."""
     require(run, "include_doubtful" if include else "leave_out_doubtful")
-    Run.objects.filter(pk=run.pk).update(include_doubtful=include)
+    run.include_doubtful = include
+    run.note_asked()
+    run.save(update_fields=["include_doubtful", "asked", "question_key", "answer_key"])
     record(user, "run.include_doubtful", f"run {run.pk}", include=include)
     refresh_summaries(run)
 

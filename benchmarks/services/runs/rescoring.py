@@ -23,7 +23,7 @@ from benchmarks.metrics.panel import judges_named
 from benchmarks.models import DatasetVersion, Outcome, Run
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.numbers import plural
-from benchmarks.run_parameters import RUN_PARAMETERS
+from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Decides, deciding
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import validated_by
@@ -33,18 +33,18 @@ from benchmarks.services.runs.estimate import CHARACTERS_PER_TOKEN, RunPlan, dur
 from benchmarks.services.runs.requests import RunRequest
 
 PARAMETERS = (
-    "metrics",
-    "judge_model",
-    "judge_repeats",
-    "judge_vote",
-    "allow_self_judging",
-    "skip_judge_when_identical",
-    "budget_usd",
-    "concurrency",
+    *(row.name for row in deciding(Decides.SCORE)),
+    *("metrics", "allow_self_judging", "budget_usd", "concurrency"),
 )
+_BY_SCORES = ("subset", *ADAPTIVE)
+"""Runs with these select their tasks by scores, and are not scored again."""
 _COPIED = (
-    *("dataset", "model", "parameters", "model_params", "repeats", "task_classes", "representation", "few_shot"),
-    *("include_doubtful", "limit", "split", "only_task", "user_model"),
+    *("parameters", "model_params"),
+    *(
+        row.field
+        for row in deciding(Decides.SUBJECT, Decides.QUESTION, Decides.EXTENT, Decides.ANSWER)
+        if row.field and row.name not in _BY_SCORES
+    ),
 )
 _ASKED = ("input", "messages", "context", "tools", "tool_results")
 _SHOWN = 5

@@ -69,6 +69,10 @@ def test_a_model_that_learnt_a_set_by_heart_is_found_out(
     assert (check.measured.n_published, check.measured.n_fresh) == (90, 90)
     assert check.measured.low > 0.2
     assert "It may have been trained on the published set." in check.sentence
+    assert "differ" not in check.sentence
+    check.fresh.asked["answer"] = {"extra": {"top_k": 5}}
+    assert check.sentence.endswith(" Apart from their tasks, the runs differ in extra parameters.")
+    check.fresh.refresh_from_db()
     told = client.get(f"/api/v1/benchmarks/runs/{run.pk}/statistics").json()["contamination"]
     assert told["difference"] == check.measured.difference
     assert (told["low"], told["high"], told["p_value"]) == (
