@@ -8,6 +8,7 @@ started are in development mode; a web server or worker that is started in any o
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
 from datetime import timedelta
@@ -82,10 +83,23 @@ PUBLIC_READING = _flag("CODEFORGE_PUBLIC_READING")
 KEYS_ON_PAGE = _flag("CODEFORGE_KEYS_ON_PAGE")
 
 
+def _refuse_comments() -> None:
+    """Refuse secrets that are a comment: what Docker compose reads from ``NAME=  # comment`` in ``.env``."""
+    for name in ("SECRET_KEY", "POSTGRES_PASSWORD", "REDIS_PASSWORD", "DATABASE_URL", "REDIS_URL"):
+        value = os.environ.get(name, "").strip()
+        if value.startswith("#") or re.match(r"\w+://[^/?@]*:\s*(#|%23)", value):
+            raise ImproperlyConfigured(
+                f"{name} is a comment, not a secret: it begins with #. In .env, put comments on lines of their own. Set "
+                f"{name} to what `openssl rand -hex 32` prints."
+            )
+
+
 def _weakness(key: str) -> str:
     """Why a secret key can be guessed, by the rules of Django's deployment check; empty if it is good enough."""
     if not key:
         return "is not set"
+    if "openssl rand" in key or "random text" in key:
+        return "is the description of a key"
     if len(key) < 50:
         return f"has {len(key)} characters, but needs at least 50"
     if len(set(key)) < 5:
@@ -109,6 +123,7 @@ def _secret_key() -> str:
     return path.read_text()
 
 
+_refuse_comments()
 SECRET_KEY = _secret_key()
 if DEBUG and not DEV_MODE:
     raise ImproperlyConfigured("DEBUG is on in production. Unset DEBUG, or set APP_ENV=development.")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dotenv import dotenv_values
 
 from benchmarks import __version__
 from tests.loopback.hosting import spawn
@@ -45,8 +46,7 @@ def compose(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
             Path(package.origin).parent / "docker-compose",
             "--file",
             ROOT / "docker-compose.yml",
-            "--env-file",
-            os.devnull,
+            *(() if "--env-file" in arguments else ("--env-file", os.devnull)),
             *arguments,
         ],
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **variables},
@@ -75,6 +75,19 @@ def test_compose_refuses_to_start_without_a_password(name: str) -> None:
     done = compose("config", "--quiet", **{key: value for key, value in REQUIRED.items() if key != name})
     assert done.returncode != 0
     assert f"required variable {name} is missing a value: set it in .env" in done.stderr
+
+
+def test_a_copied_example_sets_what_it_says_and_leaves_secrets_unset(tmp_path: Path) -> None:
+    copied = tmp_path / ".env"
+    copied.write_text((ROOT / ".env.example").read_text() + "\n".join(f"{k}={v}" for k, v in REQUIRED.items()))
+    done = compose("--env-file", str(copied), "config", "--environment")
+    assert done.returncode == 0, done.stderr
+    read = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    expected = {name: value or "" for name, value in dotenv_values(copied).items()}
+    assert {name: read.get(name) for name in expected} == expected
+    assert not [name for name, value in expected.items() if "#" in value or " " in value]
+    refused = compose("--env-file", str(ROOT / ".env.example"), "config", "--quiet")
+    assert "required variable SECRET_KEY is missing a value" in refused.stderr
 
 
 def test_every_image_is_pinned(resolved: dict[str, Any]) -> None:

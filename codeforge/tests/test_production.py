@@ -29,6 +29,17 @@ def manage(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Co
     ("environment", "says"),
     [
         ({}, "SECRET_KEY is not set"),
+        (
+            {**SAFE, "SECRET_KEY": "# random text of 50 characters or more that signs sessions"},
+            "SECRET_KEY is a comment",
+        ),
+        (
+            {**SAFE, "SECRET_KEY": "a long random text, such as openssl rand -hex 32 prints"},
+            "is the description of a key",
+        ),
+        ({**SAFE, "POSTGRES_PASSWORD": "# Docker compose: password"}, "POSTGRES_PASSWORD is a comment"),
+        ({**SAFE, "DATABASE_URL": "postgresql://codeforge:# password@database:5432/codeforge"}, "DATABASE_URL is a"),
+        ({**SAFE, "REDIS_URL": "redis://:# password@redis:6379/0"}, "REDIS_URL is a comment"),
         ({**SAFE, "SECRET_KEY": "x"}, "SECRET_KEY has 1 characters, but needs at least 50"),
         ({**SAFE, "SECRET_KEY": "ab" * 40}, "SECRET_KEY repeats fewer than 5 different characters"),
         ({**SAFE, "SECRET_KEY": "django-insecure-" + "abcdefgh" * 8}, "openssl rand -hex 32"),
