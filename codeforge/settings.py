@@ -89,7 +89,7 @@ def _refuse_comments() -> None:
         value = os.environ.get(name, "").strip()
         if value.startswith("#") or re.match(r"\w+://[^/?@]*:\s*(#|%23)", value):
             raise ImproperlyConfigured(
-                f"{name} is a comment, not a secret: it begins with #. In .env, put comments on lines of their own. Set "
+                f"{name} is a comment, not a secret: it begins with #. In .env, write comments on their own lines. Set "
                 f"{name} to what `openssl rand -hex 32` prints."
             )
 
