@@ -148,7 +148,10 @@ class Run(models.Model):
 
     status = models.CharField(max_length=21, choices=RunStatus.choices, default=RunStatus.QUEUED)
     error_message = models.TextField(blank=True)
-    total = models.PositiveIntegerField(default=0)
+    is_prepared = models.BooleanField(
+        default=False, help_text="All of its results exist and it was set running; otherwise resuming prepares it"
+    )
+    total = models.PositiveIntegerField(default=0, help_text="Its results; changes in one transaction with them")
     done = models.PositiveIntegerField(default=0)
     errors = models.PositiveIntegerField(default=0)
     tokens_in = models.PositiveBigIntegerField(default=0, null=True)
@@ -216,6 +219,10 @@ class Run(models.Model):
         )
         constraints = (
             models.UniqueConstraint(fields=("dataset",), condition=models.Q(baseline=True), name="one_baseline"),
+            models.CheckConstraint(
+                condition=models.Q(errors__lte=models.F("done"), done__lte=models.F("total")),
+                name="results_add_up",
+            ),
         )
         permissions = (("launch_run", "Can launch, cancel and resume runs"),)
 

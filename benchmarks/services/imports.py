@@ -332,6 +332,7 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportReq
         tags=list(source.tags),
         repeats=max(result.repeat for result in source.results),
         status=RunStatus.RUNNING,
+        is_prepared=True,
         error_message=source.shortfall,
         total=len(source.results),
         done=len(source.results),

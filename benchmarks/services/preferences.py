@@ -176,6 +176,7 @@ def store_pairs(request: Mapping[str, Any], user: Caller = None) -> Run:
         model=f"baseline/{KNOWN_ANSWERS}",
         metrics=[Preference.name],
         status=RunStatus.COMPLETED,
+        is_prepared=True,
         **dict.fromkeys(("total", "done"), len(tasks)),
         **dict.fromkeys(("started_at", "completed_at"), now),
         **dict.fromkeys(("judge_tokens_in", "judge_tokens_out", "judge_cost_usd"), 0),

@@ -10,8 +10,10 @@ import pytest
 from django.apps import apps
 
 from benchmarks.engine.execution.sweeper import runs_without_worker
-from benchmarks.models import Run, RunStatus, Score
+from benchmarks.models import Result, Run, RunStatus, Score
 from benchmarks.services.imports import import_runs
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +67,23 @@ def test_imports_of_earlier_versions_become_what_an_import_stores_now() -> None:
     run.refresh_from_db()
     assert numbers(run) == wanted
     assert run.summarized_at is not None
+
+
+def test_a_run_that_failed_before_it_was_prepared_counts_its_results() -> None:
+    version = make_dataset(4).current_version
+    assert version is not None
+    failed = Run.objects.create(
+        dataset=version.dataset, dataset_version=version, model="m", metrics=["exact_match"], status=RunStatus.FAILED
+    )
+    sound = make_scored_run(version.dataset, [1.0, 0.0, 1.0, 1.0])
+    ended = {"state": "error", "outcome": "cancelled"}
+    Result.objects.bulk_create(Result(run=failed, task=task, position=0, **ended) for task in version.tasks.all())
+    Run.objects.update(is_prepared=False)
+    migrate("0005_results_add_up", "count_results")
+    failed.refresh_from_db()
+    assert (failed.total, failed.done, failed.errors, failed.cost_usd, failed.is_prepared) == (4, 0, 0, 0.0, False)
+    sound.refresh_from_db()
+    assert (sound.total, sound.done, sound.errors, sound.is_prepared) == (4, 4, 0, True)
 
 
 def test_sound_imports_stay_as_they_are() -> None:

@@ -92,10 +92,9 @@ def _insert(run: Run, used: Mapping[str, int], canvases: Mapping[str, int]) -> b
             return True
         for repeat in range(1, run.repeats + 1):
             insert_results(run, tasks, locked.total // run.repeats, repeat)
-        total = locked.results.count()
-        changed = {"adaptive": {"asked": dict(canvases)}, "total": total, "added_canvases": added_canvases(run)}
+        changed = {"adaptive": {"asked": dict(canvases)}, "added_canvases": added_canvases(run)}
         Run.objects.filter(pk=run.pk).update(**changed)
-    return total > locked.total
+        return Run.objects.filter(pk=run.pk, total__gt=locked.total).exists()
 
 
 def _grow(canvas_set: CanvasSet, canvases: Mapping[str, int]) -> None:

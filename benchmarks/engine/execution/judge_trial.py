@@ -144,6 +144,8 @@ def _record(run: Run, judge: EngineJudge, score: Score | None, *, keep: bool) ->
     """Add what the trial cost to the run in place of its reservation, and ``keep`` its verdict if there is one."""
     spent = judge.spent
     cost = price_of(judge.model).cost(spent.tokens_in, spent.tokens_out, spent.cached_tokens)
+    if spent.tokens_in == spent.tokens_out == 0:  # it was not reached, which costs nothing at any price
+        cost = 0.0
     unknown = cost is None or run.judge_tokens_in is None
     run.judge_cost_usd = None if unknown else (run.judge_cost_usd or 0.0) + (cost or 0.0)
     run.judge_tokens_in = known_sum(run.judge_tokens_in, spent.tokens_in)

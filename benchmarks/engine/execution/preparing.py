@@ -18,7 +18,7 @@ from benchmarks.engine.execution.judge_trial import judge_is_usable
 from benchmarks.engine.execution.sql import among, insert_results, note_prepared
 from benchmarks.engine.execution.stored_answers import batches_of_answers
 from benchmarks.metrics.panel import judges_named
-from benchmarks.models import ResultState, Run, Task
+from benchmarks.models import Run, Task
 
 BATCH = 20_000
 """Tasks per transaction: enough to be quick, few enough that other writers need not wait long."""
@@ -41,6 +41,7 @@ def prepare_run(run: Run, may_continue: Callable[[], bool] = lambda: True) -> bo
         return not lifecycle.fail(run.pk, reason)
     tasks = tasks[:n_tasks]  # a canvas set may grow meanwhile, and every repeat has the same tasks
     total = n_tasks * run.repeats
+    retry_db(lambda: _note_unpaid(run), what)
     for insert in batches_of_answers(run) if run.rescored_from else _batches(run, tasks, n_tasks):
         retry_db(insert, what)
         if not retry_db(may_continue, what):
@@ -51,7 +52,7 @@ def prepare_run(run: Run, may_continue: Callable[[], bool] = lambda: True) -> bo
     note_prepared(total)
     if not judge_is_usable(run, tasks, may_continue):
         return False
-    return retry_db(lambda: _begin_running(run, total), what)
+    return retry_db(lambda: _begin_running(run), what)
 
 
 def _batches(run: Run, tasks: QuerySet[Task], n_tasks: int) -> Iterator[Callable[[], None]]:
@@ -60,24 +61,22 @@ def _batches(run: Run, tasks: QuerySet[Task], n_tasks: int) -> Iterator[Callable
             yield partial(insert_results, run, tasks[begin : begin + BATCH], begin, repeat)
 
 
-def _begin_running(run: Run, total: int) -> bool:
-    judge_known = all(price_of(judge).known for judge in judges_named(run.judge_model))
-    judge_cost = 0.0 if judge_known else None
-    if run.judge_tokens_in != 0:  # the trial of the judge is paid for
-        judge_cost = run.judge_cost_usd
+def _note_unpaid(run: Run) -> None:
+    """A run that begins to have results has cost nothing yet, whatever its prices are."""
+    if Run.objects.filter(pk=run.pk, total=0).update(cost_usd=0.0, judge_cost_usd=0.0):
+        run.cost_usd = run.judge_cost_usd = 0.0
+
+
+def _begin_running(run: Run) -> bool:
+    unknown = [] if run.rescored_from or price_of(run.model).known else ["cost_usd"]
+    unknown += [] if all(price_of(judge).known for judge in judges_named(run.judge_model)) else ["judge_cost_usd"]
     with transaction.atomic():
         if not lifecycle.begin_running(run.pk):
             return False
         # The run may have been canceled while it was prepared, and resumed: its canceled results are pending again.
         reset_cancelled(run)
-        lost = run.results.filter(state=ResultState.ERROR).count() if run.rescored_from else 0
-        Run.objects.filter(pk=run.pk, total=0).update(
-            total=total,
-            done=lost,
-            errors=lost,
-            added_canvases=added_canvases(run),
-            cost_usd=0.0 if run.rescored_from or price_of(run.model).known else None,
-            judge_cost_usd=judge_cost,
+        Run.objects.filter(pk=run.pk, is_prepared=False).update(
+            is_prepared=True, added_canvases=added_canvases(run), **dict.fromkeys(unknown)
         )
     return True
 

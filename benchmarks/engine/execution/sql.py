@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import orjson
 from django.db import close_old_connections, connection, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
 
 from benchmarks.models import Result, ResultState, Run, Score, Task, Transcript
@@ -96,7 +96,8 @@ def among(ids: Sequence[int]) -> RawSQL:
 def insert_results(run: Run, tasks: QuerySet[Task], begin: int, repeat: int) -> None:
     """Insert one repeat of ``tasks`` as pending results, after ``begin`` other tasks of the run; existing ones stay.
 
-    The rows are made inside the database; none passes through this process.
+    The rows are made inside the database; none passes through this process. They count in ``Run.total`` from the moment
+    they exist.
     """
     columns = ("id", "difficulty", "group", "n_shapes", "cluster")
     chosen, parameters = tasks.values(*columns, "position").query.sql_with_params()
@@ -117,6 +118,7 @@ def insert_results(run: Run, tasks: QuerySet[Task], begin: int, repeat: int) -> 
     values = [run.pk, repeat, begin, run.repeats, repeat, ResultState.PENDING, False, *parameters]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement, values)
+        Run.objects.filter(pk=run.pk).update(total=F("total") + cursor.rowcount)
 
 
 def _is_postgresql() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import F, Max
 
 from benchmarks.models import Outcome, Result, ResultState, Run, Task, Transcript
 
@@ -43,6 +43,11 @@ def _copy(run: Run, begin: int) -> None:
     values = ", ".join([*(f"old.{quote(name)}" for name in _SAME), *(f"target.{quote(name)}" for name in _OF_TASK)])
     with connection.cursor() as cursor:
         cursor.execute(
+            f"SELECT COUNT(*) FROM {results} WHERE run_id = %s AND position >= %s AND position < %s AND outcome = %s",
+            [*span, lost],
+        )
+        (n_lost,) = cursor.fetchone()
+        cursor.execute(
             # Costs are 0: the answers were paid for by their first run, and the sums of all runs count them once.
             f"INSERT INTO {results} (run_id, task_id, state, outcome, failure, error_kind, error_message, cached, "
             f"cost_usd, judge_cost_usd, cluster, {columns}) "
@@ -59,6 +64,10 @@ def _copy(run: Run, begin: int) -> None:
                 *(run.dataset_version_id, *span),
             ],
         )
+        # A batch that was copied before adds nothing. What was not answered has ended already.
+        if added := cursor.rowcount:
+            ended = {"done": F("done") + n_lost, "errors": F("errors") + n_lost}
+            Run.objects.filter(pk=run.pk).update(total=F("total") + added, **ended)
         texts = ", ".join(quote(name) for name in _TEXTS)
         of_old = ", ".join(f"text.{quote(name)}" for name in _TEXTS)
         cursor.execute(

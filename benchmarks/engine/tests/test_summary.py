@@ -172,6 +172,7 @@ def test_a_measurement_has_a_t_interval_and_its_quantiles() -> None:
 def test_a_judge_that_failed_hides_no_latency() -> None:
     run = scored_run(make_dataset(9), ["exact_match"])
     run.results.update(state=ResultState.ERROR, outcome=Outcome.JUDGE_ERROR)
+    Run.objects.filter(pk=run.pk).update(errors=9)
     assert summarize(run)[0]["latency_ms"]["n"] == 9
     run.results.filter(task__position__lte=4).update(outcome=Outcome.PROVIDER_ERROR)
     assert summarize(run)[0]["latency_ms"]["n"] == 5

@@ -49,9 +49,8 @@ def resume_run(run: Run, user: Caller = None) -> int:
     """
     require(run, "resume")
     with transaction.atomic():
-        never_prepared = run.total == 0
         record(user, "run.resume", f"run {run.pk}")
-        if never_prepared and lifecycle.requeue(run.pk):
+        if not run.is_prepared and lifecycle.requeue(run.pk):
             enqueue_run(run)
             return 0
         if not lifecycle.reopen(run.pk, (RunStatus.CANCELLED, RunStatus.FAILED, RunStatus.PAUSED)):
@@ -154,7 +153,16 @@ def verify_run(run: Run) -> Verification:
 
 def require(run: Run, action: str) -> None:
     """Raise ``NotPossible`` with the reason if the action is not possible in the stored state of the run."""
-    fields = ["status", "total", "errors", "budget_usd", "texts_pruned_at", "include_doubtful", "summary"]
+    fields = [
+        "status",
+        "is_prepared",
+        "total",
+        "errors",
+        "budget_usd",
+        "texts_pruned_at",
+        "include_doubtful",
+        "summary",
+    ]
     run.refresh_from_db(fields=fields)
     if reason := refusal(action, run):
         raise NotPossible(reason)
