@@ -134,6 +134,7 @@ class RunParameter:
 TEXT, LONG_TEXT, INTEGER, NUMBER, SWITCH, NAMES, CHOICE, PARAMETERS = Kind
 DATASET, METRICS, CANVAS, LIMITS, PROMPT = Group
 SUBJECT, QUESTION, EXTENT, ANSWER, SCORE, NEITHER = Decides
+LAST_SEED = 2**31 - 1
 
 _ROWS = (
     RunParameter(
@@ -355,9 +356,11 @@ _ROWS = (
         "Seed",
         INTEGER,
         PROMPT,
-        meaning="Seed that is sent to the model and that baselines use",
+        hint="Repeat r of a task sends the seed plus r − 1",
+        meaning="Seed that is sent to the model and that baselines use. "
+        f"Repeat r sends seed + r − 1; after {LAST_SEED} comes 0",
         least=0,
-        most=2**31 - 1,
+        most=LAST_SEED,
         sent=True,
         decides=ANSWER,
     ),
@@ -507,11 +510,28 @@ def labels() -> Mapping[str, str]:
 
 def settings_shown(run: Any) -> list[tuple[str, str]]:
     """Label and value of every parameter of a run for people, without those of canvases on a run that has none."""
+    rows = (row for row in RUN_PARAMETERS.values() if run.representation or not row.canvas_only)
+    seeds = {"seed": run.seeds} if run.seeds else {}
     return [
-        (parameter.setting or parameter.label, _shown(parameter, parameter.value_of(run)))
-        for parameter in RUN_PARAMETERS.values()
-        if parameter.name != "dataset" and (run.representation or not parameter.canvas_only)
+        (row.setting or row.label, seeds.get(row.name) or _shown(row, row.value_of(run)))
+        for row in rows
+        if row.name != "dataset"
     ]
+
+
+def seed_of_repeat(seed: int, repeat: int) -> int:
+    """The seed of the n-th repeat of a task, from 1: each has its own, and after the last seed comes 0."""
+    return (seed + repeat - 1) % (LAST_SEED + 1)
+
+
+def seeds_shown(seed: int, repeats: int, *, per_repeat: bool) -> str:
+    """The seeds of a run for people. Without ``per_repeat``, every repeat had the same one."""
+    if repeats == 1:
+        return str(seed)
+    if not per_repeat:
+        return f"{seed} in every repeat"
+    last = seed_of_repeat(seed, repeats)
+    return f"{seed} to {last}{'' if last > seed else f' (0 follows {LAST_SEED})'}, one for each repeat"
 
 
 def given_shown(given: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -194,6 +194,10 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         default=None, allow_null=True, read_only=True, help_text="Until when the endpoint asked the workers to wait"
     )
     url = serializers.SerializerMethodField()
+    seed_per_repeat = serializers.BooleanField(
+        read_only=True,
+        help_text="Whether repeat r sends seed + r − 1; runs until 0.1.0 sent one seed with every repeat",
+    )
     adjustments = serializers.DictField(
         child=serializers.DictField(child=serializers.CharField()),
         read_only=True,
@@ -209,6 +213,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             *(
                 "self_judged",
                 "parameters",
+                "seed_per_repeat",
                 "model_params",
                 "judge_settings",
                 "rubrics",
@@ -268,13 +273,14 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
     )
     scores = serializers.SerializerMethodField()
     errors = serializers.SerializerMethodField()  # type: ignore[assignment]  # a field shadows the attribute
+    seed = serializers.SerializerMethodField(help_text="What this repeat sends as its seed")
     notes = serializers.SerializerMethodField()
     judge_notes = serializers.SerializerMethodField()
 
     class Meta:
         model = Result
         fields = (
-            *("id", "task_id", "task_name", "repeat", "difficulty", "group", "n_shapes", "state", "input"),
+            *("id", "task_id", "task_name", "repeat", "seed", "difficulty", "group", "n_shapes", "state", "input"),
             *("labels", "expected_output", "other_answers", "actual_output", "outcome", "failure", "score"),
             *("scores", "errors"),
             *("error_kind", "error_message"),
@@ -299,6 +305,10 @@ class ResultSerializer(serializers.ModelSerializer[Result]):
         if result.run.texts_pruned_at:
             return None
         return result.transcript.actual_output if hasattr(result, "transcript") else None
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_seed(self, result: Result) -> int | None:
+        return result.run.sent_seed(result.repeat)
 
     @extend_schema_field(ToolCallSerializer(many=True))
     def get_tool_calls(self, result: Result) -> list[dict[str, Any]]:

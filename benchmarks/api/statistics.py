@@ -183,6 +183,9 @@ class StatisticsSerializer(serializers.ModelSerializer[Run]):
     reliability = serializers.DictField(child=ReliabilitySerializer(), source="summary.reliability", default=dict)
 
     adaptive = AdaptiveSerializer(source="summary.adaptive", default=None, allow_null=True)
+    repeats_same_seed = serializers.BooleanField(
+        help_text="Whether every repeat was sent with one seed, so that repeats may be copies of each other"
+    )
     canvases = CanvasesSerializer(many=True, source="summary.canvases", default=list)
     contamination = serializers.SerializerMethodField()
 
@@ -190,6 +193,7 @@ class StatisticsSerializer(serializers.ModelSerializer[Run]):
         model = Run
         fields = (
             *("id", "status", "summarized_at", "metrics", "breakdown", "chance", "thresholds", "reliability"),
+            "repeats_same_seed",
             *("adaptive", "canvases", "contamination"),
         )
 

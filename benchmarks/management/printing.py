@@ -156,6 +156,7 @@ def statistics_text(run: Run) -> str:
         ]
         parts.append(table(("difficulty", "task class", "50% threshold", "n"), rows, right=(3,)))
     parts += [_reliability(metric, numbers) for metric, numbers in summary.get("reliability", {}).items()]
+    parts += [run.same_seed_sentence] if summary.get("reliability") and run.repeats_same_seed else []
     if adaptive := summary.get("adaptive"):
         parts.append(_adaptive(adaptive))
     return "\n\n".join(parts)

@@ -19,6 +19,8 @@ from benchmarks.models.datasets import Dataset, DatasetVersion
 from benchmarks.models.experiments import Experiment
 from benchmarks.presentation import actions
 from benchmarks.presentation.labels import RUN_STATUS, version_label
+from benchmarks.presentation.sentences import same_seed
+from benchmarks.run_parameters import seed_of_repeat, seeds_shown
 
 
 class RunStatus(models.TextChoices):
@@ -77,6 +79,11 @@ class Run(models.Model):
     self_judged = models.BooleanField(default=False)
     parameters = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(default=1)
+    seed_per_repeat = models.BooleanField(
+        default=True,
+        editable=False,
+        help_text="Whether repeat r sends its seed plus r − 1; if not, as until 0.1.0, every repeat sends the seed",
+    )
     concurrency = models.PositiveSmallIntegerField(default=32)
     use_cache = models.BooleanField(default=False)
     skip_judge_when_identical = models.BooleanField(default=False)
@@ -294,6 +301,37 @@ class Run(models.Model):
     def extra(self) -> dict[str, Any]:
         """The parameters that are sent with every question as they are; those of the run replace the model's."""
         return {**self.model_params, **self.parameters.get("extra", {})}
+
+    def seed_of(self, repeat: int) -> int | None:
+        """What the n-th repeat of a task sends as its seed; ``None`` without one."""
+        seed = self.parameters.get("seed")
+        return seed if seed is None or not self.seed_per_repeat else seed_of_repeat(seed, repeat)
+
+    def sent_seed(self, repeat: int) -> int | None:
+        """The same for people: of a run that was made elsewhere it is unknown, and some models refuse it."""
+        refused = "seed" in self.adjustments.get("model", {})
+        return None if self.is_imported or refused else self.seed_of(repeat)
+
+    @property
+    def seeds(self) -> str:
+        """The seeds that its repeats send, for people; empty without one, and of a run that was made elsewhere."""
+        seed = None if self.is_imported else self.parameters.get("seed")
+        if seed is None:
+            return ""
+        # Baselines had other answers in each repeat also when these had one seed.
+        own = self.seed_per_repeat or not self.is_baseline
+        return seeds_shown(seed, self.repeats if own else 1, per_repeat=self.seed_per_repeat)
+
+    @property
+    def repeats_same_seed(self) -> bool:
+        """Whether all its repeats were sent with one seed, so that they may be copies of each other."""
+        one_seed = self.repeats > 1 and not self.seed_per_repeat and bool(self.seeds)
+        return one_seed and not self.is_baseline and "seed" not in self.adjustments.get("model", {})
+
+    @property
+    def same_seed_sentence(self) -> str:
+        """What to say where its repeats are counted; empty if each has a seed of its own."""
+        return same_seed(self.parameters["seed"]) if self.repeats_same_seed else ""
 
     @property
     def has_seed(self) -> bool:

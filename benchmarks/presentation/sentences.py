@@ -146,6 +146,14 @@ def adjustments(
     return sentences
 
 
+def same_seed(seed: object) -> str:
+    """Of a run that sent one seed with all repeats of a task."""
+    return (
+        f"Every repeat was sent with seed {seed}, so repeats may be copies of each other, and their agreement says "
+        "little about the model. Runs that you start now send another seed with each repeat."
+    )
+
+
 def total_cost(model: float | None, judge: float | None) -> str:
     """Of model and judge together; of an unknown sum the known part: ``$0.25 + judge unknown``."""
     if model is not None and judge is not None:

@@ -54,6 +54,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],
         "scores": [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)],
         "conversation": _conversation(result, texts),
+        "seed": result.run.sent_seed(result.repeat),
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
         "failed_again": _failed_again(transcript.attempts[-1]) if transcript and transcript.attempts else None,
         "may_copy": may_copy(request, result.run),

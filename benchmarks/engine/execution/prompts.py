@@ -26,6 +26,7 @@ from benchmarks.metrics.worlds import merged_world, world_spec
 from benchmarks.models import Result, Run, Task
 from benchmarks.prompt_template import fill, placeholders
 from benchmarks.providers.base import BaselineContext, Message
+from benchmarks.run_parameters import seed_of_repeat
 from tasks_app.canvas.picture import png
 from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import CanvasDocument, build_prompt
@@ -120,6 +121,7 @@ class PromptBuilder:
         return Question(
             result_id=result.pk,
             repeat=result.repeat,
+            seed=self.run.seed_of(result.repeat),
             prompt=self.prompt(task),
             item=self.item(task),
             tool_results={**self.version.tool_results, **task.tool_results},
@@ -257,7 +259,7 @@ class _BaselineAnswers:
     """The reference answers of comparable tasks of the version, for the random, majority and blind baselines."""
 
     def __init__(self, run: Run) -> None:
-        self.seed = run.parameters.get("seed") or 0
+        self._run = run
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for group, answer in run.dataset_version.tasks.values_list("group", "expected_output").iterator():
             counts[group][answer] += 1
@@ -271,6 +273,13 @@ class _BaselineAnswers:
         is_blind = canvas_set and run.model == "baseline/blind"
         self._blind = BlindAnswers(canvas_set, few_shot=run.few_shot) if canvas_set and is_blind else None
 
+    def _salt(self, task: Task, repeat: int) -> str:
+        seed = self._run.parameters.get("seed") or 0
+        if not self._run.seed_per_repeat:
+            return f"{seed}:{task.task_id}:{repeat}"
+        # A repeat answers as the first repeat of a run with its seed does, as with a model.
+        return f"{seed_of_repeat(seed, repeat)}:{task.task_id}:1"
+
     def context(self, task: Task, repeat: int) -> BaselineContext:
         majority = self._majority[task.group]
         return BaselineContext(
@@ -279,7 +288,7 @@ class _BaselineAnswers:
             choices=task.choices or self._choices[task.group],
             majority=majority,
             blind=(self._blind.answer(task) if self._blind else None) or majority,
-            salt=f"{self.seed}:{task.task_id}:{repeat}",
+            salt=self._salt(task, repeat),
             known_answer=(task.known_answer or {}).get("text", ""),
             turns=[turn.expected_output or ACKNOWLEDGMENT for turn in _turns(task)[:-1]],
         )

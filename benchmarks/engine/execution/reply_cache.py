@@ -39,7 +39,7 @@ def key_of(run: Run, question: Question) -> str:
     sent = {
         "model": run.model,
         "endpoint": _endpoint(run.model),
-        "parameters": {name: run.parameters.get(name) for name in sent_parameters()},
+        "parameters": {name: run.parameters.get(name) for name in sent_parameters()} | {"seed": question.seed},
         "prompt": question.prompt.hash(),
         "repeat": question.repeat,
     }

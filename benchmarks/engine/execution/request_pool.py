@@ -68,7 +68,8 @@ class PanelJudge:
 
 @dataclass(eq=False)
 class RequestPool:
-    """Call every method on the event loop. ``parameters`` go with every question, as fields of ``ChatRequest``."""
+    """Call every method on the event loop. ``parameters`` go with every question, as fields of ``ChatRequest``, beside
+    the seed of the question."""
 
     model: Model
     judges: Sequence[PanelJudge]
@@ -268,7 +269,7 @@ class RequestPool:
                 tools=question.prompt.tools,
                 extra=question.prompt.extra,
                 baseline=question.baseline and question.baseline.of_turn(turn),
-                **self.parameters,
+                **{**self.parameters, "seed": question.seed},
             )
             reply, attempts = await slot.send(self.model, request)
             answer.attempts += attempts

@@ -64,6 +64,8 @@ class Question:
     tool_results: Mapping[str, Any] = field(default_factory=dict)
     baseline: BaselineContext | None = None
     reserved_usd: float = 0.0
+    seed: int | None = None
+    """What this repeat sends as its seed."""
     cache_key: str | None = None
     cached: ChatReply | None = None
 

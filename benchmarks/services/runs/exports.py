@@ -117,6 +117,7 @@ def result_rows(run: Run) -> Iterator[ResultRow]:
 def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str, str]) -> Head:
     """The facts and means of a run, as the report shows them."""
     given = {**run.parameters, **({"extra": shown(run.extra)} if run.extra else {})}
+    given |= {"seed": run.seeds} if run.seeds else {}
     parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "system_prompt")
     progress = f"{n_of(run.done, run.total)} results, {plural(run.errors, 'error')}"
     facts = [

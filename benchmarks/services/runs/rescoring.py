@@ -39,7 +39,7 @@ PARAMETERS = (
 _BY_SCORES = ("subset", *ADAPTIVE)
 """Runs with these select their tasks by scores, and are not scored again."""
 _COPIED = (
-    *("parameters", "model_params"),
+    *("parameters", "model_params", "seed_per_repeat"),
     *(
         row.field
         for row in deciding(Decides.SUBJECT, Decides.QUESTION, Decides.EXTENT, Decides.ANSWER)
