@@ -146,7 +146,7 @@ def test_a_calibration_without_numbers_shows_its_status_and_no_chart(client: Cli
 
 
 def test_a_running_calibration_polls_until_its_last_poll_fetches_the_rest(client: Client) -> None:
-    calibration = make_calibration(status=RunStatus.RUNNING, done=10)
+    calibration = make_calibration(status=RunStatus.RUNNING, done=0)
     live = page(client, url(calibration))
     assert f'hx-get="{url(calibration)}progress/"' in live
     assert 'hx-trigger="calibration-ended from:body"' in live
@@ -154,7 +154,7 @@ def test_a_running_calibration_polls_until_its_last_poll_fetches_the_rest(client
     going = client.get(f"{url(calibration)}progress/")
     assert "HX-Trigger" not in going.headers
     total = 2 * calibration.dataset_version.task_count
-    assert f"10 of {total}" in text(going.content.decode()), "known before the run is prepared"
+    assert f"0 of {total}" in text(going.content.decode()), "known before the run is prepared"
     Run.objects.update(status=RunStatus.FAILED)
     ended = client.get(f"{url(calibration)}progress/")
     assert ended.headers["HX-Trigger"] == "calibration-ended"
@@ -336,7 +336,7 @@ def do(client: Client, calibration: Run, action: str, **sent: str) -> str:
 
 
 def test_a_live_calibration_is_canceled_then_resumed_on_its_page(client: Client) -> None:
-    calibration = make_calibration(status=RunStatus.RUNNING, total=10)
+    calibration = make_calibration(status=RunStatus.RUNNING, is_prepared=True, total=10)
     assert "do/delete/" not in page(client, url(calibration))
     assert f"Calibration {calibration.pk} canceled. Its verdicts are kept." in do(client, calibration, "cancel")
     assert f"Calibration {calibration.pk} resumed with its existing verdicts." in do(client, calibration, "resume")

@@ -1,5 +1,5 @@
-"""Each repeat of a task sends a seed of its own: repeat r sends the seed plus r − 1. Runs that were started before keep one
-seed for all, and say so."""
+"""Each repeat of a task sends a seed of its own: repeat r sends the seed plus r − 1. Runs that were started before keep
+one seed for all, and say so."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def as_before(run: Run) -> Run:
     Run.objects.filter(pk=run.pk).update(asked={}, question_key="", answer_key="")
     editor = SimpleNamespace(connection=connection)
     import_module("benchmarks.migrations.0004_how_runs_ask").fill_in(apps, editor)
-    import_module("benchmarks.migrations.0005_seed_per_repeat").keep_the_old_rule(apps, editor)
+    import_module("benchmarks.migrations.0007_seed_per_repeat").keep_the_old_rule(apps, editor)
     run.refresh_from_db()
     return run
 

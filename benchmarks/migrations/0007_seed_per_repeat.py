@@ -19,7 +19,7 @@ def keep_the_old_rule(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = (("benchmarks", "0004_how_runs_ask"),)
+    dependencies = (("benchmarks", "0006_results_add_up_constraint"),)
 
     operations = (
         migrations.AddField(
