@@ -81,6 +81,7 @@ class ProviderConfig(Section):
     kind: Annotated[str, AfterValidator(_provider_kind)] = "openai_compatible"
     base_url: Address | None = None
     api_key_env: str | None = None
+    key_required: bool = True
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
@@ -252,12 +253,13 @@ def _with_overrides(document: dict[str, Any], environ: Mapping[str, str], file: 
         if environ.get(variable):
             overridden[section] = {**_section(overridden, section, file), key: environ[variable]}
     providers = dict(_section(overridden, "providers", file))
-    openai = {"base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"}
+    openai: dict[str, Any] = {"base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"}
     configured = providers.get("openai", {})
     if isinstance(configured, dict):
         openai |= configured
         if environ.get("OPENAI_BASE_URL"):
             openai["base_url"] = environ["OPENAI_BASE_URL"]
+            openai.setdefault("key_required", False)  # it may be a server on this machine
         providers["openai"] = openai
     overridden["providers"] = providers
     return overridden

@@ -48,12 +48,16 @@ def _key_without_query(provider: str) -> Key | None:
         return Key("not needed")
     if value := configured.api_key(os.environ):
         return Key("environment", value)
-    return None if sealing_allowed() else Key("missing")
+    return None if sealing_allowed() else _no_key(provider)
+
+
+def _no_key(provider: str) -> Key:
+    return Key("missing" if settings.CODEFORGE.providers[provider].key_required else "not needed")
 
 
 def _opened(provider: str, sealed: str | None) -> Key:
     if sealed is None:
-        return Key("missing")
+        return _no_key(provider)
     value = unseal(_purpose(provider), sealed)
     return Key("unreadable") if value is None else Key("stored", value)
 

@@ -22,6 +22,7 @@ from rest_framework import serializers
 
 from benchmarks.metrics.base import JudgedMetric
 from benchmarks.metrics.judge_calibration import PHRASINGS, CanvasQuestion, KnownAnswer, known_answers
+from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.providers.baseline import KNOWN_ANSWERS
@@ -29,6 +30,7 @@ from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.datasets.versions import add_version
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.providers import missing_keys
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.start import enqueue_run, judge_settings
@@ -107,6 +109,8 @@ def start_calibration(data: Any, user: Caller = None) -> Run:
             "Raise the number of questions, or choose a larger set."
         )
         raise InvalidRequest({"questions": [message]})
+    if problems := missing_keys({"judge_model": judges_named(valid["judge_model"])}):
+        raise InvalidRequest(problems)
     with transaction.atomic():
         version = _version_of(valid["canvas_set"], answers, user)
         run = Run.objects.create(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
@@ -18,9 +18,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.engine.execution.model_clients import limits_of, provider_spec
-from benchmarks.engine.provider_keys import key_of, sealed_key
+from benchmarks.engine.provider_keys import key_of, keys_of, sealed_key
 from benchmarks.engine.sealing import sealing_allowed
 from benchmarks.models import ModelTest, ProviderCheck, ProviderKey
+from benchmarks.presentation.providers import missing_key
 from benchmarks.providers.base import ListedModel, Provider, ProviderError, Timeouts
 from benchmarks.providers.clean_text import without_secrets
 from benchmarks.providers.model_families import traits_of
@@ -48,6 +49,22 @@ def check_providers(names: Iterable[str] | None = None, timeouts: Timeouts = CHE
     ways = {name: way for name in chosen if (way := _way_to(name, timeouts)) is not None}
     lists = asyncio.run(_lists(list(ways.values())))
     return [_store_check(name, result) for name, result in zip(ways, lists, strict=True)]
+
+
+def missing_keys(models: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Field → what is wrong with the keys that requests to its models need, and what to do; each provider once."""
+    field_of: dict[str, str] = {}
+    for field, names in models.items():
+        for name in names:
+            field_of.setdefault(name.partition("/")[0], field)
+    configured = settings.CODEFORGE.providers
+    problems: dict[str, list[str]] = {}
+    for provider, key in keys_of([name for name in field_of if name in configured]).items():
+        if key.source in ("missing", "unreadable"):
+            what = missing_key(configured[provider].api_key_env, key.source, on_page=sealing_allowed())
+            switch = f"If its endpoint needs none, set `providers.{provider}.key_required: false` in codeforge.yaml."
+            problems.setdefault(field_of[provider], []).append(f"{provider} has no key. {what} {switch}")
+    return problems
 
 
 def check_if_stale(models: Iterable[str]) -> None:

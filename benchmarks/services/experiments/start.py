@@ -9,11 +9,13 @@ from typing import Any
 from django.db import transaction
 
 from benchmarks.engine.execution.subsets import Outlook, outlooks
+from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Experiment, Run
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import MOST_RUNS, PlannedRun, planned_runs, validated_experiment
 from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.providers import missing_keys
 from benchmarks.services.runs.estimate import plan_of, tasks_of
 from benchmarks.services.runs.sizing import DISCORDANCE
 from benchmarks.services.runs.start import queue_run, run_of
@@ -82,6 +84,12 @@ def plan_of_runs(planned: Sequence[PlannedRun]) -> ExperimentPlan:
 def start_experiment(data: Any, user: Caller = None) -> Experiment:
     """Store an experiment and queue all its runs. Raises ``InvalidRequest`` naming every invalid field."""
     values, planned = validated_experiment(data)
+    asked: dict[str, list[str]] = {"models": values["models"], "user_model": [], "judge_model": []}
+    for each in planned:
+        asked["user_model"] += [each.request["user_model"]] if each.request["user_model"] else []
+        asked["judge_model"] += judges_named(each.request["judge_model"])
+    if problems := missing_keys(asked):
+        raise InvalidRequest(problems)
     version = code_version()
     with transaction.atomic():
         experiment = Experiment.objects.create(

@@ -21,6 +21,7 @@ from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Run, RunStatus, Task
 from benchmarks.presentation.numbers import number, plural
+from benchmarks.services.providers import missing_keys
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.planning import Limits, Range, together, workload
@@ -125,8 +126,10 @@ def plan_of(request: Mapping[str, Any]) -> RunPlan:
     low_out, high_out = map(sum, zip(tokens_out, judge_out, user.tokens_out, strict=True))
     tokens = (low_in, high_in, low_out, high_out)
     plan = RunPlan(requests + user.requests, judge.requests, *tokens, costs[0], costs[1], seconds.low, seconds.high)
-    if too_long := _too_long(tasks, request, n_tasks):
-        plan = replace(plan, warnings=[too_long])
+    asked = {"model": [request["model"], request["user_model"], *judges_named(request["judge_model"])]}
+    without_key = missing_keys(asked).get("model", [])
+    too_long = _too_long(tasks, request, n_tasks)
+    plan = replace(plan, warnings=[*without_key, *([too_long] if too_long else [])])
     if request["max_canvases"] is None:
         return plan
     return plan.times(request["max_canvases"] / max(1, request["dataset"].canvas_set.count))

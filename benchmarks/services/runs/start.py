@@ -21,8 +21,9 @@ from benchmarks.presentation.actions import refusal
 from benchmarks.providers.extra_parameters import TOKEN_LIMITS
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.access import Caller, account_of, record
-from benchmarks.services.errors import NotPossible
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.providers import missing_keys
 from benchmarks.services.requests import check_idempotency_key, fingerprint
 from benchmarks.services.runs.requests import validated
 
@@ -76,7 +77,12 @@ def start_run(data: Any, user: Caller = None, *, parent: Run | None = None, fres
 
 @transaction.atomic
 def queue_run(run: Run, user: Caller) -> None:
-    """Store a run that was made of a validated request, and enqueue its jobs on commit."""
+    """Store a run that was made of a validated request, and enqueue its jobs on commit.
+
+    Raises ``InvalidRequest`` if a provider that the run asks needs a key that is not there.
+    """
+    if problems := missing_keys(models_asked(run)):
+        raise InvalidRequest(problems)
     run.created_by = account_of(user)
     run.code_version = run.code_version or code_version()
     run.environment = {"python": platform.python_version(), "django": django.get_version()}
@@ -84,6 +90,15 @@ def queue_run(run: Run, user: Caller) -> None:
     run.save()
     record(user, "run.start", f"run {run.pk}", dataset=run.dataset.slug, model=run.model)
     enqueue_run(run)
+
+
+def models_asked(run: Run) -> dict[str, list[str]]:
+    """Field of the request → the models that a run sends requests to; answers that are scored again ask no model."""
+    asked = {
+        "model": [] if run.rescored_from else [run.model],
+        "user_model": [run.user_model] if run.user_model else [],
+    }
+    return asked | {"judge_model": judges_named(run.judge_model)}
 
 
 def enqueue_run(run: Run) -> None:

@@ -53,14 +53,15 @@ class Command(ServiceCommand):
             self.stdout.write(f"State: {head['state']}\nDatasets: {head['datasets']}\n")
             for row in rows:
                 shown = {"ok": self.style.SUCCESS, "missing": self.style.ERROR}.get(row.state, str)(row.state)
-                pad = " " * (len("optional") - len(row.state))
+                pad = " " * (len("not checked") - len(row.state))
                 self.stdout.write(f"  {shown}{pad}  {row.title}" + (f": {row.problem}" if row.problem else ""))
         if any(row.state == "missing" for row in rows):
             sys.exit(1)
 
 
 class Row(NamedTuple):
-    """``state``: ok, missing (required) or optional (not there, and not required); ``problem``: what to do."""
+    """``state``: ok, missing (required), optional (not there, and not required) or not checked; ``problem``: what to
+    do."""
 
     title: str
     state: str
@@ -78,8 +79,9 @@ def _rows() -> Iterator[Row]:
     yield from required
     yield row("Sandbox for code of models", usable_metrics()["code_tests"].unavailable() or "")
     for provider in provider_rows() if all(each.state == "ok" for each in required) else ():
-        how = "set its key in the environment, or enter it on the page Providers" if provider.lacks_key else ""
-        yield row(f"Provider {provider.name}", how)
+        how = provider.problem or f"to see whether it answers: manage.py providers check {provider.name}"
+        state = {"ready": "ok", "unchecked": "not checked"}.get(provider.status, "optional")
+        yield Row(f"Provider {provider.name}", state, "" if state == "ok" else how)
     for module, (title, how) in OPTIONAL.items():
         yield row(title, "" if _installed(module) else how)
 
