@@ -62,8 +62,10 @@ def missing_keys(models: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     for provider, key in keys_of([name for name in field_of if name in configured]).items():
         if key.source in ("missing", "unreadable"):
             what = missing_key(configured[provider].api_key_env, key.source, on_page=sealing_allowed())
-            switch = f"If its endpoint needs none, set `providers.{provider}.key_required: false` in codeforge.yaml."
-            problems.setdefault(field_of[provider], []).append(f"{provider} has no key. {what} {switch}")
+            if key.source == "missing":
+                switch = f"`providers.{provider}.key_required: false` in codeforge.yaml"
+                what = f"{provider} has no key. {what} If its endpoint needs none, set {switch}."
+            problems.setdefault(field_of[provider], []).append(what)
     return problems
 
 

@@ -87,7 +87,7 @@ def test_a_copied_example_sets_what_it_says_and_leaves_secrets_unset(tmp_path: P
     assert {name: read.get(name) for name in expected} == expected
     assert not [name for name, value in expected.items() if "#" in value or " " in value]
     refused = compose("--env-file", str(ROOT / ".env.example"), "config", "--quiet")
-    assert "required variable SECRET_KEY is missing a value" in refused.stderr
+    assert (refused.returncode != 0, "is missing a value" in refused.stderr) == (True, True)
 
 
 def test_every_image_is_pinned(resolved: dict[str, Any]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import asdict
 from typing import Any
+from unittest import mock
 
 from django.utils import timezone
 
@@ -25,9 +27,9 @@ def make_calibration(
     """
     canvas_set = canvas_set or CanvasSet.objects.first() or make_canvas_set((3, 4, 5, 6))
     request = {name: fields.pop(name) for name in ("questions", "repeats", "seed") if name in fields}
-    run = start_calibration(
-        {"judge_model": "openai/gpt-4o", "canvas_set": canvas_set.slug, "questions": 24, "repeats": 2, **request}
-    )
+    given = {"judge_model": "openai/gpt-4o", "canvas_set": canvas_set.slug, "questions": 24, "repeats": 2, **request}
+    with mock.patch.dict(os.environ, OPENAI_API_KEY="sk-for-no-request"):
+        run = start_calibration(given)
     given = {"judge_model": "loop/judge", "status": "completed", "judge_cost_usd": 0.25, **fields}
     if given["status"] in TERMINAL:
         given["completed_at"] = timezone.now()

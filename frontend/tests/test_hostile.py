@@ -206,7 +206,7 @@ def _make_hostile_review(run: Run) -> None:
 
 
 @pytest.fixture
-def hostile_site() -> Run:
+def hostile_site(monkeypatch: pytest.MonkeyPatch) -> Run:
     """A run in which every text is hostile, another beside it, and a canvas set and a judge of such names."""
     canvas_set = make_canvas_set()
     CanvasSet.objects.update(name=HOSTILE[:150])
@@ -217,6 +217,7 @@ def hostile_site() -> Run:
     alike = {name: getattr(run, name) for name in ("model", "judge_model", "parameters")}
     make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, **alike)
     other = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, model=HOSTILE[:140])
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-no-request")
     start_preference({"runs": [run.pk, other.pk], "judge_model": "openai/gpt-4o", "criteria": HOSTILE[:4_000]})
     request = {
         "name": HOSTILE[:150],

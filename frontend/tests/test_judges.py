@@ -183,7 +183,8 @@ def test_a_calibration_that_does_not_exist_is_a_404_page(client: Client) -> None
     page(client, f"/judges/{make_scored_run().pk}/", 404)
 
 
-def test_a_submitted_form_queues_the_calibration_it_describes(client: Client) -> None:
+def test_a_submitted_form_queues_the_calibration_it_describes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-no-request")
     make_canvas_set((3, 4, 5, 6))
     response = client.post("/judges/new/", REQUEST | {"seed": "7"})
     made = Run.objects.get()

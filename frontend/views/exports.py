@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
 from benchmarks.queries.judge_words import measured_metrics
+from benchmarks.queries.matrix import UnknownChoice
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs import exports as services
@@ -53,6 +54,8 @@ def matrix(request: HttpRequest, form: str) -> HttpResponse:
         )
     except ObjectDoesNotExist:
         raise Http404("There are no runs to export.") from None
+    except UnknownChoice as unknown:
+        raise Http404(str(unknown)) from None
     headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(content, content_type=MATRIX_TYPES[form], headers=headers)
 

@@ -127,9 +127,9 @@ def plan_of(request: Mapping[str, Any]) -> RunPlan:
     tokens = (low_in, high_in, low_out, high_out)
     plan = RunPlan(requests + user.requests, judge.requests, *tokens, costs[0], costs[1], seconds.low, seconds.high)
     asked = {"model": [request["model"], request["user_model"], *judges_named(request["judge_model"])]}
-    without_key = missing_keys(asked).get("model", [])
+    without_key = missing_keys(asked).get("model", ())
     too_long = _too_long(tasks, request, n_tasks)
-    plan = replace(plan, warnings=[*without_key, *([too_long] if too_long else [])])
+    plan = replace(plan, warnings=(*without_key, *((too_long,) if too_long else ())))
     if request["max_canvases"] is None:
         return plan
     return plan.times(request["max_canvases"] / max(1, request["dataset"].canvas_set.count))

@@ -27,6 +27,12 @@ def window(settings: Any, length: int | None) -> None:
 
 
 @pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-no-request")
+    monkeypatch.setattr("frontend.views.launch.check_if_stale", lambda models: None)
+
+
+@pytest.fixture(autouse=True)
 def dataset() -> None:
     """Prompts of about 2,500 characters (1,000 tokens of 2.5), 10,000 and 20,000, the longest in its passages."""
     tasks = [make_task(1, input="x" * 2_500), make_task(2, input="x" * 10_000)]
@@ -35,11 +41,11 @@ def dataset() -> None:
 
 def test_prompts_that_may_exceed_the_context_window_are_named(settings: Any) -> None:
     window(settings, 3_000)
-    assert plan_run(ASKED).warnings == [
+    assert plan_run(ASKED).warnings == (
         f"sums: 2 of 3 prompts may exceed the context window of {MODEL} (3,000 tokens), 1 of them certainly. "
         "The longest, task-3, has 4,000 to 8,000 tokens; then task-2. Choose a model with a larger context window or a "
-        "dataset with shorter tasks."
-    ]
+        "dataset with shorter tasks.",
+    )
     assert plan_run({**ASKED, "only_task": "task-1"}).warnings == ()
 
 

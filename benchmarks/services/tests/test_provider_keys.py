@@ -18,7 +18,7 @@ from benchmarks.engine.provider_keys import key_of, keys_of
 from benchmarks.models import AuditEntry, ProviderKey, RunStatus
 from benchmarks.queries.providers import provider_row
 from benchmarks.services.access import assign_group
-from benchmarks.services.errors import NotPossible
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.backups import write_backup
 from benchmarks.services.providers import remove_key, set_key
 from codeforge.config import parse_config
@@ -61,7 +61,8 @@ def database_text() -> str:
 
 def test_a_key_entered_on_the_page_is_used_by_the_next_run(client: Client, server: LoopbackServer) -> None:
     dataset = make_dataset()
-    assert worked(make_run(dataset)).status == RunStatus.FAILED
+    with pytest.raises(InvalidRequest, match="loop has no key"):
+        make_run(dataset)
     assert "Key of loop saved." in page(client, {"provider": "loop", "key": OTHER})
     assert worked(make_run(dataset)).status == RunStatus.FAILED
     html = page(client, {"provider": "loop", "key": f" {KEY}\n"})
@@ -104,7 +105,8 @@ def test_a_changed_secret_key_is_told(client: Client, server: LoopbackServer, se
     settings.SECRET_KEY = "another secret key of this installation"
     assert (key_of("loop").source, key_of("loop").value) == ("unreadable", None)
     assert "because SECRET_KEY has changed. Enter the key again" in page(client)
-    assert worked(make_run()).status == RunStatus.FAILED
+    with pytest.raises(InvalidRequest, match="SECRET_KEY has changed"):
+        make_run()
     set_key("loop", KEY)
     assert key_of("loop").value == KEY
 
