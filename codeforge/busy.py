@@ -1,4 +1,5 @@
-"""Answers 503 instead of a server error if the database is locked, too slow or unavailable.
+"""Answers 503 instead of a server error if the database is locked, too slow or unavailable; of another schema, which no
+later request finds mended, it says what to do.
 
 ``codeforge.databases`` limits how long a request waits for it.
 """
@@ -7,10 +8,12 @@ from __future__ import annotations
 
 import logging
 
-from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, ProgrammingError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
+
+from benchmarks.services.operations.schema import migrations_problem, schema_problem
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,11 @@ def busy_answer(request: HttpRequest, error: BaseException | None) -> HttpRespon
 
     The web server's log gets the database's message.
     """
+    if isinstance(error, OperationalError | ProgrammingError) and (lasting := _lasting_problem()):
+        logger.error("%s %s: %s (%s)", request.method, request.path, lasting, error)
+        if request.path.startswith("/api/"):
+            return JsonResponse({"detail": lasting}, status=500)
+        return render(None, "500.html", {"problem": lasting}, status=500)
     if not isinstance(error, OperationalError | InterfaceError | InternalError):
         return None
     logger.warning("%s %s: the database does not respond: %s", request.method, request.path, error)
@@ -46,6 +54,14 @@ def busy_answer(request: HttpRequest, error: BaseException | None) -> HttpRespon
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _lasting_problem() -> str:
+    """What no later request will find mended: tables that are not those of this version."""
+    try:
+        return schema_problem() or migrations_problem()
+    except (DatabaseError, InterfaceError):
+        return ""
 
 
 def _problem(error: DatabaseError | InterfaceError) -> str:

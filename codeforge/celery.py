@@ -21,3 +21,17 @@ app.steps["worker"].add("benchmarks.worker:EngineStep")
 @worker_init.connect
 def _use_limits(**_: Any) -> None:
     use_limits("worker")
+
+
+@worker_init.connect
+def _look_at_the_schema(**_: Any) -> None:
+    from django.db import DatabaseError
+
+    from benchmarks.services.operations.schema import schema_problem
+
+    try:
+        problem = schema_problem()
+    except DatabaseError:  # the worker waits for its database
+        return
+    if problem:
+        raise SystemExit(problem)

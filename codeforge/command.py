@@ -30,6 +30,7 @@ LONG = {
     "restore": "read it into an empty database",
     "prune": "delete the texts of old runs",
     "completion": "print the script with which bash, zsh or fish completes these commands",
+    "migrate": "create or update the tables of the database",
     "doctor": "say what is missing on this machine, and how to get it",
 }
 

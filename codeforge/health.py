@@ -1,7 +1,8 @@
 """``/healthz`` and ``/readyz`` for load balancers, compose and systemd, without login, host name or HTTPS.
 
 ``/healthz``: the process responds. ``/readyz``: requests can be served, because the database and the broker respond and
-can be written, and every migration is applied. Neither reveals more than which of these fails.
+can be written, every migration is applied, and the tables are those that they make. Neither reveals more than which of
+these fails.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
+
+from benchmarks.services.operations.schema import migrations_problem, schema_problem
 
 TIMEOUT_SECONDS = 2.0
 SILENT = "does not respond"
@@ -63,9 +65,7 @@ def database_state() -> str:
 
 
 def migrations_state() -> str:
-    executor = MigrationExecutor(connection)
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} migrations not applied. Run `manage.py migrate`." if missing else "ok"
+    return schema_problem() or migrations_problem() or "ok"
 
 
 def broker_state() -> str:

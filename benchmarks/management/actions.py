@@ -15,10 +15,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from django.core.management import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, OperationalError, ProgrammingError
 
 from benchmarks.providers.extra_parameters import pair_of, parsed_pairs
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.operations.schema import migrations_problem, schema_problem
 
 OK, MISSED, REFUSED, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes."""
@@ -82,6 +84,14 @@ class ServiceCommand(BaseCommand):
             raise CommandError("\n".join(["Request refused:", *lines]), returncode=REFUSED) from None
         except NotPossible as refusal:
             raise CommandError(refusal.message, returncode=REFUSED) from None
+        except (OperationalError, ProgrammingError) as error:
+            try:
+                problem = schema_problem() or migrations_problem()
+            except DatabaseError:
+                problem = "The database does not respond. Check DATABASE_URL, and that its server runs."
+            if problem:
+                raise CommandError(problem, returncode=REFUSED) from error
+            raise
 
     def print_json(self, value: Any) -> None:
         self.stdout.write(json.dumps(value, indent=2, ensure_ascii=False))

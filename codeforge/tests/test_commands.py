@@ -37,8 +37,8 @@ from tests.support.page_factories import make_scored_run
 from tests.support.running import VERDICT, Endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_FACTS = {"dev", "completion"}
-"""Commands that print no facts: a server, and a script."""
+NO_FACTS = {"dev", "completion", "migrate"}
+"""Commands that print no facts: a server, a script, and Django's own."""
 LINES = """
 datasets import {folder}/table.jsonl --slug imported
 datasets check {folder}/datasets

@@ -99,7 +99,7 @@ def test_one_command_starts_it_from_an_empty_home(package: Path, tmp_path: Path)
         assert "Overview" in launched.get("/")
         healthy = codeforge(package, tmp_path, "doctor")
         assert healthy.returncode == 0, healthy.stdout + healthy.stderr
-        assert "ok        Database" in healthy.stdout
+        assert "ok           Database" in healthy.stdout
         listed = codeforge(package, tmp_path, "benchmark", "list")
         assert first["model"] in listed.stdout, listed.stderr
         words = "run reasoning --model baseline/reference --metrics exact_match --limit 3"

@@ -1,0 +1,105 @@
+"""A database of another schema is recognized, although all migrations of its name are applied."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+
+from benchmarks import __version__
+from benchmarks.services.operations import schema
+from benchmarks.services.operations.schema import schema_problem
+
+pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def not_looked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "_sound", set())
+
+
+def change(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+@pytest.fixture
+def other_schema() -> None:
+    change("ALTER TABLE benchmarks_run DROP COLUMN notes")
+
+
+def test_the_tables_of_this_version_are_sound() -> None:
+    assert schema_problem() == ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "difference"),
+    [
+        ("ALTER TABLE benchmarks_run DROP COLUMN notes", "the column benchmarks_run.notes is missing"),
+        ("ALTER TABLE benchmarks_run ADD COLUMN old_name text", "the column benchmarks_run.old_name is unknown"),
+        ("DROP TABLE benchmarks_cachedresponse", "the table benchmarks_cachedresponse is missing"),
+    ],
+)
+def test_what_differs_is_named_with_what_to_do(statement: str, difference: str) -> None:
+    change(statement)
+    problem = schema_problem()
+    assert difference in problem
+    assert "another checkout" in problem
+    assert "CODEFORGE_STATE_DIR or DATABASE_URL" in problem
+
+
+def test_a_missing_migration_is_no_other_schema() -> None:
+    change("ALTER TABLE benchmarks_run DROP COLUMN seed_per_repeat")
+    MigrationRecorder.Migration.objects.filter(name="0007_seed_per_repeat").delete()
+    assert schema_problem() == ""
+    assert schema.migrations_problem() == "1 migrations not applied. Run `manage.py migrate`."
+
+
+def test_a_database_of_a_later_version_is_refused() -> None:
+    MigrationRecorder.Migration.objects.create(app="benchmarks", name="9999_from_the_future")
+    assert "A later version has changed the database (benchmarks.9999_from_the_future)" in schema_problem()
+    with pytest.raises(CommandError, match="later version"):
+        call_command("migrate", verbosity=0)
+
+
+@pytest.mark.usefixtures("other_schema")
+def test_readiness_pages_and_the_api_say_what_to_do(client: Client) -> None:
+    ready = client.get("/readyz")
+    assert ready.status_code == 503
+    assert "benchmarks_run.notes is missing" in ready.json()["checks"]["migrations"]
+    page = client.get("/runs/1/")
+    assert (page.status_code, "Retry-After" in page.headers) == (500, False)
+    assert "benchmarks_run.notes is missing" in page.content.decode()
+    assert "in a few seconds" not in page.content.decode()
+
+
+@pytest.mark.usefixtures("other_schema")
+def test_the_api_does_not_ask_to_try_again(client: Client) -> None:
+    answer = client.get("/api/v1/benchmarks/runs/1")
+    assert answer.status_code == 500
+    assert "benchmarks_run.notes is missing" in answer.json()["detail"]
+
+
+@pytest.mark.usefixtures("other_schema")
+def test_commands_say_it_without_a_traceback() -> None:
+    for command in (["benchmark", "show", "1"], ["migrate"]):
+        with pytest.raises(CommandError, match=r"benchmarks_run\.notes is missing"):
+            call_command(*command, stdout=StringIO())
+
+
+def test_releases_are_commits_of_this_repository() -> None:
+    rows = dict(re.findall(r"^(\d+\.\d+\.\d+) ([0-9a-f]{40})$", (ROOT / "releases.txt").read_text(), re.MULTILINE))
+    assert __version__ in rows
+    if (ROOT / ".git").exists():
+        for commit in rows.values():
+            done: Any = subprocess.run(["git", "-C", str(ROOT), "cat-file", "-e", commit], check=False)
+            assert done.returncode == 0
