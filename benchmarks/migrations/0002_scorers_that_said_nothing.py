@@ -12,7 +12,7 @@ BATCH = 1_000
 
 
 def mark_errors(apps, schema_editor):
-    runs = apps.get_model("benchmarks", "Run").objects
+    runs = apps.get_model("benchmarks", "Run").objects.using(schema_editor.connection.alias)
     for pk in list(runs.exclude(import_format="").values_list("pk", flat=True)):
         run = runs.get(pk=pk)
         if _mark_run(apps, run):
@@ -67,7 +67,7 @@ def _add_missing(apps, run, names):
     for name in names:
         without = answered.exclude(scores__metric=name).order_by().values_list("pk", flat=True)
         rows = [score(run_id=run.pk, result_id=pk, metric=name, status=status, reason=reason) for pk in without]
-        added += len(score.objects.bulk_create(rows, batch_size=BATCH))
+        added += len(score.objects.using(run._state.db).bulk_create(rows, batch_size=BATCH))
     return added
 
 
@@ -93,7 +93,7 @@ def _end_results(apps, run, deciding):
         for pk, _, status, reason in first.values()
     ]
     fields = ["state", "outcome", "failure", "error_kind", "error_message"]
-    result.objects.bulk_update(rows, fields, batch_size=BATCH // 10)
+    result.objects.using(run._state.db).bulk_update(rows, fields, batch_size=BATCH // 10)
     return len(rows)
 
 

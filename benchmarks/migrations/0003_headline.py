@@ -13,8 +13,10 @@ def _decides(name):
 
 
 def fill_headlines(apps, schema_editor):
-    run_model, result_model, score_model = (apps.get_model("benchmarks", name) for name in ("Run", "Result", "Score"))
-    for run in run_model.objects.only("pk", "metrics", "import_format", "summary", "status").iterator(chunk_size=200):
+    alias = schema_editor.connection.alias
+    names = ("Run", "Result", "Score")
+    runs, results, scores = (apps.get_model("benchmarks", name).objects.using(alias) for name in names)
+    for run in runs.only("pk", "metrics", "import_format", "summary", "status").iterator(chunk_size=200):
         deciding = [name for name in run.metrics if _decides(name)]
         if run.import_format:
             deciding = [name for name in deciding if ":" in name and not name.startswith("rubric:")] or deciding
@@ -23,12 +25,12 @@ def fill_headlines(apps, schema_editor):
         changed = bool(deciding) and (first != run.metrics[0] or bool(others))
         if changed:
             order = Case(*(When(metric=name, then=place) for place, name in enumerate(deciding)))
-            applies = score_model.objects.filter(result=OuterRef("pk"), metric__in=deciding)
+            applies = scores.filter(result=OuterRef("pk"), metric__in=deciding)
             value = applies.exclude(status__in=_UNGRADED).order_by(order).values("value")[:1]
-            result_model.objects.filter(run=run.pk).update(value=Subquery(value))
+            results.filter(run=run.pk).update(value=Subquery(value))
         # A worker computes the numbers of a run that has ended and has no time of its summary.
         stale = {"summarized_at": None} if changed else {}
-        run_model.objects.filter(pk=run.pk).update(headline=first, **stale)
+        runs.filter(pk=run.pk).update(headline=first, **stale)
 
 
 class Migration(migrations.Migration):

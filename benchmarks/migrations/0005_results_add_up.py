@@ -11,7 +11,7 @@ CANCELLED = "cancelled"
 
 
 def count_results(apps, schema_editor):
-    runs = apps.get_model("benchmarks", "Run").objects
+    runs = apps.get_model("benchmarks", "Run").objects.using(schema_editor.connection.alias)
     runs.filter(total__gt=0).update(is_prepared=True)
     counted = runs.annotate(n=Count("results"))
     wrong = counted.filter(~Q(total=F("n")) | Q(done__gt=F("total")) | Q(errors__gt=F("done")))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import connection
 
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Result, Run, RunStatus, Score
@@ -37,7 +39,7 @@ def numbers(run: Run) -> dict[str, Any]:
 
 
 def migrate(name: str, function: str) -> None:
-    getattr(import_module(f"benchmarks.migrations.{name}"), function)(apps, None)
+    getattr(import_module(f"benchmarks.migrations.{name}"), function)(apps, SimpleNamespace(connection=connection))
 
 
 def test_imports_of_earlier_versions_become_what_an_import_stores_now() -> None:

@@ -24,6 +24,7 @@ def run_with_results(status: str = RunStatus.COMPLETED_WITH_ERRORS, slug: str = 
         status=status,
         model=model,
         metrics=["exact_match"],
+        is_prepared=True,
         total=3,
         done=3,
         errors=1,

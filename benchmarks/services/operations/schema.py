@@ -1,5 +1,5 @@
-"""Whether the database has the tables of this version. One that another checkout has filled may have others, although
-every migration of its name is applied.
+"""Whether the database has the tables and columns of this version. One that another checkout has filled may have others,
+although every migration of its name is applied.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def schema_problem() -> str:
     more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
     return (
         f"The database has another schema than this version: {', '.join(differences[:SHOWN])}{more}. It was filled by "
-        "another checkout, such as one from before 0.1.0. Use that checkout, or an empty database: another "
-        "CODEFORGE_STATE_DIR or DATABASE_URL, or `make reset`, which deletes all results."
+        "another checkout, such as one from before 0.1.0. Use that checkout, or back it up and use an empty database: "
+        "another CODEFORGE_STATE_DIR or DATABASE_URL, or `make reset`, which deletes all results."
     )
 
 

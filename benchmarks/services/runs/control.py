@@ -17,8 +17,9 @@ from benchmarks.presentation.actions import imported_refusal, refusal
 from benchmarks.presentation.numbers import money
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.providers import missing_keys
 from benchmarks.services.reviews.labels import pass_on_labels
-from benchmarks.services.runs.start import enqueue_run
+from benchmarks.services.runs.start import enqueue_run, models_asked
 
 
 def cancel_run(run: Run, user: Caller = None) -> None:
@@ -51,12 +52,14 @@ def resume_run(run: Run, user: Caller = None) -> int:
     with transaction.atomic():
         record(user, "run.resume", f"run {run.pk}")
         if not run.is_prepared and lifecycle.requeue(run.pk):
+            _require_keys(run)
             enqueue_run(run)
             return 0
         if not lifecycle.reopen(run.pk, (RunStatus.CANCELLED, RunStatus.FAILED, RunStatus.PAUSED)):
             raise _changed(run, "resume")
         _require_texts(run, "resume")
         n_sent, n_judged = reset_cancelled(run)
+        _require_keys(run)
         enqueue_run(run)
     return n_sent + n_judged
 
@@ -80,9 +83,19 @@ def retry_failed(run: Run, user: Caller = None) -> int:
             raise NotPossible(f"Run {run.pk} has no errors to retry.")
         # The counters move with the results, in one transaction, so that they always add up to the total.
         Run.objects.filter(pk=run.pk).update(done=F("done") - count, errors=F("errors") - count)
+        _require_keys(run)
         record(user, "run.retry", f"run {run.pk}", results=count)
         enqueue_run(run)
     return count
+
+
+def _require_keys(run: Run) -> None:
+    """Raise ``NotPossible`` if a key is not there that what is left to do needs."""
+    asked = models_asked(run)
+    if run.is_prepared and not run.results.filter(state=ResultState.PENDING).exists():
+        asked = {"judge_model": asked["judge_model"]}
+    if problems := missing_keys(asked):
+        raise NotPossible(" ".join(text for texts in problems.values() for text in texts))
 
 
 def resume_judging(run: Run, user: Caller = None) -> int:

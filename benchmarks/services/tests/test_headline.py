@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from django.apps import apps
+from django.db import connection
 
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Run
@@ -70,7 +72,7 @@ def test_the_migration_has_workers_compute_the_headline_of_old_runs() -> None:
     old = {"metrics": {name: run.summary["metrics"][name] for name in run.metrics}}
     Run.objects.filter(pk=run.pk).update(headline="", summary=old)
     run.results.filter(task__position__gt=4).update(value=None)
-    import_module("benchmarks.migrations.0003_headline").fill_headlines(apps, None)
+    import_module("benchmarks.migrations.0003_headline").fill_headlines(apps, SimpleNamespace(connection=connection))
     runs_without_worker()
     run.refresh_from_db()
     assert (run.headline, run.summary["metrics"][MIXED]["n"]) == (MIXED, 8)

@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 
-from benchmarks.models import Experiment, Run
-from benchmarks.services.errors import InvalidRequest
+from benchmarks.models import Experiment, Run, RunStatus, Schedule
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments.start import plan_experiment, start_experiment
+from benchmarks.services.runs.control import cancel_run, resume_run
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.rescoring import start_rescoring
 from benchmarks.services.runs.start import start_run
+from benchmarks.services.schedules import save_schedule, start_due
 from codeforge.config import parse_config
 from tests.support.factories import make_dataset, make_run
 from tests.support.running import worked
@@ -84,6 +87,26 @@ def test_a_rescoring_needs_the_key_of_its_judge_only() -> None:
     assert start_rescoring(run, {"metrics": ["contains"]}).pk
     judged = {"metrics": ["correctness"], "judge_model": "locked/judge"}
     assert PROBLEM in refused(start_rescoring, run, judged)["judge_model"][0]
+
+
+def test_a_run_is_resumed_and_retried_only_with_the_keys_that_are_left_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_SUCH_KEY", "sk-0123456789")
+    run = start_run({**SUMS, "model": "locked/m"})
+    cancel_run(run)
+    monkeypatch.delenv("NO_SUCH_KEY")
+    with pytest.raises(NotPossible, match="locked has no key"):
+        resume_run(run)
+    assert Run.objects.get(pk=run.pk).status == RunStatus.CANCELLED
+    monkeypatch.setenv("NO_SUCH_KEY", "sk-0123456789")
+    resume_run(run)
+
+
+def test_a_schedule_says_that_the_key_is_missing() -> None:
+    schedule = save_schedule("nightly", "03:00", {**SUMS, "model": "locked/m"})
+    Schedule.objects.update(next_run_at=timezone.now())
+    assert start_due() == []
+    schedule.refresh_from_db()
+    assert PROBLEM in schedule.last_problem
 
 
 def test_the_api_answers_in_one_sentence_that_names_the_variable(client: Client) -> None:

@@ -61,7 +61,11 @@ class Command(BaseCommand):
         supervise([_web(port), Process("worker", tuple(shlex.split(CELERY)), _work)], optional)
 
     def _prepare(self) -> None:
-        call_command("migrate", verbosity=0)
+        try:
+            call_command("migrate", verbosity=0)
+        except CommandError as refusal:
+            self.stderr.write(self.style.ERROR(str(refusal)))
+            raise SystemExit(1) from None
         self._find_datasets()
         self._make_administrator()
         if not Run.objects.exists():
