@@ -1,5 +1,5 @@
-"""Whether the database has the tables and columns of this version. One that another checkout has filled may have others,
-although every migration of its name is applied.
+"""Whether the database has the tables and columns of this version. One that another checkout has filled may have other
+ones, although every migration of its name is applied.
 """
 
 from __future__ import annotations
