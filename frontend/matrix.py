@@ -10,10 +10,11 @@ from django.http import HttpRequest
 
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
+from benchmarks.presentation.sentences import applies_to
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
 from benchmarks.queries.effects import effects
-from benchmarks.queries.matrix import Cell, Row, metric_of
+from benchmarks.queries.matrix import Cell, Matrix, Row, metric_of
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
@@ -103,6 +104,16 @@ def _piece(at: int, span: range) -> str:
     return "first" if at == span[0] else "last" if at == span[-1] else "middle"
 
 
+def _parts_of_datasets(grid: Matrix, metric: str) -> list[str]:
+    """The datasets of which the metric of the matrix applies to a part of the tasks, each in a sentence."""
+    parts: dict[str, None] = {}
+    for run in (column.run for column in grid.columns):
+        name = reads.metric_of(run, metric)
+        title = f"{metric_row(name).title} on {run.dataset.slug}"
+        parts[applies_to(title, run.summary.get("metrics", {}).get(name, {}))] = None
+    return list(filter(None, parts))
+
+
 def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     """What a page shows of runs read as one, by ``?metric=``, ``?dataset=`` and ``?columns=``."""
     metric, dataset, facet = (params.text(request.GET, name) for name in ("metric", "dataset", "columns"))
@@ -116,7 +127,11 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "matrix": grid,
         "problems": [text for texts in reads.unknown_choices(runs, metric, dataset).values() for text in texts],
         "lead": grid.sentences[:2],
-        "aside": [*grid.sentences[2:], *([changes.sentence] if changes.sentence else [])],
+        "aside": [
+            *_parts_of_datasets(grid, metric),
+            *grid.sentences[2:],
+            *([changes.sentence] if changes.sentence else []),
+        ],
         "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],
         "unranked": [board_row(row) for row in grid.rows if not row.place],
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],

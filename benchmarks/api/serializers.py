@@ -141,6 +141,9 @@ class MeanSerializer(serializers.Serializer[Any]):
     high = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
     n_expected = serializers.IntegerField(allow_null=True, help_text="Results that the metric applies to")
+    n_not_applicable = serializers.IntegerField(
+        allow_null=True, help_text="Results whose task lacks what the metric needs; they are in no mean of it"
+    )
     coverage = serializers.FloatField(allow_null=True, help_text="n / n_expected")
     readable = ReadableSerializer(allow_null=True)
     weighted = WeightedSerializer(required=False, help_text="Only if the weights of the tasks differ")

@@ -15,14 +15,14 @@ _ERRORS = {"n_provider_error": "provider error", "n_judge_error": "judge error",
 
 PLAINLY_CORRECT = 0.7
 """A judge that scores the correct answer of its trial lower than this is doubtful."""
-HEADLINE = ("mean", "low", "high", "n", "n_expected", "coverage", "readable")
+HEADLINE = ("mean", "low", "high", "n", "n_expected", "n_not_applicable", "coverage", "readable")
 WEIGHTED = ("mean", "low", "high", "n", "n_effective")
 
 
 def headline_numbers(summary: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Metric → what other programs get of a run's summary: the strict mean with its 95% interval, ``n`` scores of
-    ``n_expected`` with the share (``coverage``), ``readable``, the mean over answers without a fault, and ``weighted``
-    if the weights of the tasks differ.
+    ``n_expected`` with the share (``coverage``), the results that the metric does not apply to, ``readable``, the mean
+    over answers without a fault, and ``weighted`` if the weights of the tasks differ.
     """
     computed = summary.get("metrics", {})
     empty = dict.fromkeys(HEADLINE) | {"n": 0}

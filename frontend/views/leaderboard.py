@@ -189,6 +189,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "settings": [*names.values()],
         "setting": setting_words,
         "n_partial": n_partial,
+        "elsewhere": ", ".join(sorted({run.model_label for run in runs} - {row.run.model_label for row in rows})),
         "min_coverage": f"{reads.MIN_COVERAGE:.0%}",
         "choose": choose,
         "choices": [(reads.LATEST, "Latest run"), (reads.BEST, "Best run")],

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.test import Client
 
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Run
@@ -84,3 +85,25 @@ def test_a_baseline_that_applies_to_no_task_is_refused() -> None:
     with pytest.raises(InvalidRequest) as refused:
         start_run({"dataset": dataset.slug, "model": "baseline/solver", "metrics": ["exact_match"]})
     assert "only canvas questions" in refused.value.errors["model"][0]
+
+
+def test_who_asks_for_one_metric_is_told_how_many_tasks_it_covers(client: Client) -> None:
+    run = finished(["numeric", "exact_match"])
+    told = client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()
+    assert (told["headline"], told["summary"][MIXED]["n_not_applicable"]) == (MIXED, 0)
+    assert (told["summary"]["numeric"]["n"], told["summary"]["numeric"]["n_not_applicable"]) == (4, 4)
+    other = finished(["numeric", "exact_match"], "baseline/majority")
+    words = "Numeric on mixed applies to 4 of 8 results."
+    compared = f"/compare/?runs={run.pk},{other.pk},{finished(['numeric', 'exact_match'], 'baseline/random').pk}"
+    assert words in client.get(f"{compared}&metric=numeric").content.decode()
+    assert words not in client.get(compared).content.decode()
+
+
+def test_a_leaderboard_names_the_models_that_only_other_metrics_score(client: Client) -> None:
+    finished(["numeric", "exact_match"])
+    other = finished(["numeric"])
+    Run.objects.filter(pk=other.pk).update(model="demo/numbers-only")
+    board = client.get("/leaderboard/?dataset=mixed&metric=numeric").content.decode()
+    assert "Scored by other metrics only" not in board
+    board = client.get(f"/leaderboard/?dataset=mixed&metric={MIXED}").content.decode()
+    assert "Scored by other metrics only: demo/numbers-only." in " ".join(board.split())
