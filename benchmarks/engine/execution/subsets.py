@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Avg, QuerySet
 
 from benchmarks.asking import key_of, values_of
-from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Run, Score, Task
+from benchmarks.engine.summary.means import scored_rows
+from benchmarks.metrics.registered_metrics import parts_of
+from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Run, Task
 from benchmarks.presentation.numbers import n_of, percent, plural, points
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 from benchmarks.statistics import subset as statistics
@@ -97,8 +99,8 @@ def _earlier_scores(run: Run) -> tuple[list[int], NDArray[np.float64]]:
     earlier = _latest_runs(run)
     values = np.full((len(earlier), len(ids)), np.nan)
     for row, other in zip(values, earlier, strict=True):
-        scores = Score.objects.filter(run=other, metric=run.metrics[0], value__isnull=False).order_by()
-        for task, mean in scores.values_list("result__task").annotate(mean=Avg("value")):
+        scores, at = scored_rows(*other)
+        for task, mean in scores.order_by().values_list(f"{at}task").annotate(mean=Avg("value")):
             if task in place_of:
                 row[place_of[task]] = mean
     return ids, values
@@ -111,8 +113,9 @@ def _draw(values: NDArray[np.float64], n: int) -> statistics.Subset:
     return statistics.draw(values, n, np.random.default_rng())
 
 
-def _latest_runs(run: Run) -> list[int]:
-    """The latest run of each model, baselines excluded, that asked all tasks of the version in the same way."""
+def _latest_runs(run: Run) -> list[tuple[Run, str]]:
+    """The latest run of each model, baselines excluded, that asked all tasks of the version in the same way, with the
+    metric that tells about the run: the headline if its parts score the run too, else the first one of the run."""
     question = values_of(run, Decides.QUESTION)
     # A run on more of the tasks tells about these too.
     wider = [name for name in question if RUN_PARAMETERS[name].selects]
@@ -126,8 +129,9 @@ def _latest_runs(run: Run) -> list[int]:
         subset=None,
         question_key__in=map(key_of, [*asked, *({**each, "include_doubtful": True} for each in asked)]),
     ).order_by("-pk")
-    latest: dict[str, int] = {}
-    for pk, model, metrics in same.values_list("pk", "model", "metrics")[:MOST_RUNS]:
-        if run.metrics[0] in metrics and not model.startswith("baseline/"):
-            latest.setdefault(model, pk)
+    latest: dict[str, tuple[Run, str]] = {}
+    for other in same.only("pk", "model", "metrics", "headline")[:MOST_RUNS]:
+        is_alike = set(parts_of(other.headline)) <= set(run.metrics)
+        if (is_alike or run.metrics[0] in other.metrics) and not other.model.startswith("baseline/"):
+            latest.setdefault(other.model, (other, other.headline if is_alike else run.metrics[0]))
     return list(latest.values())

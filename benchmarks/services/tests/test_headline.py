@@ -10,12 +10,14 @@ from django.apps import apps
 from django.db import connection
 from django.test import Client
 
+from benchmarks.engine.execution.subsets import design_of
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Run
 from benchmarks.queries.leaderboard import places, scored_runs
 from benchmarks.queries.statistics import common_metrics, compared_runs
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.start import start_run
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.start import run_of, start_run
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.running import worked
 
@@ -58,6 +60,18 @@ def test_coverage_counts_tasks_that_no_metric_of_the_run_applies_to() -> None:
     assert place.rank is None
     assert "4 that no metric applies to" in place.reason
     assert places(scored_runs(10), "numeric")[0].rank == 1
+
+
+def test_a_subset_is_drawn_by_the_scores_of_all_tasks() -> None:
+    texts = [*map(str, range(1, 21)), *(f"word {letter}" for letter in "abcdefghijklmnopqrst")]
+    tasks = [make_task(n, id=f"t-{n}", input=f"Say {text}", expected_output=text) for n, text in enumerate(texts)]
+    request = {"metrics": ["numeric", "exact_match"]}
+    known = worked(make_run(make_dataset(tasks, slug="larger"), model="baseline/reference", **request))
+    Run.objects.filter(pk=known.pk).update(model="demo/one")
+    known.results.filter(task__expected_output__startswith="word").update(value=0.0)
+    asked = validated({"dataset": "larger", "model": "baseline/empty", "subset": 24, **request})
+    predictions = design_of(run_of(asked))["predictions"]
+    assert min(predictions[:20]) > 0.5 > max(predictions[20:])  # 0.5 is what is said of a task without scores
 
 
 def test_comparisons_use_the_headline_first_and_over_all_tasks() -> None:
