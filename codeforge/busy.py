@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, ProgrammingError
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
@@ -21,6 +21,12 @@ RETRY_AFTER_SECONDS = 5
 LOCKED = "Another process is changing the same data."
 SLOW = "The database took too long to respond."
 UNAVAILABLE = "The database is not available."
+LACKING = ("SQLITE_ERROR", "42703", "42P01")
+"""SQLite's code of a statement that does not fit the tables; PostgreSQL's of an undefined column and table."""
+OTHER_SCHEMA = (
+    "The database has another schema than this version. For what differs and what to do, run `manage.py doctor` or see "
+    "the web server log."
+)
 BY_SQLSTATE = {"55P03": LOCKED, "40P01": LOCKED, "57014": SLOW}
 
 
@@ -36,11 +42,11 @@ def busy_answer(request: HttpRequest, error: BaseException | None) -> HttpRespon
 
     The web server's log gets the database's message.
     """
-    if isinstance(error, OperationalError | ProgrammingError) and (lasting := _lasting_problem()):
+    if _lacks_something(error) and (lasting := _lasting_problem()):
         logger.error("%s %s: %s (%s)", request.method, request.path, lasting, error)
         if request.path.startswith("/api/"):
-            return JsonResponse({"detail": lasting}, status=500)
-        return render(None, "500.html", {"problem": lasting}, status=500)
+            return JsonResponse({"detail": OTHER_SCHEMA}, status=500)
+        return render(None, "500.html", {"problem": OTHER_SCHEMA}, status=500)
     if not isinstance(error, OperationalError | InterfaceError | InternalError):
         return None
     logger.warning("%s %s: the database does not respond: %s", request.method, request.path, error)
@@ -54,6 +60,13 @@ def busy_answer(request: HttpRequest, error: BaseException | None) -> HttpRespon
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _lacks_something(error: BaseException | None) -> bool:
+    """Whether a table or a column is not there. Of a locked database nothing is asked that would take longer."""
+    cause = getattr(error, "__cause__", None)
+    code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None)
+    return isinstance(error, DatabaseError) and code in LACKING
 
 
 def _lasting_problem() -> str:

@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 from django.core import signing
+from django.template.loader import render_to_string
 
 from frontend.tests.browser.conftest import NewTab
 from frontend.tests.browser.site import ADMIN, CLOSED_ENVIRONMENT, PASSWORD, READER, Site, closed_site
@@ -126,9 +127,18 @@ def test_a_server_error_has_a_page_without_internals(new_tab: NewTab, closed: Si
         assert internal not in page.content(), internal
     assert tab.violations() == []
     assert tab.overflow() == []
-    # A fault of the database itself has another page, which tells to try again.
+    # Of tables that are not those of this version, it says what to do.
     with sqlite3.connect(closed.stack.state / "codeforge.sqlite3") as database:
         database.execute("ALTER TABLE benchmarks_run RENAME TO gone")
+    page = tab.open("/runs/", status=500)
+    assert "another schema than this version" in page.locator("main").inner_text()
+    for internal in ("no such table", "OperationalError", "Traceback", "benchmarks_run"):
+        assert internal not in page.content(), internal
+    assert tab.violations() == []
+    assert tab.overflow() == []
+    # A fault that passes has another page, which tells to try again.
+    busy = render_to_string("503.html", {"problem": "Another process is changing the same data.", "changing": False})
+    tab.page.route("**/runs/", lambda route: route.fulfill(status=503, content_type="text/html", body=busy))
     page = tab.open("/runs/", status=503)
     assert page.locator("h1").inner_text() == "Try again in a few seconds"
     for internal in ("no such table", "OperationalError", "Traceback", "benchmarks_run"):
