@@ -60,7 +60,8 @@ def test_a_whole_installation_is_ready(client: Client) -> None:
 
 @pytest.mark.usefixtures("strict", "db")
 def test_a_missing_migration_is_reported(client: Client) -> None:
-    MigrationRecorder.Migration.objects.filter(app="benchmarks").latest("id").delete()
+    # One that adds no column: with a column that no migration has made, the database counts as another checkout's.
+    MigrationRecorder.Migration.objects.get(app="auth", name="0012_alter_user_first_name_max_length").delete()
     response = client.get("/readyz")
     assert response.status_code == 503
     assert response.json()["checks"]["migrations"] == "1 migrations not applied. Run `manage.py migrate`."
