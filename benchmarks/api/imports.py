@@ -63,7 +63,7 @@ class ReceivedSerializer(serializers.Serializer[Any]):
 
 
 class PushedRunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[PushedRun]):
-    """Runs that another tool"""
+    """Runs that another tool pushes in batches of results, newest first."""
 
     queryset = PushedRun.objects.all()
     serializer_class = PushedRunSerializer
