@@ -36,7 +36,6 @@ DOCUMENTS = {
         "reliability": "Reliability",
         "security": "Security",
         "performance": "Performance",
-        "scale": "Scale",
     },
     "Extend": {
         "architecture": "Architecture",
