@@ -22,7 +22,7 @@ from benchmarks.providers.base import JudgeSettings, Limits, RetryPolicy, Sectio
 from benchmarks.providers.extra_parameters import problems_of
 from benchmarks.providers.http_provider import HTTPProvider
 from benchmarks.providers.model_families import ModelFamily
-from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS, provider_kinds
+from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
 
 
 class ConfigError(Exception):
@@ -46,7 +46,7 @@ def _model_name(value: str) -> str:
 
 
 def _provider_kind(value: str) -> str:
-    kinds = [kind for kind in provider_kinds() if kind != BASELINE]
+    kinds = [kind for kind in PROVIDER_KINDS.names() if kind != BASELINE]
     if value not in kinds:
         raise ValueError(f"{value!r} does not exist. Use one of: {', '.join(kinds)}.")
     return value
@@ -90,7 +90,7 @@ class ProviderConfig(Section):
 
     @model_validator(mode="after")
     def _address_is_known(self) -> ProviderConfig:
-        kind = PROVIDER_KINDS.get(self.kind)
+        kind = PROVIDER_KINDS.ours.get(self.kind)
         if kind is not None and issubclass(kind, HTTPProvider) and self.base_url is None:
             raise ValueError("`base_url` is missing. Set it to the endpoint's URL.")
         if self.kind == "litellm" and self.stream:

@@ -32,6 +32,7 @@ from benchmarks.dataset_format.fields import (
     Name,
     PythonSource,
     Regex,
+    SchemaNow,
     SplitName,
     Tag,
     Text,
@@ -194,7 +195,7 @@ class GeneratorSpec(Record):
     synonyms: ClassVar = {"tasks": ("count", "number", "n", "size")}
 
     name: Annotated[
-        str, AfterValidator(_checked_generator_name), WithJsonSchema({"enum": list(GENERATORS)}), text("a generator")
+        str, AfterValidator(_checked_generator_name), SchemaNow(lambda: {"enum": [*GENERATORS]}), text("a generator")
     ]
     """Generator that makes the tasks"""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Expects("a whole number of at least 0", (int,))]

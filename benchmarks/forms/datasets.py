@@ -280,7 +280,7 @@ class NewDatasetForm(ProblemForm):
 class GeneratedForm(ProblemForm):
     """A new dataset of which a generator makes all tasks."""
 
-    generator = forms.ChoiceField(choices=[(name, name) for name in GENERATORS])
+    generator = forms.ChoiceField(choices=lambda: [(name, name) for name in GENERATORS])
     slug = TextField(label="Identifier", help_text="Like a file name without its extension, for example, reasoning-2")
     name = TextField(help_text="Empty: generator and seed")
     seed = forms.IntegerField(

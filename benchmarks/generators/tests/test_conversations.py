@@ -93,7 +93,7 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
         for task in TASKS:
             _, steps = answers([turn.user for turn in task.turns])
             expected.setdefault((task.tags[0], task.difficulty), []).append(ability**steps)
-        for kind in GENERATORS["conversations"]:
+        for kind in GENERATORS["conversations"].kinds:
             easy, medium, hard = (mean(expected[kind, level]) for level in LEVELS)
             assert easy > medium > hard, (ability, kind)
 

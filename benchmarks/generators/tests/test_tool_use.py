@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.dataset_format.spec import TaskSpec
-from benchmarks.generators.registry import GENERATORS, SHARED
+from benchmarks.generators.registry import GENERATORS
 from benchmarks.generators.tests.test_generators import LEVELS, dataset
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.final_state import FinalState
@@ -43,7 +43,7 @@ class Desk:
 
 
 def _world(task: TaskSpec) -> WorldSpec:
-    shared = SHARED["tool-use"]
+    shared = GENERATORS["tool-use"].shared
     return world_spec(merged_world(shared["world"], task.world), shared["tools"])
 
 
@@ -139,7 +139,7 @@ def score(task: TaskSpec, calls: list[tuple[str, dict[str, Any]]]) -> float:
 
 
 def test_a_second_reader_reaches_every_state_in_3_to_12_calls() -> None:
-    assert READERS.keys() == GENERATORS["tool-use"].keys()
+    assert READERS.keys() == GENERATORS["tool-use"].kinds.keys()
     for seed in (1, 2):
         for task in dataset("tool-use", seed, 300).tasks:
             calls = calls_of(task)
