@@ -57,7 +57,8 @@ def document_html(folder: Path, name: str) -> str:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
-    tokens = parser.parse((folder / f"{name}.md").read_text("utf-8"))
+    text = re.sub(r"^<!-- .* -->\n", "", (folder / f"{name}.md").read_text("utf-8"), flags=re.MULTILINE)
+    tokens = parser.parse(text)
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             token.attrSet("id", _anchor(tokens[place + 1].content))

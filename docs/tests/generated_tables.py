@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import django
@@ -15,6 +17,17 @@ ROOT = Path(__file__).resolve().parents[2]
 def command_table() -> str:
     """Every command, or each of its actions, with its help."""
     return _table(("command", "purpose"), ((f"`{command}`", text) for command, text in _commands()))
+
+
+def requirement_table(file: Path) -> str:
+    """The requirements of a file, each with the comment above it, which is its reason."""
+    groups: list[tuple[str, list[str]]] = []
+    for line in file.read_text(encoding="utf-8").partition("\n\n")[2].splitlines():
+        if line.startswith("#"):
+            groups.append((line.removeprefix("#").strip(), []))
+        else:
+            groups[-1][1].append(f"`{re.split(r'[^A-Za-z0-9._-]', line)[0]}`")
+    return _table(("requirement", "why"), ((", ".join(names), why) for why, names in groups))
 
 
 def preset_table() -> str:
@@ -39,21 +52,26 @@ def preset_table() -> str:
     )
 
 
-TABLES: dict[str, tuple[str, Callable[[], str]]] = {
-    "docs/cli.md": ("commands", command_table),
-    "docs/how-to/public-benchmarks.md": ("presets", preset_table),
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "docs/cli.md": {"commands": command_table},
+    "docs/how-to/public-benchmarks.md": {"presets": preset_table},
+    "docs/dependencies.md": {
+        path.name: partial(requirement_table, path) for path in sorted(ROOT.glob("requirements*.in"))
+    },
 }
-"""Page → name in its markers ``<!-- name:begin -->`` and ``<!-- name:end -->``, and the table between them."""
+"""Page → name in its markers ``<!-- name:begin -->`` and ``<!-- name:end -->`` → the table between them."""
 
 
-def with_table(page: str) -> str:
-    """The text of a page with its current table. Raises ``ValueError`` if a marker is missing."""
-    name, table = TABLES[page]
-    before, begin, rest = (ROOT / page).read_text(encoding="utf-8").partition(f"<!-- {name}:begin -->\n")
-    _, end, after = rest.partition(f"<!-- {name}:end -->")
-    if not end:
-        raise ValueError(f"{page} lacks the markers of the table {name}")
-    return f"{before}{begin}{table()}\n{end}{after}"
+def with_tables(page: str) -> str:
+    """The text of a page with its current tables. Raises ``ValueError`` if a marker is missing."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name, table in TABLES[page].items():
+        before, begin, rest = text.partition(f"<!-- {name}:begin -->\n")
+        _, end, after = rest.partition(f"<!-- {name}:end -->")
+        if not end:
+            raise ValueError(f"{page} lacks the markers of the table {name}")
+        text = f"{before}{begin}{table()}\n{end}{after}"
+    return text
 
 
 def _commands() -> Iterator[tuple[str, str]]:
@@ -81,4 +99,4 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
     django.setup()
     for page in TABLES:
-        (ROOT / page).write_text(with_table(page), encoding="utf-8")
+        (ROOT / page).write_text(with_tables(page), encoding="utf-8")
