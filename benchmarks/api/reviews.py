@@ -24,9 +24,9 @@ from benchmarks.queries.results import result_of_any_run
 from benchmarks.queries.reviews import labels_of_answer, review_counts, reviews
 from benchmarks.services.access import Caller, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.labels import LabelRequest, label_result, reviewer_name
 from benchmarks.services.reviews import queues as services
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
-from benchmarks.services.reviews.labels import LabelRequest, label_result, reviewer_name
 
 
 class EarlierLabelSerializer(serializers.ModelSerializer[Label]):

@@ -24,8 +24,8 @@ from benchmarks.queries.statistics import (
     contamination_check,
 )
 from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
 

@@ -13,7 +13,7 @@ from xml.sax.xmlreader import AttributesImpl
 
 from django.db.models.functions import Left
 
-from benchmarks.engine.summary.verification import Verification
+from benchmarks.engine.execution.verification import Verification
 from benchmarks.management.gates import Gate
 from benchmarks.management.printing import (
     METRIC_HEAD,

@@ -37,6 +37,7 @@ class RunStatus(models.TextChoices):
 TERMINAL = frozenset(RunStatus(status) for status in actions.TERMINAL)
 COMPLETED = frozenset(RunStatus(status) for status in actions.COMPLETED)
 LIVE = frozenset(RunStatus(status) for status in actions.LIVE)
+STOPPED = frozenset({RunStatus.FAILED, RunStatus.CANCELLED})
 ACTIVE = frozenset({RunStatus.PREPARING, RunStatus.RUNNING})
 
 

@@ -27,10 +27,10 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Lower
 
 from benchmarks.asking import key_of
-from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Lease, Run, RunStatus
+from benchmarks.models import COMPLETED, OF_MODELS, STOPPED, DatasetVersion, Lease, Run, RunStatus
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 
-_FUTILE = Q(status__in=(RunStatus.FAILED, RunStatus.CANCELLED))
+_FUTILE = Q(status__in=STOPPED)
 TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 """The statuses of runs that failed, ended with errors or ran out of budget."""
 

@@ -15,9 +15,9 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from benchmarks.engine import lease as leases
+from benchmarks.engine.db_retry import all_then_each, retry_db
 from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import WorstCase, money_left
-from benchmarks.engine.execution.db_retry import all_then_each, retry_db
 from benchmarks.engine.execution.engine_judge import judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary

@@ -26,7 +26,7 @@ from benchmarks.providers.registered_providers import BASELINE, make_provider, s
 from benchmarks.providers.retrying import Attempt, GaveUp, complete_with_retries
 
 if TYPE_CHECKING:
-    from benchmarks.providers.shared_limits import Gates
+    from benchmarks.providers.gates import Gates
 
 IMAGE_CHARACTERS = 6_000
 """What an image counts as against a limit of tokens: 1,500 tokens, about what vendors count for a large one."""
@@ -99,7 +99,7 @@ def provider_spec(name: str, api_key: str | None) -> ProviderSpec:
 
 @cache
 def _gates() -> Gates:
-    from benchmarks.providers.shared_limits import Gates  # a tenth of the start of every process that needs none
+    from benchmarks.providers.gates import Gates  # a tenth of the start of every process that needs none
 
     return Gates(settings.REDIS_URL or None)
 

@@ -16,10 +16,11 @@ from typing import Any
 
 from benchmarks.dataset_format.messages import user_messages
 from benchmarks.dataset_format.spec import resolved_rubric
+from benchmarks.engine.canvas_sets.rows import shapes_of
 from benchmarks.engine.canvas_sets.shortcuts import BlindAnswers
 from benchmarks.engine.execution.budget import tool_steps
-from benchmarks.engine.execution.sql import among
 from benchmarks.engine.execution.work_items import Prompt, Question
+from benchmarks.engine.sql import among
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.conversations import most_turns
 from benchmarks.metrics.worlds import merged_world, world_spec
@@ -28,9 +29,7 @@ from benchmarks.prompt_template import fill, placeholders
 from benchmarks.providers.base import BaselineContext, Message
 from benchmarks.run_parameters import seed_of_repeat
 from tasks_app.canvas.picture import png
-from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import CanvasDocument, build_prompt
-from tasks_app.models import Canvas
 
 CONTEXT_HEADING = "Context:"
 ACKNOWLEDGMENT = "OK."
@@ -241,13 +240,6 @@ def canvas_prompt(run: Run, task: Task) -> Prompt:
     ]
     picture = {"canvas": question.canvas_id, "sha256": hashlib.sha256(image).hexdigest()}
     return Prompt(_messages(system_prompt, content), picture=picture, extra=run.extra)
-
-
-def shapes_of(canvas: Canvas) -> tuple[Shape, ...]:
-    return tuple(
-        Shape(shape["shape"], shape["color"], shape["size"], (shape["center"][0], shape["center"][1]))
-        for shape in canvas.shapes
-    )
 
 
 def _messages(system_prompt: str | None, content: Any) -> tuple[Message, ...]:

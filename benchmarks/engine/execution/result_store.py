@@ -22,8 +22,8 @@ from django.utils import timezone
 from benchmarks.engine.execution.budget import money_left, price_of
 from benchmarks.engine.execution.reply_cache import store_responses
 from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, ending_of
-from benchmarks.engine.execution.sql import among, update_rows, upsert_rows
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
+from benchmarks.engine.sql import among, update_rows, upsert_rows
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
 from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, Transcript
 from benchmarks.models import Score as StoredScore

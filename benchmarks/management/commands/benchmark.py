@@ -27,11 +27,11 @@ from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.statistics import common_metrics, compared_runs
 from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import OUR_METRICS, import_runs
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
-from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.edit import edit_run
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.sizing import size_run

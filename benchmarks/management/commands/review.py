@@ -21,8 +21,8 @@ from benchmarks.queries.results import result_of_any_run
 from benchmarks.queries.reviews import AnswerLabels, labels_of_answer, review_counts, review_detail, reviews
 from benchmarks.services.access import Caller, account_named, may_see_reviewers
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.labels import LabelRequest, label_result, reviewer_name, withdraw_label
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels, import_labels
-from benchmarks.services.reviews.labels import LabelRequest, label_result, reviewer_name, withdraw_label
 from benchmarks.services.reviews.queues import ReviewRequest, close_review, create_review, delete_review, reopen_review
 
 FIELDS = {str(name): field for name, field in ReviewRequest().fields.items()}

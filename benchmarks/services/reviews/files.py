@@ -23,7 +23,7 @@ from benchmarks.models import Label, Result, ReviewQueue
 from benchmarks.models.reviews import LABELED, results_of_answer
 from benchmarks.services.access import Caller, may_see_reviewers, record
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.reviews.labels import replace_label, review_of, reviewer_name, valid_label
+from benchmarks.services.labels import replace_label, review_of, reviewer_name, valid_label
 
 COLUMNS = (
     "result",

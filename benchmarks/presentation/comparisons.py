@@ -1,6 +1,7 @@
-"""Results of the other modules in words. A complete sentence ends with a period; ``threshold_sentence`` is a phrase.
+"""What comparisons, rankings and checks for contamination show, in words.
 
-Scores are written in percent and differences in percentage points, with one decimal.
+A complete sentence ends with a period; ``threshold_sentence`` is a phrase. Scores are written in percent and
+differences in percentage points, with one decimal.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.presentation.numbers import interval, n_of, number, p_words, plural, points, score
-from benchmarks.presentation.ranks import Mark, against, are_equal, effortless, is_below, listed, tied_names
+from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.ranking import Verdict
+from benchmarks.statistics.spread import are_equal
 
 
 def comparison_sentences(

@@ -1,11 +1,11 @@
-from benchmarks.statistics.contamination import Sample, published_against_fresh
-from benchmarks.statistics.paired import compare
-from benchmarks.statistics.sentences import (
+from benchmarks.presentation.comparisons import (
     comparison_sentences,
     contamination_sentence,
     missing_sentence,
     threshold_sentence,
 )
+from benchmarks.statistics.contamination import Sample, published_against_fresh
+from benchmarks.statistics.paired import compare
 
 
 def comparison_sentence(*compared, **options):

@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.generators.registry import LARGEST_SEED as LARGEST_GENERATOR_SEED
-from benchmarks.models import Dataset, DatasetVersion, Run, RunStatus
+from benchmarks.models import STOPPED, Dataset, DatasetVersion, Run
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import Caller
 from benchmarks.services.canvas_sets.control import (
@@ -35,7 +35,7 @@ def check_contamination(run: Run, user: Caller = None) -> Run:
     ``InvalidRequest`` if the run can no longer be started.
     """
     require(run, "check")
-    if check := run.fresh_runs.exclude(status__in=(RunStatus.FAILED, RunStatus.CANCELLED)).first():
+    if check := run.fresh_runs.exclude(status__in=STOPPED).first():
         raise NotPossible(f"Run {check.pk} already checks this run. To check again, delete run {check.pk}.")
     return _on_fresh_canvases(run, user) if run.representation else _on_fresh_tasks(run, user)
 
