@@ -48,6 +48,10 @@ local-llm: $(VENV)/installed-local-llm  ## Serve a small language model without 
 test: $(VENV)/installed-dev  ## Run all tests; tests of missing services are skipped
 	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
+.PHONY: snapshots
+snapshots: $(VENV)/installed-dev  ## Write tests/snapshots anew, after a change of what programs read that should be
+	@CODEFORGE_WRITE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/test_snapshots.py
+
 lint: $(VENV)/installed-dev  ## Check format, style, types, import contracts, templates and migrations
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

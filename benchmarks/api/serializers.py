@@ -387,11 +387,20 @@ class PlanSerializer(PlanTotalsSerializer):
     )
 
 
+class NeedsField(serializers.ListField):
+    """Fields of a task, in the same order in every process."""
+
+    child = serializers.CharField()
+
+    def to_representation(self, data: Any) -> list[Any]:
+        return super().to_representation(sorted(data))
+
+
 class MetricSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
     description = serializers.CharField()
     judged = serializers.BooleanField()
-    needs = serializers.ListField(child=serializers.CharField())
+    needs = NeedsField(help_text="Fields of a task without which the metric does not apply")
     unit = serializers.CharField()
     higher_is_better = serializers.BooleanField()
