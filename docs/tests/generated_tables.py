@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import inspect
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import django
+from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,8 +57,16 @@ def preset_table() -> str:
     )
 
 
+def key_table() -> str:
+    """Every key of ``codeforge.yaml`` with its type, its default and the docstring below its field."""
+    from codeforge.config import Config
+
+    return _table(("key", "value", "default", "meaning"), _keys(Config))
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/cli.md": {"commands": command_table},
+    "docs/configuration.md": {"keys": key_table},
     "docs/how-to/public-benchmarks.md": {"presets": preset_table},
     "docs/dependencies.md": {
         path.name: partial(requirement_table, path) for path in sorted(ROOT.glob("requirements*.in"))
@@ -87,6 +100,61 @@ def _commands() -> Iterator[tuple[str, str]]:
                 for choice in action._choices_actions
             ]
             yield from actions or [(path.stem, command.help)]
+
+
+PLACEHOLDERS = {"models": "<provider/model>"}
+"""Mapping → what stands for its names; otherwise ``<name>``."""
+
+
+def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]:
+    docs = _attribute_docs(model)
+    for name, field in model.model_fields.items():
+        inner = [part for part in (field.annotation, *get_args(field.annotation)) if _is_model(part)]
+        if inner:
+            entry = "" if _is_model(field.annotation) else f"{PLACEHOLDERS.get(name, '<name>')}."
+            yield from _keys(inner[0], f"{prefix}{name}.{entry}")
+        else:
+            default = "required" if field.is_required() else field.get_default(call_default_factory=True)
+            shown = "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
+            code = shown if shown in ("none", "required") else f"`{shown}`"
+            yield f"`{prefix}{name}`", _kind(field.annotation, field.metadata), code, docs[name]
+
+
+def _is_model(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, BaseModel)
+
+
+def _attribute_docs(model: type[BaseModel]) -> dict[str, str]:
+    """Name → the string below the field, of the class and those that it extends."""
+    found: dict[str, str] = {}
+    for base in reversed([base for base in model.__mro__ if _is_model(base) and base is not BaseModel]):
+        [definition] = ast.parse(inspect.getsource(base)).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, below in itertools.pairwise(definition.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                found[ast.unparse(field.target)] = ast.literal_eval(below.value)
+    return found
+
+
+def _kind(annotation: Any, metadata: list[Any]) -> str:
+    """What a value is, in words."""
+    parts = [part for part in get_args(annotation) if part is not type(None)]
+    if get_origin(annotation) is Annotated:
+        return _kind(parts[0], [*metadata, *parts[1:]])
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{part}`" for part in parts)
+    if get_origin(annotation) in (list, dict):
+        word = "list" if get_origin(annotation) is list else "mapping"
+        return word if Any in parts else f"{word} of {' to '.join(_kind(part, []) for part in parts)}"
+    if parts:
+        return _kind(parts[0], metadata)
+    limits = {type(limit).__name__: limit for each in metadata for limit in getattr(each, "metadata", None) or [each]}
+    low = limits["Ge"].ge if "Ge" in limits else None
+    high = limits["Le"].le if "Le" in limits else None
+    names = {str: "text", bool: "true or false", int: "whole number", float: "number"}
+    if low is not None:
+        return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
+    return f"up to {high:,}" if high is not None else names.get(annotation, "text")
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
