@@ -38,10 +38,12 @@ DOCUMENTS = {
         "performance": "Performance",
     },
     "Extend": {
+        "tour": "Tour of the code",
         "architecture": "Architecture",
         "how-to/own-metric": "Add a metric",
         "how-to/own-provider": "Add a provider",
         "dependencies": "Dependencies",
+        "releasing": "Release checklist",
     },
 }
 """Group → name of a file without its ending → title."""

@@ -74,8 +74,18 @@ def test_the_schemas_of_the_services_accept_the_pipelines(place: int, schema: st
     _check(tmp_path / "pipeline.yml", schema)
 
 
-def test_the_schema_of_github_accepts_the_workflow_that_tests_the_project() -> None:
-    _check(ROOT / ".github/workflows/test.yml", "vendor.github-workflows")
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [
+        ("workflows/test.yml", "workflows"),
+        ("dependabot.yml", "dependabot"),
+        ("ISSUE_TEMPLATE/bug.yml", "issue-forms"),
+        ("ISSUE_TEMPLATE/feature.yml", "issue-forms"),
+        ("ISSUE_TEMPLATE/config.yml", "issue-config"),
+    ],
+)
+def test_the_schemas_of_github_accept_the_files_for_it(name: str, schema: str) -> None:
+    _check(ROOT / ".github" / name, "vendor." + (schema if schema == "dependabot" else f"github-{schema}"))
 
 
 def _check(file: Path, schema: str) -> None:
@@ -100,6 +110,10 @@ def test_a_pipeline_gets_its_exit_codes_and_reports(project: Path) -> None:
     follow(page("docs/how-to/ci.md"), project)
     assert ElementTree.parse(project / "report.xml").getroot().tag == "testsuites"
     assert "exact_match" in (project / "summary.md").read_text()
+
+
+def test_the_tour_is_walked_as_the_page_says(project: Path) -> None:
+    follow(page("docs/tour.md"), project)
 
 
 def test_a_task_class_is_looked_at_as_the_page_says(project: Path) -> None:
