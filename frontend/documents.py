@@ -41,6 +41,7 @@ DOCUMENTS = {
         "tour": "Tour of the code",
         "architecture": "Architecture",
         "how-to/own-metric": "Add a metric",
+        "how-to/own-task-field": "Add a key of a task",
         "how-to/own-provider": "Add a provider",
         "dependencies": "Dependencies",
         "releasing": "Release checklist",

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from benchmarks.dataset_format.spec import TASK_KEYS
 from benchmarks.models import Dataset, Result, Run, Score, Task
 from benchmarks.presentation.sentences import headline_numbers
 from benchmarks.run_parameters import RUN_PARAMETERS
@@ -58,6 +59,8 @@ class LabelsField(AcceptedField):
 
 
 class TaskSerializer(serializers.ModelSerializer[Task]):
+    """A task with the keys of the dataset format; tags and metadata are in ``labels``."""
+
     id = serializers.CharField(source="task_id")
     other_answers = AcceptedField()
     labels = LabelsField()
@@ -65,40 +68,14 @@ class TaskSerializer(serializers.ModelSerializer[Task]):
     class Meta:
         model = Task
         fields = (
-            *(
-                "id",
-                "name",
-                "input",
-                "messages",
-                "turns",
-                "user",
-                "expected_output",
-                "other_answers",
-                "difficulty",
-                "split",
-                "weight",
-                "labels",
-            ),
-            *(
-                "expected_tools",
-                "context",
-                "tools",
-                "tool_results",
-                "world",
-                "final_state",
-                "tests",
-                "schema",
-                "choices",
-                "pattern",
-                "constraints",
-                "must_refuse",
-                "tolerance",
-                "rubric",
-                "group",
-                "n_shapes",
-            ),
-            "content_hash",
+            *(key for key in TASK_KEYS if key not in ("tags", "metadata") and hasattr(Task, key)),
+            *("other_answers", "labels", "group", "n_shapes", "content_hash"),
         )
+
+    def get_fields(self) -> dict[str, Any]:
+        beside = (key for key in TASK_KEYS if not hasattr(Task, key))
+        others = {key: serializers.JSONField(source=f"other_fields.{key}", default=None) for key in beside}
+        return {**super().get_fields(), **others}
 
 
 class DatasetDetailSerializer(DatasetSerializer):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field, SkipValidation, TypeAdapter, WithJsonSchema
@@ -90,6 +90,8 @@ class TaskSpec(Record):
         "choices": ("options",),
         "pattern": ("regex",),
     }
+    describing: ClassVar = frozenset({"name", "difficulty", "split", "weight", "tags", "metadata"})
+    """Keys that say what a task is about, and change neither what is asked nor what is expected"""
 
     id: Name
     """Identifier, unique in the file; results are compared by it, so do not change it"""
@@ -178,6 +180,7 @@ class TaskSpec(Record):
         return (self.expected_output,) if isinstance(self.expected_output, str) else tuple(self.expected_output)
 
 
+TASK_KEYS = tuple(field.name for field in fields(TaskSpec))
 AnyTask = Annotated[TaskSpec, mapping("a mapping that begins with `id:`", TaskSpec)]
 
 

@@ -143,6 +143,48 @@ def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
     run(Command(line, 0, ["5 passed…"]), folder, environment(folder / "var"))
 
 
+def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-task-field.md")
+    folder = copy_of_project(tmp_path)
+    key, in_item, metric = (block.text for block in blocks(text, "python"))
+    _insert(folder / "benchmarks/dataset_format/spec.py", key, "    constraints: Constraints")
+    _insert(folder / "benchmarks/metrics/base.py", in_item, "    constraints: Mapping")
+    (folder / "benchmarks/metrics/opening.py").write_text(metric)
+    registry = folder / "benchmarks/metrics/registered_metrics.py"
+    _insert(registry, "from benchmarks.metrics.opening import Opening\n", "from benchmarks.metrics.preference")
+    _insert(registry, "    Opening(),\n", "    Length(),\n")
+    (folder / "datasets/letters.yaml").write_text(blocks(text, "yaml")[0].text)
+    run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
+    follow(text, folder)
+    assert "| `opening` |" in (folder / "datasets/README.md").read_text()
+    schema = json.loads((folder / "datasets/dataset.schema.json").read_text())
+    assert "opening" in schema["$defs"]["TaskSpec"]["properties"]
+    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_KEY])
+    run(Command(look, 0, ["API, page and form have it"]), folder, environment(folder / "var"))
+
+
+_LOOK_AT_THE_KEY = """
+from django.test import Client
+from benchmarks.forms.datasets import TaskForm
+from benchmarks.models import Task
+task = Task.objects.get(task_id="complaint")
+client = Client(headers={"host": "localhost"})
+served = client.get("/api/v1/benchmarks/datasets/letters/tasks").json()["results"][0]
+assert served["opening"] == "Dear", served
+page = client.get(f"/datasets/letters/tasks/{task.pk}/").content.decode()
+assert "<h2>Opening</h2>" in page
+form = TaskForm(version=task.version, stored=task)
+assert form["opening"].value() == "Dear"
+print("API, page and form have it")
+"""
+
+
+def _insert(file: Path, text: str, before: str) -> None:
+    written = file.read_text()
+    assert written.count(before) == 1, (file, before)
+    file.write_text(written.replace(before, text + before))
+
+
 @pytest.fixture
 async def plain_text_service() -> AsyncIterator[str]:
     """Answers with the prompt turned round, and to an empty one with 503."""
