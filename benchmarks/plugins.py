@@ -19,6 +19,7 @@ T = TypeVar("T")
 REGISTRIES = {
     "metrics": "benchmarks.metrics.registered_metrics:REGISTERED_METRICS",
     "generators": "benchmarks.generators.registry:GENERATORS",
+    "importers": "benchmarks.imports.registered_importers:IMPORTERS",
     "providers": "benchmarks.providers.registered_providers:PROVIDER_KINDS",
 }
 """Group → its registry, by name, so that nothing here depends on what it holds."""

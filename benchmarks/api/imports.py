@@ -21,7 +21,8 @@ from benchmarks.api.serializers import DatasetSerializer, RunSerializer
 from benchmarks.api.views import NOT_NOW, REFUSED, created
 from benchmarks.forms.dataset_files import DatasetFileForm, UploadForm
 from benchmarks.forms.datasets import ProblemForm
-from benchmarks.forms.imports import PresetForm, RunImportForm, TableForm
+from benchmarks.forms.imports import MOST_BYTES, PresetForm, RunImportForm, TableForm
+from benchmarks.imports.registered_importers import IMPORTERS, tools
 from benchmarks.imports.table_tasks import USES
 from benchmarks.models import PushedRun
 from benchmarks.services.access import may
@@ -101,19 +102,21 @@ class PushedRunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 
 
 class ImportRequest(serializers.Serializer[Any]):
-    file = serializers.ListField(
-        child=serializers.FileField(),
-        help_text="Files of Inspect, promptfoo, lm-evaluation-harness or DeepEval, up to 32 MB",
-    )
-    format = serializers.CharField(
-        required=False, help_text="inspect, promptfoo, lm-eval or deepeval; by default detected"
-    )
     dataset = serializers.CharField(required=False, help_text="Slug of the dataset with the same tasks")
     slug = serializers.CharField(required=False, help_text="Of the new dataset")
     model = serializers.CharField(required=False, help_text="Model that answered, if the file does not name it")
     metrics = serializers.ListField(
         child=serializers.CharField(), required=False, help_text="Metrics of this dashboard that score the answers too"
     )
+
+    def get_fields(self) -> dict[str, Any]:
+        """What names the importers, which packages may add to."""
+        file = serializers.ListField(
+            child=serializers.FileField(), help_text=f"Files of {tools()}, up to {MOST_BYTES // 2**20} MB"
+        )
+        known = ", ".join(IMPORTERS)
+        form = serializers.CharField(required=False, help_text=f"One of {known}; by default detected")
+        return {"file": file, "format": form, **super().get_fields()}
 
 
 class ImportedRunSerializer(serializers.Serializer[Any]):

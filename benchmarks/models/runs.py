@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from benchmarks.asking import KEY_LENGTH, asked, key_of
 from benchmarks.metrics.base import Metric
-from benchmarks.metrics.imported import TOOLS, deciding_names
+from benchmarks.metrics.imported import deciding_names, tool_title
 from benchmarks.metrics.registered_metrics import metric_named, parts_of
 from benchmarks.metrics.rubrics import PREFIX, rubric_metric
 from benchmarks.models.datasets import Dataset, DatasetVersion
@@ -371,7 +371,7 @@ class Run(models.Model):
     @property
     def import_tool(self) -> str:
         """The name of the tool that made the run; empty for a run made here."""
-        return TOOLS.get(self.import_format, self.import_format)
+        return tool_title(self.import_format) if self.import_format else ""
 
     @property
     def all_metrics(self) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.imports.formats import FORMATS, with_summaries
+from benchmarks.imports.registered_importers import IMPORTERS, logs_in
 from benchmarks.management import printing, reports
 from benchmarks.management.actions import JSON, MISSED, NAME_AND_TAGS, OK, action, argument, group, request_data, switch
 from benchmarks.management.experiments import ExperimentCommand
@@ -29,7 +29,7 @@ from benchmarks.queries.statistics import common_metrics, compared_runs
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import OUR_METRICS, import_runs
+from benchmarks.services.imports import OUR_METRICS, import_log
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
 from benchmarks.services.runs.edit import edit_run
@@ -179,11 +179,11 @@ class Command(RunningCommand, ExperimentCommand):
         self.stderr.write(f"After it ends, manage.py benchmark show {run} prints the difference.")
 
     @action(
-        "Import Inspect, promptfoo, lm-evaluation-harness or DeepEval runs from files.",
+        "Import runs of other tools from files.",
         argument(
             "files", "FILE", "a log, results or test run; samples_*.jsonl and results_*.json", nargs="+", type=Path
         ),
-        argument("--format", None, "tool of the file, by default detected", choices=FORMATS, dest="form"),
+        argument("--format", None, "tool of the file, by default detected", choices=IMPORTERS.names(), dest="form"),
         argument("--slug", "SLUG", "slug of the new dataset for the tasks"),
         argument("--dataset", "SLUG", "existing dataset that has these tasks"),
         argument("--model", "NAME", "model that answered, if the file does not name it"),
@@ -211,16 +211,14 @@ class Command(RunningCommand, ExperimentCommand):
         if slug and dataset:
             raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
         imported: list[dict[str, Any]] = []
-        options = {"form": form, "slug": slug, "dataset": dataset, "model": model, "metrics": metric or OUR_METRICS}
-        for position, summary in with_summaries([path.name for path in files]).items():
-            path, beside = files[position], None if summary is None else files[summary]
-            for result in import_runs(path, summary=beside, **options):
+        for log in logs_in([(path, path.name) for path in files], form):
+            for result in import_log(log, slug=slug, dataset=dataset, model=model, metrics=metric or OUR_METRICS):
                 run, how = result.run, "imported" if result.is_new else "already imported from this file"
                 on = f"{run.model} on {run.dataset.slug}, {plural(run.total, 'result')}"
                 if as_json:
                     imported.append(
                         {
-                            "file": str(path),
+                            "file": str(log.files[0].path),
                             "is_new": result.is_new,
                             "unused": [*result.unused],
                             **reports.run_json(run),

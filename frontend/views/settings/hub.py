@@ -76,7 +76,7 @@ SECTIONS = (
     Section(
         "Import runs",
         "import-runs",
-        "Runs of Inspect, promptfoo, lm-evaluation-harness and DeepEval.",
+        "Runs of other tools.",
         ("benchmarks.launch_run", "benchmarks.add_dataset"),
     ),
     Section(

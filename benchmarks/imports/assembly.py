@@ -1,0 +1,106 @@
+"""What is the same for the runs of all tools: repeats, metrics and their names, scores that are missing, counts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from benchmarks.dataset_format.problems import printable, quoted
+from benchmarks.imports.runs import MAX_REPEATS, ImportedResult, ImportedRun, ImportProblem, Unused
+from benchmarks.metrics.base import Score
+from benchmarks.metrics.imported import imported_name
+from benchmarks.providers.clean_text import storable
+
+MOST_UNUSED = 30
+
+
+def assembled(tool: str, runs: Sequence[ImportedRun]) -> list[ImportedRun]:
+    """The runs of a file of the importer ``tool`` in the form in which they are stored.
+
+    A scorer with a number outside 0 to 1 in any of them is a measurement in all. Raises ``ImportProblem`` if results
+    and tasks do not fit together.
+    """
+    outside = {name for run in runs for name in _outside(run.results)}
+    return [_assembled(tool, run, outside.union(run.measurements)) for run in runs]
+
+
+def _assembled(tool: str, run: ImportedRun, measured: Collection[str]) -> ImportedRun:
+    names = dict.fromkeys([*run.metrics, *(name for result in run.results for name in result.scores)])
+    metrics = {name: metric_name(tool, name, measurement=name in measured) for name in names}
+    results = [
+        replace(result, scores={metrics[name]: score for name, score in result.scores.items()})
+        for result in _repeated(run)
+    ]
+    return replace(
+        run,
+        format=tool,
+        metrics=list(dict.fromkeys(metrics.values())),
+        results=with_all_scores(results, run.missing),
+        unused=[*run.unused, *_sentence(+run.unread)],
+        unread=Counter(),
+    )
+
+
+def _outside(results: Iterable[ImportedResult]) -> Iterator[str]:
+    for result in results:
+        for name, score in result.scores.items():
+            if score.value is not None and not 0 <= score.value <= 1:
+                yield name
+
+
+def _repeated(run: ImportedRun) -> Iterator[ImportedResult]:
+    """The results, each with its repeat."""
+    used: dict[str, set[int]] = {task.id: set() for task in run.tasks}
+    for result in run.results:
+        if result.task_id not in used:
+            raise ImportProblem(f"a result is of task {quoted(result.task_id)}, which is none of the tasks")
+        repeats = used[result.task_id]
+        repeat = result.repeat or len(repeats) + 1
+        if repeat in repeats:
+            raise ImportProblem(f"task {quoted(result.task_id)}: repeat {repeat} occurs twice")
+        if repeat > MAX_REPEATS:
+            raise ImportProblem(f"task {quoted(result.task_id)}: more than {MAX_REPEATS:,} repeats")
+        repeats.add(repeat)
+        yield replace(result, repeat=repeat)
+
+
+def with_all_scores(
+    results: Sequence[ImportedResult], missing: Score, metrics: Iterable[str] = ()
+) -> list[ImportedResult]:
+    """The results, in which every answer has a score by each metric that any has, and by those of ``metrics``:
+    ``missing`` where the tool gave none."""
+    names = dict.fromkeys([*metrics, *(name for result in results for name in result.scores)])
+    return [
+        result
+        if result.error is not None or result.cancelled
+        else replace(result, scores={**dict.fromkeys(names, missing), **result.scores})
+        for result in results
+    ]
+
+
+def metric_name(tool: str, name: str, *, measurement: bool = False) -> str:
+    """The name here of another tool's metric, with control characters escaped."""
+    return imported_name(tool, printable(re.sub(r"\s+", " ", storable(name, [])).strip() or "score"), measurement)
+
+
+def _sentence(unread: Unused) -> list[str]:
+    named = [
+        f"{printable(path)[:100]} of {part}" + ("" if part.startswith("the ") else f" ({count:,})")
+        for (path, part), count in unread.most_common(MOST_UNUSED)
+    ]
+    more = [f"{len(unread) - MOST_UNUSED:,} more"] if len(unread) > MOST_UNUSED else []
+    return [f"Not imported: {', '.join(named + more)}."] if named else []
+
+
+def check_count(where: str, stated: int | None, found: int, what: str) -> None:
+    """Compare a number that a file states of itself with that of its parts. Raises ``ImportProblem`` with both."""
+    if stated not in (None, found):
+        raise ImportProblem(f"{where}: {stated:,}, but {found:,} {what}")
+
+
+def is_same(first: float, second: float) -> bool:
+    """Whether two computations of one number agree."""
+    return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
