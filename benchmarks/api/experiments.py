@@ -65,7 +65,9 @@ class CellSerializer(serializers.Serializer[Any]):
     rank = serializers.ListField(
         child=serializers.IntegerField(), allow_null=True, help_text="Lowest and highest rank that the tests allow"
     )
-    group = serializers.CharField(allow_null=True, help_text="Letters; those that share one are not separated")
+    group = serializers.CharField(
+        allow_null=True, help_text="Letters; candidates that share one are not significantly different"
+    )
     best = serializers.FloatField(allow_null=True, help_text="Chance of being the best")
     cost_usd = serializers.FloatField(allow_null=True)
     latency_ms = serializers.FloatField(allow_null=True, help_text="Median")
@@ -111,7 +113,9 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 
 
 class ExperimentDetailSerializer(ExperimentSerializer):
-    verdict = serializers.SerializerMethodField(help_text="Who leads, by how much, and what is not separated")
+    verdict = serializers.SerializerMethodField(
+        help_text="Who leads, by how much, and which differences are not significant"
+    )
     matrix = serializers.SerializerMethodField()
     _read: Matrix | None = None
 

@@ -102,7 +102,8 @@ class JudgeAgreementSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(), help_text="Differences of corrected means of runs on one version, neighbors only"
     )
     favor = serializers.DictField(
-        allow_null=True, help_text="Whether the judge favors models of its own maker; null without labels of any"
+        allow_null=True,
+        help_text="Whether the judge favors models of its own maker; null without labels of such models",
     )
     by_model = serializers.ListField(child=serializers.DictField())
     by_class = serializers.ListField(child=serializers.DictField())

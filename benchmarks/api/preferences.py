@@ -81,8 +81,8 @@ class PreferenceDetailSerializer(PreferenceSerializer):
     )
     people = serializers.SerializerMethodField(
         help_text="What people chose between the same pairs, as in numbers, with agreement of the judge with people, "
-        "kappa, and alpha of people with each other; null if nothing. Choices of open blind reviews are left out "
-        "unless the caller may see who labeled"
+        "kappa, and alpha of people with each other; null if there are none. Choices of open blind reviews are "
+        "excluded unless the caller may see who labeled"
     )
 
     class Meta(PreferenceSerializer.Meta):

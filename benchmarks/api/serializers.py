@@ -106,7 +106,9 @@ class WeightedSerializer(serializers.Serializer[Any]):
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
-    n_effective = serializers.FloatField(help_text="Tasks of equal weight that would make a mean as certain")
+    n_effective = serializers.FloatField(
+        help_text="Number of tasks of equal weight that would give an equally narrow interval"
+    )
 
 
 class MeanSerializer(serializers.Serializer[Any]):
@@ -181,7 +183,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     adjustments = serializers.DictField(
         child=serializers.DictField(child=serializers.CharField()),
         read_only=True,
-        help_text="What requests to the model and the judge go without, because it is refused: name → sentence",
+        help_text="Parameters that requests omit because the model or the judge refuses them: name → sentence",
     )
 
     class Meta:

@@ -147,7 +147,7 @@ class Command(ActionCommand):
         lines = [
             f"Review {queue.pk}: {queue.name}, by {queue.metric}, {numbers['state']}",
             f"{numbers['labels']} of {plural(numbers['wanted'], 'label')} on {plural(numbers['answers'], 'answer')}",
-            f"Labeled by two people: {numbers['twice']}, differently: {numbers['disagreeing']}",
+            f"Labeled twice: {numbers['twice']}, differently: {numbers['disagreeing']}",
             f"Flagged: {numbers['flagged']}, labeled wrong: {numbers['wrong']}",
             f"Agreement of people with each other (Krippendorff's α): {score(numbers['alpha'])}",
         ]

@@ -77,7 +77,7 @@ class PushRequest(StrictRequest):
         required=False, min_value=1, max_value=MAX_RESULTS, help_text="Number of results"
     )
     name = StrictText(default="", allow_blank=True, max_length=200, help_text="By which people know the run")
-    tags = Tags(default=list, help_text="Words by which the run is found")
+    tags = Tags(default=list, help_text="Words for finding and filtering the run")
 
     def validate_own_metrics(self, names: list[str]) -> list[str]:
         try:
