@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from benchmarks.dataset_format.problems import printable, quoted
+from benchmarks.imports.parts import shown
 from benchmarks.imports.runs import MAX_REPEATS, ImportedResult, ImportedRun, ImportProblem, Unused
-from benchmarks.metrics.base import Score
+from benchmarks.metrics.base import Score, ScoreStatus
 from benchmarks.metrics.imported import imported_name
 from benchmarks.providers.clean_text import storable
 
@@ -93,6 +96,32 @@ def _sentence(unread: Unused) -> list[str]:
     ]
     more = [f"{len(unread) - MOST_UNUSED:,} more"] if len(unread) > MOST_UNUSED else []
     return [f"Not imported: {', '.join(named + more)}."] if named else []
+
+
+def score_of(value: Any, tool: str, reason: str = "", extracted: str | None = None) -> Score:
+    """The score with a number that the tool gave; an error of the scorer if it gave none."""
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
+        return Score(ScoreStatus.SCORED, float(value), reason, extracted)
+    why = f"{tool} gave no number, but {shown(value)}. {reason}".strip()
+    return Score(ScoreStatus.METRIC_ERROR, None, why, extracted)
+
+
+def numbered(names: Iterable[str], noun: str, *taken: str) -> Iterator[str]:
+    """A name for each scorer of one answer: equal names are numbered; ``noun`` follows one that is taken, or stands for
+    one that is empty."""
+    used: Counter[str] = Counter()
+    for given in names:
+        name = given.strip()
+        name = f"{name or noun} {noun}" if name in ("", *taken) else name
+        used[name] += 1
+        yield name if used[name] == 1 else f"{name} {used[name]}"
+
+
+def lacking(present: int, wanted: int | None, is_chosen: bool) -> str:
+    """How many samples a log lacks, as a sentence; empty if it has all."""
+    if wanted is None or present >= wanted:
+        return ""
+    return f"The log has {present:,} of {wanted:,} samples{', as requested' if is_chosen else ''}."
 
 
 def check_count(where: str, stated: int | None, found: int, what: str) -> None:

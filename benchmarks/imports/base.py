@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
@@ -21,7 +22,10 @@ class Importer(ABC):
     """The tool's name."""
     files: ClassVar[str]
     """What it reads, with the extensions, for people: ``logs (.eval or .json)``."""
-    extensions: ClassVar[tuple[str, ...]]
+
+    @property
+    def extensions(self) -> list[str]:
+        return re.findall(r"\.\w+", self.files)
 
     @abstractmethod
     def detect(self, files: Files) -> Sequence[Files]:

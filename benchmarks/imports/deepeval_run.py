@@ -19,7 +19,7 @@ from benchmarks.dataset_format.limits import MAX_NAME
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats
-from benchmarks.imports.assembly import check_count, is_same
+from benchmarks.imports.assembly import check_count, is_same, numbered
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.parts import (
     Amount,
@@ -191,7 +191,6 @@ class DeepEvalImporter(Importer):
     name = "deepeval"
     title = "DeepEval"
     files = "test runs (.json)"
-    extensions = (".json",)
 
     def detect(self, files: Files) -> list[Files]:
         return [[file] for file in files if _KEYS & file.outline.keys()]
@@ -362,13 +361,8 @@ def _judging(metrics: Sequence[Metric]) -> dict[str, Spent]:
 
 
 def _scores(case: Case) -> dict[str, Score]:
-    scores = {PASS: _passed(case)}
-    used: Counter[str] = Counter()
-    for metric in case.metrics:
-        used[metric.name] += 1
-        name = metric.name if used[metric.name] == 1 else f"{metric.name} {used[metric.name]}"
-        scores["pass metric" if name == PASS else name] = _of_metric(metric)
-    return scores
+    names = numbered((metric.name for metric in case.metrics), "metric", PASS)
+    return {PASS: _passed(case), **dict(zip(names, map(_of_metric, case.metrics), strict=True))}
 
 
 def _of_metric(metric: Metric) -> Score:

@@ -17,12 +17,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from benchmarks.dataset_format import messages as task_messages
 from benchmarks.dataset_format.limits import MAX_ANSWERS
-from benchmarks.dataset_format.problems import Invalid, quoted
+from benchmarks.dataset_format.problems import quoted
 from benchmarks.dataset_format.spec import TaskSpec
-from benchmarks.imports import inspect_prompts
-from benchmarks.imports.assembly import check_count
+from benchmarks.imports import chats, inspect_prompts
+from benchmarks.imports.assembly import check_count, lacking
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.inspect_results import Results, check_results, number_of, score_name
 from benchmarks.imports.parts import (
@@ -32,6 +31,7 @@ from benchmarks.imports.parts import (
     Part,
     Repeat,
     Text,
+    accepted,
     as_text,
     at,
     label_values,
@@ -232,7 +232,6 @@ class InspectImporter(Importer):
     name = "inspect"
     title = "Inspect"
     files = "logs (.eval or .json)"
-    extensions = (".eval", ".json")
 
     def detect(self, files: Files) -> list[Files]:
         return [
@@ -302,6 +301,8 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         tasks[key], sent[key] = inspect_prompts.with_choices(task, sent[key])
     each_sent = [one for several in sent.values() for one in several]
     prompting = inspect_prompts.parameters_of(each_sent)
+    status = "" if log.status == "success" else f"Status in Inspect: {log.status}."
+    is_chosen = log.limit is not None or log.sample_id is not None
     headline = score_name(log.headline.scorer, log.headline.score)
     valued = [name for name in values if name not in silent]
     return ImportedRun(
@@ -324,7 +325,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
             "commit": log.commit,
             "inspect run": log.run_id,
         },
-        shortfall=_shortfall(log, len(tasks)),
+        shortfall=" ".join(filter(None, (status, lacking(len(tasks), log.wanted_samples, is_chosen)))),
         unused=[*reductions, *inspect_prompts.unsent(each_sent, prompting)],
         unread=unused,
         started_at=log.started_at,
@@ -341,17 +342,6 @@ def _of_all_epochs(known: TaskSpec, task: TaskSpec, unused: Unused) -> TaskSpec:
     return replace(known, metadata=shared)
 
 
-def _shortfall(log: Log, present: int) -> str:
-    """Why the log is incomplete, in sentences; empty if it is complete."""
-    sentences = [] if log.status == "success" else [f"Status in Inspect: {log.status}."]
-    if log.wanted_samples is not None and present < log.wanted_samples:
-        chosen = log.limit is not None or log.sample_id is not None
-        sentences.append(
-            f"The log has {present:,} of {log.wanted_samples:,} samples{', as requested' if chosen else ''}."
-        )
-    return " ".join(sentences)
-
-
 def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[TaskSpec, ImportedResult]:
     """The task and the result, whose scores are still by scorer."""
     resolve = _resolver(sample.attachments)
@@ -359,15 +349,15 @@ def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[
     # What cannot be chosen from is not a choice.
     valid = len(choices) > 1 and len(set(choices)) == len(choices) and all(map(str.strip, choices))
     conversation = _conversation(sample.input, resolve, unused)
-    targets = tuple(dict.fromkeys(filter(str.strip, sample.target)))
-    if len(targets) > MAX_ANSWERS:
+    asked = [(message.role, _content(message.content, resolve)[0]) for message in sample.input]
+    if len({*filter(str.strip, sample.target)}) > MAX_ANSWERS:
         unused[f"targets after the first {MAX_ANSWERS}", "samples"] += 1
     task = TaskSpec(
         id=sample.id.strip(),
         name=sample.id.strip(),
-        input="" if conversation else _input(sample.input, resolve),
+        input="" if conversation else chats.as_one_text(asked),
         messages=conversation,
-        expected_output=targets[:MAX_ANSWERS] if len(targets) > 1 else "".join(targets),
+        expected_output=accepted(sample.target),
         choices=choices if valid else (),
         metadata=label_values(sample.metadata, "samples", unused),
     )
@@ -438,29 +428,20 @@ def _conversation(messages: Sequence[Message], resolve: Resolve, unused: Unused)
     contents = [[part for part in message.content if part.type != "reasoning"] for message in messages]
     if [message.role for message in messages] == ["user"] and all(part.type == "text" for part in contents[0]):
         return ()
-    conversation = []
+    chat = []
     for message, parts in zip(messages, contents, strict=True):
-        known: list[dict[str, str]] = [
-            {"image": resolve(part.image)} if part.type == "image" else {"text": resolve(part.text)} for part in parts
+        known = [
+            {"image_url": resolve(part.image)}
+            if part.type == "image"
+            else {"type": part.type, "text": resolve(part.text)}
+            for part in parts
         ]
         has_text = len(parts) == 1 and parts[0].type == "text"
-        conversation.append({"role": message.role, "content": known[0]["text"] if has_text else known})
-    try:
-        if all(part.type in ("text", "image") for parts in contents for part in parts):
-            task_messages.checked(conversation)
-            if not any(task_messages.ending_faults(conversation, before_turns=False)):
-                return tuple(conversation)
-    except Invalid:
-        pass
+        chat.append({"role": message.role, "content": known[0]["text"] if has_text else known})
+    if conversation := chats.messages_of(chat):
+        return conversation
     unused["input as messages, which is text here,", "samples"] += 1
     return ()
-
-
-def _input(messages: Sequence[Message], resolve: Resolve) -> str:
-    texts = [_content(message.content, resolve)[0] for message in messages]
-    if len(messages) == 1:
-        return texts[0]
-    return "\n\n".join(f"{message.role}: {text}" for message, text in zip(messages, texts, strict=True))
 
 
 def _content(parts: Sequence[ContentPart], resolve: Resolve) -> tuple[str, str]:

@@ -22,13 +22,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from benchmarks.dataset_format.limits import MAX_ANSWERS
 from benchmarks.dataset_format.problems import quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats, reading, tables
-from benchmarks.imports.assembly import check_count, is_same
+from benchmarks.imports.assembly import check_count, is_same, lacking, score_of
 from benchmarks.imports.base import Files, Importer
-from benchmarks.imports.parts import Amount, Count, Part, Text, as_text, at, label_values, read, shown
+from benchmarks.imports.parts import Amount, Count, Part, Text, accepted, as_text, at, label_values, read, shown
 from benchmarks.imports.reading import ForeignFile
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
@@ -158,7 +157,6 @@ class LmEvalImporter(Importer):
     name = "lm-eval"
     title = "lm-evaluation-harness"
     files = "samples with their results file (.jsonl and .json)"
-    extensions = (".jsonl", ".json")
 
     def detect(self, files: Files) -> list[Files]:
         """Samples with their results: those with the same date in the name, or else the only ones."""
@@ -243,7 +241,7 @@ def _add(log: _Read, values: Mapping[str, Any], where: str) -> None:
         name = f"{metric},{sample.filter}"
         value = values.get(metric)
         log.values[name].append(value)
-        document.scores[name] = _score(value, _extracted(sample, metric, document))
+        document.scores[name] = score_of(value, LmEvalImporter.title, extracted=_extracted(sample, metric, document))
 
 
 def _check(head: Summary, task: str, log: _Read, averaged: Sequence[str]) -> None:
@@ -321,7 +319,7 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
             "few-shot examples": as_text(head.shots.get(task, "")),
             "commit": head.commit,
         },
-        shortfall=_shortfall(head, task, len(documents)),
+        shortfall=lacking(len(documents), head.samples.get(task, Samples()).original, head.limit is not None),
         unused=list(_unused(log, imported, averaged)),
         unread=log.unused,
         started_at=started,
@@ -345,13 +343,6 @@ def _unused(log: _Read, metrics: Sequence[str], averaged: Sequence[str] | None) 
         )
     if len(log.systems) > 1:
         yield "The system messages differ between documents. They are in the messages of the results only."
-
-
-def _shortfall(head: Summary, task: str, present: int) -> str:
-    original = head.samples.get(task, Samples()).original
-    if original is None or present >= original:
-        return ""
-    return f"The log has {present:,} of {original:,} samples{'' if head.limit is None else ', as requested'}."
 
 
 def _times(head: Summary) -> tuple[datetime | None, datetime | None]:
@@ -499,7 +490,7 @@ def _targets(sample: Sample) -> str | tuple[str, ...]:
     """The accepted answers. Several are written as a Python list, which a document may also have as its text."""
     is_text = isinstance(sample.doc, dict) and sample.target in map(as_text, sample.doc.values())
     several = None if is_text else _list_in(sample.target)
-    return sample.target if several is None else _answers([each for each in several if isinstance(each, str)])
+    return sample.target if several is None else accepted([each for each in several if isinstance(each, str)])
 
 
 def _chosen_target(target: str, options: Sequence[str]) -> str | tuple[str, ...]:
@@ -507,7 +498,7 @@ def _chosen_target(target: str, options: Sequence[str]) -> str | tuple[str, ...]
     if target in options:
         return target
     positions = _list_in(target) or ([int(target)] if target.isdecimal() and len(target) < _LONGEST_POSITION else [])
-    return _answers([options[each] for each in positions if type(each) is int and 0 <= each < len(options)])
+    return accepted([options[each] for each in positions if type(each) is int and 0 <= each < len(options)])
 
 
 def _list_in(text: str) -> list[Any] | None:
@@ -520,12 +511,6 @@ def _list_in(text: str) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def _answers(texts: Sequence[str]) -> str | tuple[str, ...]:
-    """The accepted texts as a task has them: one, or several that differ."""
-    distinct = tuple(dict.fromkeys(text for text in texts if text.strip()))[:MAX_ANSWERS]
-    return distinct if len(distinct) > 1 else "".join(distinct)
-
-
 def _messages(prompt: Any, where: str) -> list[Message]:
     """A prompt is text or, with a chat template, a list with the messages as JSON."""
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str):
@@ -536,17 +521,7 @@ def _messages(prompt: Any, where: str) -> list[Message]:
 
 
 def _text_of(messages: Sequence[Message]) -> str:
-    if len(messages) == 1:
-        return as_text(messages[0].content)
-    return "\n\n".join(f"{message.role}: {as_text(message.content)}" for message in messages)
-
-
-def _score(value: Any, extracted: str | None) -> Score:
-    number = _number(value)
-    if number is None:
-        reason = f"lm-evaluation-harness gave no number, but {shown(value)}."
-        return Score(ScoreStatus.METRIC_ERROR, reason=reason, extracted=extracted)
-    return Score(ScoreStatus.SCORED, number, extracted=extracted)
+    return chats.as_one_text([(message.role, as_text(message.content)) for message in messages])
 
 
 def _number(value: Any) -> float | None:

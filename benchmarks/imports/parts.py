@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -27,7 +27,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from benchmarks.dataset_format.fields import Tag
 from benchmarks.dataset_format.json_fields import Metadata
-from benchmarks.dataset_format.limits import MAX_LABEL, MAX_LABELS
+from benchmarks.dataset_format.limits import MAX_ANSWERS, MAX_LABEL, MAX_LABELS
 from benchmarks.dataset_format.problems import Invalid, printable, quoted
 from benchmarks.imports.runs import MAX_REPEATS, ImportProblem, Unused
 from benchmarks.providers.clean_text import storable, storable_json
@@ -228,6 +228,12 @@ Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 def as_text(value: Any) -> str:
     """Text as it is, anything else as JSON."""
     return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), [])
+
+
+def accepted(texts: Iterable[str]) -> str | tuple[str, ...]:
+    """The accepted answers as a task has them: one text, or several that differ."""
+    distinct = tuple(dict.fromkeys(text for text in texts if text.strip()))[:MAX_ANSWERS]
+    return distinct if len(distinct) > 1 else "".join(distinct)
 
 
 def plain_json(value: Any) -> Any:

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
@@ -25,7 +24,7 @@ from benchmarks.dataset_format.messages import as_text as text_of_chat
 from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats, reading
-from benchmarks.imports.assembly import check_count
+from benchmarks.imports.assembly import check_count, numbered, score_of
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.parts import (
     Amount,
@@ -64,6 +63,8 @@ _EXPECTING = frozenset(
 _FILLED = re.compile(r"\{[{%](.{0,1000}?)[}%]\}", re.DOTALL)
 """What a template replaces or decides by."""
 _LONGEST_NAME = 60
+_OWN = ("assertion", "pass", "score")
+"""What an assertion is called without a name, and names that are those of a test."""
 
 
 def _provider(value: Any) -> Any:
@@ -261,8 +262,7 @@ _IN_RESULTS = frozenset({"provider", "results", "stats"})
 class PromptfooImporter(Importer):
     name = "promptfoo"
     title = "promptfoo"
-    files = "results (.json, .yaml or .jsonl)"
-    extensions = (".json", ".yaml", ".yml", ".jsonl")
+    files = "results (.json, .yaml, .yml or .jsonl)"
 
     def detect(self, files: Files) -> list[Files]:
         def is_ours(file: ForeignFile) -> bool:
@@ -492,32 +492,15 @@ def _scores(row: Row) -> dict[str, Score]:
     if row.rejection:
         failed = Score(ScoreStatus.METRIC_ERROR, reason=f"promptfoo rejected an assertion: {row.rejection}")
         named = (as_text(assertion.get("metric") or assertion.get("type") or "") for assertion in row.assertions)
-        return {"pass": failed, "score": failed, **dict.fromkeys(_numbered(named), failed)}
+        return {"pass": failed, "score": failed, **dict.fromkeys(numbered(named, *_OWN), failed)}
     grading = row.grading or Grading()
     if row.failed_assertion is not None:
         scores = dict.fromkeys(("pass", "score"), row.failed_assertion)
     else:
         scores = {"pass": Score(ScoreStatus.SCORED, float(row.passed), grading.reason)}
         total = grading.score if row.score is None else row.score
-        scores |= {} if total is None else {"score": _score(total, grading.reason)}
-    names = _numbered(component.metric.strip() or component.type for component in row.components)
+        scores |= {} if total is None else {"score": score_of(total, PromptfooImporter.title, grading.reason)}
+    names = numbered((component.metric.strip() or component.type for component in row.components), *_OWN)
     for name, component in zip(names, row.components, strict=True):
-        scores[name] = component.failure or _score(component.score, component.reason)
+        scores[name] = component.failure or score_of(component.score, PromptfooImporter.title, component.reason)
     return scores
-
-
-def _numbered(assertions: Iterable[str]) -> Iterator[str]:
-    """A name for each assertion of a test: those of one name are numbered."""
-    used: Counter[str] = Counter()
-    for given in assertions:
-        name = given.strip()
-        if name in ("", "pass", "score"):
-            name = f"{name or 'assertion'} assertion"
-        used[name] += 1
-        yield name if used[name] == 1 else f"{name} {used[name]}"
-
-
-def _score(value: Any, reason: str) -> Score:
-    if value is None or not abs(value) <= sys.float_info.max:
-        return Score(ScoreStatus.METRIC_ERROR, reason=f"promptfoo gave no number, but {shown(value)}. {reason}".strip())
-    return Score(ScoreStatus.SCORED, float(value), reason)

@@ -30,8 +30,7 @@ from benchmarks.metrics.base import scored
 class AcmeImporter(Importer):
     name = "acme"
     title = "Acme Eval"
-    files = "reports (.json)"
-    extensions = (".json", ".acme")
+    files = "reports (.json or .acme)"
 
     def detect(self, files):
         return [[file] for file in files if {"acme", "cases"} <= file.outline.keys()]
@@ -91,8 +90,8 @@ def test_runs_are_read_in_the_common_form(tmp_path: Path) -> None:
 def test_page_command_and_api_know_it(tmp_path: Path, admin_client: Client) -> None:
     page = admin_client.get("/settings/imports/").content.decode()
     assert '<option value="acme">Acme Eval</option>' in page
-    assert "Acme Eval reports (.json)" in page
-    assert ".acme" in page
+    assert "Acme Eval reports (.json or .acme)" in page
+    assert ",.acme" in page
     path = write_json(tmp_path / "report.json", REPORT)
     call_command("benchmark", "import", str(path), stdout=(out := io.StringIO()))
     assert " imported: vendor/model on acme-deliveries, 2 results" in out.getvalue()
