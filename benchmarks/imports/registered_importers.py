@@ -20,7 +20,12 @@ from benchmarks.imports.runs import ImportedRun, ImportProblem
 from benchmarks.plugins import Plugins
 from benchmarks.presentation.ranks import listed
 
-_IMPORTERS: tuple[Importer, ...] = (InspectImporter(), PromptfooImporter(), LmEvalImporter(), DeepEvalImporter())
+_IMPORTERS: tuple[Importer, ...] = (
+    InspectImporter(),
+    PromptfooImporter(),
+    LmEvalImporter(),
+    DeepEvalImporter(),
+)
 IMPORTERS: Plugins[Importer] = Plugins(
     "importers", "importer", Importer, {each.name: each for each in _IMPORTERS}, make=lambda kind: kind()
 )

@@ -143,6 +143,27 @@ def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
     run(Command(line, 0, ["5 passed…"]), folder, environment(folder / "var"))
 
 
+def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-importer.md")
+    folder = copy_of_project(tmp_path)
+    code, import_line, test = (block.text for block in blocks(text, "python"))
+    entry = re.search(r"add `(.+?)` to `_IMPORTERS`", text)
+    assert entry
+    imports = folder / "benchmarks/imports"
+    (imports / "acme_bench.py").write_text(code)
+    (imports / "tests/test_acme_bench.py").write_text(test)
+    _insert(imports / "registered_importers.py", import_line, "from benchmarks.imports.assembly")
+    _insert(imports / "registered_importers.py", f"    {entry[1]}\n", "    DeepEvalImporter(),")
+    (folder / "report.json").write_text(blocks(text, "json")[0].text)
+    run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
+    follow(text, folder)
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:django", "-p", "no:deepeval", "-c", "/dev/null")
+    line = shlex.join(
+        ["python", "-m", "pytest", *options, "--rootdir", ".", "benchmarks/imports/tests/test_acme_bench.py"]
+    )
+    run(Command(line, 0, ["1 passed…"]), folder, environment(folder / "var"))
+
+
 def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-task-field.md")
     folder = copy_of_project(tmp_path)
