@@ -8,7 +8,7 @@ import inspect
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -64,7 +64,20 @@ def key_table() -> str:
     return _table(("key", "value", "default", "meaning"), _keys(Config))
 
 
+def decision_table() -> str:
+    """What parameters decide, as the docstring of ``Decides`` says, and which do."""
+    from benchmarks.run_parameters import RUN_PARAMETERS, Decides
+
+    meanings = re.findall(r"- ``(\w+)``: (.*?)\. (.*?)\.(?=\n- |\n\n)", inspect.getdoc(Decides) or "", re.DOTALL)
+    rows = (
+        (name.lower(), _one_line(what), _names(name.lower(), RUN_PARAMETERS.values()), _one_line(then))
+        for name, what, then in meanings
+    )
+    return _table(("decides", "that is", "parameters", "and with that"), rows)
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "docs/architecture.md": {"decides": decision_table},
     "docs/cli.md": {"commands": command_table},
     "docs/configuration.md": {"keys": key_table},
     "docs/how-to/public-benchmarks.md": {"presets": preset_table},
@@ -85,6 +98,14 @@ def with_tables(page: str) -> str:
             raise ValueError(f"{page} lacks the markers of the table {name}")
         text = f"{before}{begin}{table()}\n{end}{after}"
     return text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("``ANSWER``", "answer")
+
+
+def _names(decides: str, parameters: Iterable[Any]) -> str:
+    return ", ".join(f"`{parameter.name}`" for parameter in parameters if parameter.decides.value == decides)
 
 
 def _commands() -> Iterator[tuple[str, str]]:

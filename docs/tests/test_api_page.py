@@ -85,7 +85,6 @@ def received() -> PushedRun:
 
 BEFORE: dict[str, Callable[[], Any]] = {
     "### Follow": judged,
-    "### Label": judged,
     "### Results": judged,
     "### Send results": opened,
     "### Close": received,
