@@ -26,12 +26,16 @@ REGISTRIES = {
 
 
 class PluginProblem(ValueError):
-    """Why the plug-in of a package cannot be used. The message begins with what names it, package included."""
+    """Why the plug-in of a package cannot be used: ``reason`` alone, the message with the plug-in and its package."""
+
+    def __init__(self, plugin: str, reason: str) -> None:
+        super().__init__(f"{plugin} {reason}")
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What a package brings; with a ``problem`` it is not used."""
+    """What a package brings; with a ``problem`` it is not used: ``cannot be imported: …``."""
 
     what: str
     """For example, ``metric``."""
@@ -86,11 +90,10 @@ class Plugins(Mapping[str, T]):
                 self.load(name)
                 problem = ""
             except PluginProblem as error:
-                problem = str(error)
+                problem = error.reason
             yield Plugin(self._what, name, _package(point), problem)
         for point in found.unused:
-            problem = f"{self._named(point)} is not used, because its name is taken. Rename it."
-            yield Plugin(self._what, point.name, _package(point), problem)
+            yield Plugin(self._what, point.name, _package(point), "has a name that is taken. Rename it.")
 
     def __getitem__(self, name: str) -> T:
         try:
@@ -125,16 +128,14 @@ class Plugins(Mapping[str, T]):
         try:
             loaded = point.load()
             if not (isinstance(loaded, type) and issubclass(loaded, self._base)):
-                base = f"{self._base.__module__}.{self._base.__qualname__}"
-                return PluginProblem(f"{self._named(point)} is not a subclass of {base}.")
-            if (name := getattr(loaded, "name", point.name)) != point.name:
-                return PluginProblem(f"{self._named(point)} calls itself {name!r}. Use one name.")
-            return self._make(loaded)
+                reason = f"is not a subclass of {self._base.__module__}.{self._base.__qualname__}."
+            elif (name := getattr(loaded, "name", point.name)) != point.name:
+                reason = f"calls itself {name!r}. Use one name."
+            else:
+                return self._make(loaded)
         except Exception as error:  # whatever foreign code raises
-            return PluginProblem(f"{self._named(point)} cannot be imported: {type(error).__name__}: {error}")
-
-    def _named(self, point: EntryPoint) -> str:
-        return f"{self._what} {point.name!r} of the package {_package(point)}"
+            reason = f"cannot be imported: {type(error).__name__}: {error}"
+        return PluginProblem(f"{self._what} {point.name!r} of the package {_package(point)}", reason)
 
 
 def _package(point: EntryPoint) -> str:

@@ -88,7 +88,7 @@ def _rows() -> Iterator[Row]:
         yield row(title, "" if _installed(module) else how)
     for plugin in installed_plugins():
         title = f"{plugin.what.capitalize()} {plugin.name} of the package {plugin.package}"
-        yield row(title, plugin.problem, "broken")
+        yield row(title, plugin.problem and f"it {plugin.problem}", "broken")
 
 
 def _installed(module: str) -> bool:

@@ -38,7 +38,7 @@ def import_runs(request: HttpRequest) -> HttpResponse:
     runs = form.save(request.user) or ()
     context: dict[str, Any] = {
         "form": form,
-        "tools": tools(),
+        "tools_imported": tools(),
         "receiving": receiving(),
         "may_import": True,
         "preview": preview,
