@@ -115,8 +115,8 @@ def full_runs() -> QuerySet[Run]:
     return runs.defer("breakdown", "environment").order_by("-id")
 
 
-def run_list(filters: RunFilters) -> QuerySet[Run]:
-    """Runs in the order of ``filters``, those that are pinned first."""
+def run_list(filters: RunFilters, *, full: bool = False) -> QuerySet[Run]:
+    """Runs in the order of ``filters``, those that are pinned first; ``full`` as in ``full_runs``."""
     chosen = {
         "dataset__slug": filters.dataset,
         "model": filters.model,
@@ -124,7 +124,8 @@ def run_list(filters: RunFilters) -> QuerySet[Run]:
         "name__icontains": filters.name,
         "pinned": filters.pinned,
     }
-    selected = runs().filter(**{name: value for name, value in chosen.items() if value})
+    every = full_runs().filter(OF_MODELS) if full else runs()
+    selected = every.filter(**{name: value for name, value in chosen.items() if value})
     if filters.tag:
         selected = selected.filter(HasTag("tags", Value(filters.tag)))
     descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")
