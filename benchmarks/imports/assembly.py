@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,20 +31,27 @@ def assembled(tool: str, runs: Sequence[ImportedRun]) -> list[ImportedRun]:
 
 
 def _assembled(tool: str, run: ImportedRun, measured: Collection[str]) -> ImportedRun:
-    names = dict.fromkeys([*run.metrics, *(name for result in run.results for name in result.scores)])
-    metrics = {name: metric_name(tool, name, measurement=name in measured) for name in names}
+    found = dict.fromkeys(name for result in run.results for name in result.scores)
+    names = {name: metric_name(tool, name, measurement=name in measured) for name in (*run.metrics, *found)}
+    lacking_all = dict.fromkeys((names[name] for name in found), run.missing)
+    # One copy of each result, because a file may have half a million.
     results = [
-        replace(result, scores={metrics[name]: score for name, score in result.scores.items()})
-        for result in _repeated(run)
+        replace(result, repeat=repeat, scores=_all_scores(result, names, lacking_all))
+        for result, repeat in _repeated(run)
     ]
     return replace(
         run,
         format=tool,
-        metrics=list(dict.fromkeys(metrics.values())),
-        results=with_all_scores(results, run.missing),
+        metrics=list(dict.fromkeys(names.values())),
+        results=results,
         unused=[*run.unused, *_sentence(+run.unread)],
         unread=Counter(),
     )
+
+
+def _all_scores(result: ImportedResult, names: Mapping[str, str], missing: Mapping[str, Score]) -> dict[str, Score]:
+    given = {names[name]: score for name, score in result.scores.items()}
+    return given if result.error is not None or result.cancelled else {**missing, **given}
 
 
 def _outside(results: Iterable[ImportedResult]) -> Iterator[str]:
@@ -54,7 +61,7 @@ def _outside(results: Iterable[ImportedResult]) -> Iterator[str]:
                 yield name
 
 
-def _repeated(run: ImportedRun) -> Iterator[ImportedResult]:
+def _repeated(run: ImportedRun) -> Iterator[tuple[ImportedResult, int]]:
     """The results, each with its repeat."""
     used: dict[str, set[int]] = {task.id: set() for task in run.tasks}
     for result in run.results:
@@ -67,7 +74,7 @@ def _repeated(run: ImportedRun) -> Iterator[ImportedResult]:
         if repeat > MAX_REPEATS:
             raise ImportProblem(f"task {quoted(result.task_id)}: more than {MAX_REPEATS:,} repeats")
         repeats.add(repeat)
-        yield replace(result, repeat=repeat)
+        yield result, repeat
 
 
 def with_all_scores(

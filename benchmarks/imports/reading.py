@@ -220,7 +220,8 @@ class ForeignFile:
     def document(self, where: str = "the file") -> Any:
         """The document of a JSON or YAML file; ``where`` names it in errors."""
         if self._document is not None:
-            return self._document
+            document, self._document = self._document, None  # whoever reads it decides how long it is held
+            return document
         if self.is_archive:
             raise ImportProblem("a ZIP file, not a document in JSON or YAML")
         if self.suffix in (".yaml", ".yml"):
