@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -39,6 +40,12 @@ def shared_by(item: pytest.Item) -> str:
     found = item._fixtureinfo.name2fixturedefs.values()
     shared = {last.baseid for *_, last in found if last.scope != "function"}
     return min(filter(None, shared), key=len, default="")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what has been imported to the end, and look less often for garbage: it took an eighth of all time."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture
