@@ -151,6 +151,7 @@ def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
     run(Command(line, 0, ["5 passed…"]), folder, environment(folder / "var"))
 
 
+@pytest.mark.slow
 def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-importer.md")
     folder = copy_of_project(tmp_path)
@@ -172,6 +173,7 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
     run(Command(line, 0, ["1 passed…"]), folder, environment(folder / "var"))
 
 
+@pytest.mark.slow
 def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-task-field.md")
     folder = copy_of_project(tmp_path)
