@@ -47,12 +47,14 @@ def follow(text: str, folder: Path) -> None:
         run(command, folder, environment(folder / "var"))
 
 
+@pytest.mark.slow
 def test_a_dataset_is_added_as_the_page_says(project: Path) -> None:
     text = page("docs/how-to/own-dataset.md")
     (project / "datasets/harbour-desk.yaml").write_text(blocks(text, "yaml")[0].text)
     follow(text, project)
 
 
+@pytest.mark.slow
 def test_a_run_is_brought_from_elsewhere_as_the_page_says(project: Path) -> None:
     text = page("docs/how-to/import.md")
     (project / "capitals.json").write_text(blocks(text, "json")[0].text)
@@ -60,6 +62,7 @@ def test_a_run_is_brought_from_elsewhere_as_the_page_says(project: Path) -> None
     follow(text, project)
 
 
+@pytest.mark.slow
 def test_a_public_benchmark_is_imported_as_the_page_says(project: Path) -> None:
     text = page("docs/how-to/public-benchmarks.md")
     follow(text, project)
@@ -100,26 +103,31 @@ def _check(file: Path, schema: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_an_experiment_is_run_from_the_file_of_the_page(project: Path) -> None:
     text = page("docs/how-to/experiments.md")
     (project / "prompts.yaml").write_text(blocks(text, "yaml")[0].text)
     follow(text, project)
 
 
+@pytest.mark.slow
 def test_a_pipeline_gets_its_exit_codes_and_reports(project: Path) -> None:
     follow(page("docs/how-to/ci.md"), project)
     assert ElementTree.parse(project / "report.xml").getroot().tag == "testsuites"
     assert "exact_match" in (project / "summary.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_tour_is_walked_as_the_page_says(project: Path) -> None:
     follow(page("docs/tour.md"), project)
 
 
+@pytest.mark.slow
 def test_a_task_class_is_looked_at_as_the_page_says(project: Path) -> None:
     follow(page("tasks_app/tasks/README.md"), project)
 
 
+@pytest.mark.slow
 def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-metric.md")
     folder = copy_of_project(tmp_path)
@@ -143,6 +151,7 @@ def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
     run(Command(line, 0, ["5 passed…"]), folder, environment(folder / "var"))
 
 
+@pytest.mark.slow
 def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-importer.md")
     folder = copy_of_project(tmp_path)
@@ -164,6 +173,7 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
     run(Command(line, 0, ["1 passed…"]), folder, environment(folder / "var"))
 
 
+@pytest.mark.slow
 def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-task-field.md")
     folder = copy_of_project(tmp_path)
