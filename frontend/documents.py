@@ -42,6 +42,7 @@ DOCUMENTS = {
         "architecture": "Architecture",
         "how-to/own-metric": "Add a metric",
         "how-to/own-task-field": "Add a key of a task",
+        "how-to/own-parameter": "Add a run parameter",
         "how-to/own-provider": "Add a provider",
         "how-to/own-importer": "Add an importer",
         "dependencies": "Dependencies",

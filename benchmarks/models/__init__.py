@@ -19,7 +19,8 @@ from benchmarks.models.results import (
     Transcript,
 )
 from benchmarks.models.reviews import Flag, Label, ReviewItem, ReviewQueue
-from benchmarks.models.runs import ACTIVE, COMPLETED, LIVE, OF_MODELS, STOPPED, TERMINAL, Run, RunStatus
+from benchmarks.models.run_parts import ACTIVE, COMPLETED, LIVE, OF_MODELS, STOPPED, TERMINAL, RunKind, RunStatus
+from benchmarks.models.runs import Run
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import Webhook, WebhookDelivery
 
@@ -57,6 +58,7 @@ __all__ = [
     "ReviewItem",
     "ReviewQueue",
     "Run",
+    "RunKind",
     "RunStatus",
     "Schedule",
     "ScheduledRun",

@@ -36,7 +36,7 @@ TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 
 _LIST_FIELDS = (
     *("name", "tags", "pinned", "baseline"),
-    *("import_format", "fresh_of", "rescored_from", "metrics", "headline", "rubrics"),
+    *("kind", "import_format", "fresh_of", "rescored_from", "metrics", "headline", "rubrics"),
     *("asked", "question_key", "answer_key"),
     *(row.field for row in RUN_PARAMETERS.values() if row.field and row.decides is not Decides.NEITHER),
     *("experiment_id", "variant", "tokens_out"),

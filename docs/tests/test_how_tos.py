@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from textwrap import dedent, indent
 from types import ModuleType
 from typing import Any, get_args
 from xml.etree import ElementTree
@@ -192,6 +193,41 @@ def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     assert "opening" in schema["$defs"]["TaskSpec"]["properties"]
     look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_KEY])
     run(Command(look, 0, ["API, page and form have it"]), folder, environment(folder / "var"))
+
+
+def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-parameter.md")
+    folder = copy_of_project(tmp_path)
+    row, use = (block.text for block in blocks(text, "python"))
+    row = indent(row.rstrip(), "    ") + ",\n"
+    use = indent(dedent(use), "    ")
+    _insert(folder / "benchmarks/run_parameters.py", row, '    RunParameter(\n        "prompt_template",')
+    _insert(
+        folder / "benchmarks/engine/execution/prompts.py", use, '    template = run.parameters.get("prompt_template")'
+    )
+    for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
+        run(Command(line, 0, []), folder, environment(folder / "var"))
+    follow(text, folder)
+    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_PARAMETER])
+    run(Command(look, 0, ["two tables, and all ways in have it"]), folder, environment(folder / "var"))
+
+
+_LOOK_AT_THE_PARAMETER = """
+from django.test import Client
+from benchmarks.models import Run, Transcript
+from benchmarks.queries.leaderboard import latest_runs
+from django.db.models import Q
+first, second = Run.objects.order_by("pk")
+assert first.question_key != second.question_key
+assert len(latest_runs(Q())) == 2
+sent = Transcript.objects.filter(result__run=second).first().messages
+assert sent[-1]["content"].endswith("Answer in French."), sent
+client = Client(headers={"host": "localhost"})
+assert "French" in client.get("/runs/2/").content.decode()
+assert 'name="answer_language"' in client.get("/runs/new/").content.decode()
+assert "answer_language" in client.get("/api/schema?format=json").content.decode()
+print("two tables, and all ways in have it")
+"""
 
 
 _LOOK_AT_THE_KEY = """

@@ -9,7 +9,7 @@ import asyncio
 import atexit
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -86,15 +86,8 @@ def provider_spec(name: str, api_key: str | None) -> ProviderSpec:
     configured = settings.CODEFORGE.providers.get(name)
     if configured is None:
         raise ValueError(f"Provider {name!r} is not configured. Add it to codeforge.yaml.")
-    return ProviderSpec(
-        name=name,
-        kind=configured.kind,
-        base_url=configured.base_url,
-        api_key=api_key,
-        timeouts=configured.timeouts,
-        headers=configured.headers,
-        stream=configured.stream,
-    )
+    options: dict[str, Any] = {each.name: getattr(configured, each.name, None) for each in fields(ProviderSpec)}
+    return ProviderSpec(**options | {"name": name, "api_key": api_key})
 
 
 @cache
