@@ -108,7 +108,7 @@ def _parts_of_datasets(grid: Matrix, metric: str) -> list[str]:
     """The datasets of which the metric of the matrix applies to a part of the tasks, each in a sentence."""
     parts: dict[str, None] = {}
     for run in (column.run for column in grid.columns):
-        name = reads.metric_of(run, metric)
+        name = metric_of(run, metric)
         title = f"{metric_row(name).title} on {run.dataset.slug}"
         parts[applies_to(title, run.summary.get("metrics", {}).get(name, {}))] = None
     return list(filter(None, parts))
