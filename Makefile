@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 export APP_ENV ?= development
 
 .DEFAULT_GOAL := help
-.PHONY: help run local-llm test lint format requirements audit docs journeys screenshots clean reset bench dist
+.PHONY: help run local-llm test test-fast test-slow lint format requirements audit docs journeys screenshots clean reset bench dist
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -45,8 +45,21 @@ $(VENV)/installed-local-llm: $(VENV)/installed requirements-local-llm.txt
 local-llm: $(VENV)/installed-local-llm  ## Serve a small language model without a key, or MODEL=file.gguf (set PORT, THREADS)
 	@exec $(BIN)/python -m benchmarks.local_llm $(if $(PORT),--port "$(PORT)") $(if $(THREADS),--threads "$(THREADS)") $(if $(MODEL),--model "$(MODEL)")
 
-test: $(VENV)/installed-dev  ## Run all tests; tests of missing services are skipped
-	@$(BIN)/python -m pytest -n auto --dist loadgroup
+# Tests start hundreds of processes, which would each compile all modules where Python keeps no bytecode.
+test test-fast test-slow: export PYTHONDONTWRITEBYTECODE :=
+
+test: $(VENV)/installed-dev  ## Run the tests, except the slow ones; tests of missing services are skipped
+	@$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-fast: $(VENV)/installed-dev  ## Run what needs no browser and no service, for the minutes between edits
+	@$(BIN)/python -m pytest -n auto -m "not slow and not browser and not services"
+
+test-slow: $(VENV)/installed-dev  ## Run the other tests: whole sites, killed workers, outages
+	@$(BIN)/python -m pytest -n auto -m slow
+
+.PHONY: snapshots
+snapshots: $(VENV)/installed-dev  ## Write tests/snapshots anew, after a change of what programs read that should be
+	@CODEFORGE_WRITE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/test_snapshots.py
 
 lint: $(VENV)/installed-dev  ## Check format, style, types, import contracts, templates and migrations
 	$(BIN)/ruff format --check .

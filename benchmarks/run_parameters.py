@@ -44,14 +44,15 @@ class Group(Enum):
 class Decides(Enum):
     """What a parameter decides, and with that where runs that differ in it may stand together.
 
-    - ``SUBJECT``: what is tested. Whatever shows a run names it.
-    - ``QUESTION``: what is asked: what the model reads, and of which part of the dataset. Runs that differ share no
-      table, rank, history or pair.
-    - ``EXTENT``: how many of these tasks are asked, and how often. A table has runs on the same tasks; a pair is
-      compared on the tasks that it shares.
-    - ``ANSWER``: how the model answers. Runs that differ are rows of one table, and histories of their own.
-    - ``SCORE``: how judges score an answer; the same holds.
-    - ``NEITHER``: no score, or, as metrics do, which scores there are.
+    - ``SUBJECT``: what is tested. Runs are named by it everywhere.
+    - ``QUESTION``: what the model reads, and of which part of the dataset. Runs that differ share no table, rank,
+      history or schedule's comparison, and are not offered as the previous run.
+    - ``EXTENT``: how many of these tasks are asked, and how often. Runs that differ are compared on shared tasks. A
+      table has runs on all tasks, beside estimates without a rank.
+    - ``ANSWER``: how the model answers. Runs that differ are rows of one table that say so, such as "temperature 0",
+      and have histories of their own.
+    - ``SCORE``: how judges score an answer. As with ``ANSWER``.
+    - ``NEITHER``: no score, or, as metrics do, which scores there are. Runs that differ are alike.
 
     Where runs that differ stand together, the difference is named.
     """
@@ -192,10 +193,10 @@ _ROWS = (
     ),
     RunParameter(
         "judge_repeats",
-        "Verdicts of each judge",
+        "Verdicts per answer",
         INTEGER,
         LIMITS,
-        hint="Every second one reads what has no order of its own in reverse",
+        hint="Every second verdict sees the parts in reverse order",
         default=1,
         least=1,
         most=MOST_REPEATS,
@@ -204,10 +205,10 @@ _ROWS = (
     ),
     RunParameter(
         "judge_vote",
-        "Score of several verdicts",
+        "Combine verdicts by",
         CHOICE,
         LIMITS,
-        hint="Their mean, or what the majority finds",
+        hint="The mean, or 1 or 0 by the majority",
         default=MEAN,
         choices=VOTES,
         phrase="{} of several verdicts",

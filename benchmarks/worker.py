@@ -23,9 +23,9 @@ from django.db import close_old_connections, connection, connections
 from benchmarks import worker_metrics
 from benchmarks.engine import lease, workers
 from benchmarks.engine.execution.executor import STOPPING
-from benchmarks.engine.execution.sql import analyze_changed_tables
 from benchmarks.engine.lease import worker_name
 from benchmarks.engine.processes import WriterWatch
+from benchmarks.engine.sql import analyze_changed_tables
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
 from benchmarks.queries import schedules as schedule_reads

@@ -22,7 +22,7 @@ from benchmarks.providers.base import JudgeSettings, Limits, RetryPolicy, Sectio
 from benchmarks.providers.extra_parameters import problems_of
 from benchmarks.providers.http_provider import HTTPProvider
 from benchmarks.providers.model_families import ModelFamily
-from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS, provider_kinds
+from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
 
 
 class ConfigError(Exception):
@@ -46,7 +46,7 @@ def _model_name(value: str) -> str:
 
 
 def _provider_kind(value: str) -> str:
-    kinds = [kind for kind in provider_kinds() if kind != BASELINE]
+    kinds = [kind for kind in PROVIDER_KINDS.names() if kind != BASELINE]
     if value not in kinds:
         raise ValueError(f"{value!r} does not exist. Use one of: {', '.join(kinds)}.")
     return value
@@ -79,18 +79,24 @@ WebhookEvent = Literal[
 
 class ProviderConfig(Section):
     kind: Annotated[str, AfterValidator(_provider_kind)] = "openai_compatible"
+    """Protocol of the endpoint"""
     base_url: Address | None = None
+    """URL of the endpoint, which usually ends in `/v1`; required except for `litellm`"""
     api_key_env: str | None = None
+    """Environment variable with the API key; it takes precedence over a key entered on the page"""
     key_required: bool = True
+    """Whether runs are refused without that key; `false` by default for `openai` if `OPENAI_BASE_URL` is set"""
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
     headers: dict[str, str] = Field(default_factory=dict)
+    """Headers of every request; never shown"""
     stream: bool = False
+    """Stream answers, which measures the time to the first token and tokens per second; not for `litellm`"""
 
     @model_validator(mode="after")
     def _address_is_known(self) -> ProviderConfig:
-        kind = PROVIDER_KINDS.get(self.kind)
+        kind = PROVIDER_KINDS.ours.get(self.kind)
         if kind is not None and issubclass(kind, HTTPProvider) and self.base_url is None:
             raise ValueError("`base_url` is missing. Set it to the endpoint's URL.")
         if self.kind == "litellm" and self.stream:
@@ -114,21 +120,31 @@ class ModelConfig(Section):
     """
 
     input_per_million: Annotated[float, Field(ge=0)] | None = None
+    """US dollars for a million prompt tokens; none is unknown, 0 is free"""
     output_per_million: Annotated[float, Field(ge=0)] | None = None
+    """US dollars for a million answer tokens"""
     cached_input_per_million: Annotated[float, Field(ge=0)] | None = None
+    """US dollars for a million prompt tokens read from the vendor's cache; none: as other prompt tokens"""
     context_length: Annotated[int, Field(ge=1)] | None = None
+    """Context window in tokens, by default as the endpoint lists it; longer prompts are warned of"""
     sees_pictures: bool = False
+    """Whether the model accepts images"""
     limits: Limits = Limits()
     params: Annotated[dict[str, Any], AfterValidator(_sendable)] = Field(default_factory=dict)
+    """Further parameters of every request to the model"""
 
 
 class WebhookConfig(Section):
     """A URL that receives the events of runs, signed with the secret in the variable ``secret_env``."""
 
     url: ReceiverAddress
+    """URL of the receiver"""
     secret_env: Annotated[str, Field(min_length=1)]
+    """Environment variable with the signing secret"""
     events: list[WebhookEvent] | None = None
+    """Events to deliver; none: all"""
     timeout_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
+    """Seconds for the receiver's response"""
     retries: Redelivery = Redelivery()
 
     def wants(self, event: str) -> bool:
@@ -149,14 +165,18 @@ class WebhookConfig(Section):
 
 class BenchmarkConfig(Section):
     datasets_dir: str = "datasets"
+    """Directory of YAML datasets, relative to the project"""
     default_concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    """Concurrent requests of runs that set none"""
     code_tests: bool = True
+    """Let `code_tests` run the code of answers in the sandbox, on machines that can isolate it"""
 
 
 class JudgeConfig(JudgeSettings):
     """How all judges are asked; ``model`` judges the runs that name none."""
 
     model: ModelName | None = None
+    """Judge of runs that name none"""
 
     @property
     def settings(self) -> JudgeSettings:
@@ -167,6 +187,7 @@ class RetentionConfig(Section):
     """How long the texts of results are kept, in days after the end of their run; ``None`` is forever."""
 
     texts_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    """Days after a run's end until its texts are deleted"""
 
 
 class Config(Section):
@@ -178,6 +199,7 @@ class Config(Section):
     model_families: dict[str, ModelFamily] = Field(default_factory=dict)
     webhooks: dict[str, WebhookConfig] = Field(default_factory=dict)
     rubrics: Annotated[list[Any], AfterValidator(_rubrics)] = Field(default_factory=list)
+    """Criteria for judges; each is the metric `rubric:NAME` on every dataset"""
 
     @model_validator(mode="after")
     def _names_can_be_used(self) -> Config:

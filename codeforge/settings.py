@@ -337,6 +337,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "benchmarks.models.RunStatus",
+        "StateEnum": "benchmarks.models.ResultState",
         "ProviderStatusEnum": "benchmarks.presentation.providers.STATUSES",
     },
     "PREPROCESSING_HOOKS": ["benchmarks.api.urls.without_trailing_slashes"],

@@ -284,7 +284,7 @@ class Experiment(_Live):
 
     @property
     def verdict(self) -> str:
-        """Who leads, by how much, and what is not separated."""
+        """Who leads, by how much, and which differences are not significant."""
         return str(self.fields["verdict"])
 
     def runs(self) -> list[Run]:

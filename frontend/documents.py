@@ -36,13 +36,17 @@ DOCUMENTS = {
         "reliability": "Reliability",
         "security": "Security",
         "performance": "Performance",
-        "scale": "Scale",
     },
     "Extend": {
+        "tour": "Tour of the code",
         "architecture": "Architecture",
         "how-to/own-metric": "Add a metric",
+        "how-to/own-task-field": "Add a key of a task",
+        "how-to/own-parameter": "Add a run parameter",
         "how-to/own-provider": "Add a provider",
+        "how-to/own-importer": "Add an importer",
         "dependencies": "Dependencies",
+        "releasing": "Release checklist",
     },
 }
 """Group → name of a file without its ending → title."""
@@ -58,7 +62,8 @@ def document_html(folder: Path, name: str) -> str:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
-    tokens = parser.parse((folder / f"{name}.md").read_text("utf-8"))
+    text = re.sub(r"^<!-- .* -->\n", "", (folder / f"{name}.md").read_text("utf-8"), flags=re.MULTILINE)
+    tokens = parser.parse(text)
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             token.attrSet("id", _anchor(tokens[place + 1].content))

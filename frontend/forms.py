@@ -16,7 +16,7 @@ from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset, DatasetVersion, Run
-from benchmarks.presentation.labels import TASK_FIELD, sentence_case
+from benchmarks.presentation.labels import sentence_case, task_key
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import parsed_pairs, typed
 from benchmarks.queries.providers import provider_rows, suggested_models
@@ -312,7 +312,7 @@ class LaunchForm(ParametersForm):
         """Titles of the fields that the metric needs and no task of the selected dataset has; empty if it applies."""
         version = self._version
         missing = [] if version is None else missing_fields(metric, version)
-        return [TASK_FIELD.get(name, "task class" if name == "group" else name).lower() for name in missing]
+        return [task_key(name).lower() for name in missing]
 
 
 def _of_single_fields(error: InvalidRequest) -> InvalidRequest:

@@ -184,4 +184,4 @@ def labels_chart(means: CorrectedMean | None) -> Chart | None:
         f"±{floor:.1f}."
     )
     table = tuple((row["labels"], round(row["width"], 1)) for row in rows)
-    return Chart("more-labels", "What more labels would bring", note, spec, ("Labels", "Half width"), table)
+    return Chart("more-labels", "Effect of more labels", note, spec, ("Labels", "Half width"), table)

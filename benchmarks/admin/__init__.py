@@ -1,4 +1,4 @@
-"""The admin: edit datasets and tasks, import runs, and manage what has no page on the dashboard yet."""
+"""The admin: datasets, tasks and members are edited here; other lists lead to the dashboard."""
 
 from django.contrib import admin
 

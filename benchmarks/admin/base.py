@@ -184,6 +184,22 @@ class ModelAdmin(PlainModelAdmin):
         return response
 
 
+class OnDashboard(ModelAdmin):
+    """A read-only list. A row leads to the page on the dashboard, where the work is done."""
+
+    permitted = ()
+    actions = None
+
+    def view_on_site(self, obj: Any) -> str:
+        """The page's address."""
+        raise NotImplementedError
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        return HttpResponseRedirect(self.view_on_site(self.visible_object(request, unquote(object_id))))
+
+
 class ServiceDeletion(ModelAdmin):
     """Deletes through a service, so that its checks and the audit log apply.
 

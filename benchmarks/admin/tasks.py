@@ -28,13 +28,13 @@ from benchmarks.admin.base import (
     key_number,
     link,
 )
-from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.forms.datasets import TaskForm, report_of
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible
 from benchmarks.queries.task_prompts import prompt_of
 from benchmarks.services.datasets import editing
+from benchmarks.services.datasets.versions import stored_fields
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from tasks_app.loader import REPRESENTATIONS
 
@@ -132,8 +132,7 @@ class TaskAdmin(ServiceDeletion):
         prompt = None
         if "_preview" in request.POST:
             if form.is_valid() and form.task is not None:
-                unsaved = {name: value for name, value in as_mapping(form.task).items() if name != "id"}
-                prompt = prompt_shown(Task(version=form.version, **unsaved))
+                prompt = prompt_shown(Task(version=form.version, **stored_fields(form.task)))
         elif version := form.save(request.user):
             task_id = form.cleaned_data["id"]
             done = f"Task {task_id} {'changed' if form.stored else 'added'}"

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
-from rest_framework import mixins, serializers, status, viewsets
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.serializers import BudgetSerializer, OutlookSerializer, PlanTotalsSerializer, ProgressSerializer
-from benchmarks.api.views import NOT_NOW, REFUSED, created
+from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, reader_of, serializer_of
+from benchmarks.api.serializers import BudgetSerializer
 from benchmarks.models import Experiment, Run
 from benchmarks.queries import experiments as reads
-from benchmarks.queries.matrix import Matrix, UnknownChoice, matrix, matrix_rows, unknown_choices
+from benchmarks.queries.matrix import UnknownChoice, unknown_choices
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
+from benchmarks.queries.resources.plans import ExperimentPlan
 from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, TaskRow, task_page
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments import control
@@ -32,114 +36,9 @@ from benchmarks.services.requests import StrictRequest, validated_by
 TEXT_LENGTH = 2_000
 
 
-class ExperimentPlanSerializer(PlanTotalsSerializer):
-    """The estimate of an experiment."""
-
-    runs = serializers.IntegerField()
-    candidates = serializers.IntegerField(help_text="Models × variants")
-    detectable = serializers.DictField(
-        child=serializers.FloatField(allow_null=True),
-        help_text="Dataset → the difference between two candidates that it shows with 80% power; null: none",
-    )
-    subsets = serializers.DictField(child=OutlookSerializer(), help_text="With ``subset``: dataset → what a run shows")
-    warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="Prompts that may exceed the context window of a model"
-    )
-
-
-class CellSerializer(serializers.Serializer[Any]):
-    """A run in the matrix. Rank and group are those of its model and variant over all datasets of the matrix."""
-
-    model = serializers.CharField()
-    variant = serializers.CharField()
-    differs = serializers.CharField(help_text="The parameters in which its row differs from others; empty if in none")
-    dataset = serializers.CharField()
-    run = serializers.IntegerField()
-    status = serializers.CharField()
-    mean = serializers.FloatField(allow_null=True, help_text="Strict mean")
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    n = serializers.IntegerField()
-    total = serializers.IntegerField(allow_null=True, help_text="Results that the metric applies to")
-    coverage = serializers.FloatField(allow_null=True)
-    rank = serializers.ListField(
-        child=serializers.IntegerField(), allow_null=True, help_text="Lowest and highest rank that the tests allow"
-    )
-    group = serializers.CharField(allow_null=True, help_text="Letters; those that share one are not separated")
-    best = serializers.FloatField(allow_null=True, help_text="Chance of being the best")
-    cost_usd = serializers.FloatField(allow_null=True)
-    latency_ms = serializers.FloatField(allow_null=True, help_text="Median")
-
-
-class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
-    url = serializers.SerializerMethodField()
-    status = serializers.SerializerMethodField()
-    progress = serializers.SerializerMethodField()
-    cost_usd = serializers.SerializerMethodField()
-    runs = serializers.SerializerMethodField(help_text="IDs")
-
-    class Meta:
-        model = Experiment
-        fields: tuple[str, ...] = (
-            *("id", "url", "name", "description", "tags", "status", "progress", "budget_usd", "cost_usd", "runs"),
-            *("request", "created_at"),
-        )
-
-    @extend_schema_field(serializers.URLField())
-    def get_url(self, experiment: Experiment) -> str:
-        request = self.context.get("request")
-        path = f"/experiments/{experiment.pk}"
-        return request.build_absolute_uri(path) if request else path
-
-    def get_status(self, experiment: Experiment) -> str:
-        return self._progress(experiment).status
-
-    @extend_schema_field(ProgressSerializer)
-    def get_progress(self, experiment: Experiment) -> dict[str, int]:
-        progress = self._progress(experiment)
-        return {"total": progress.total, "done": progress.done, "errors": progress.errors}
-
-    def get_cost_usd(self, experiment: Experiment) -> float | None:
-        return self._progress(experiment).cost_usd
-
-    @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
-    def get_runs(self, experiment: Experiment) -> list[int]:
-        return sorted(run.pk for run in experiment.runs.all())
-
-    def _progress(self, experiment: Experiment) -> reads.Progress:
-        return reads.progress(list(experiment.runs.all()))
-
-
-class ExperimentDetailSerializer(ExperimentSerializer):
-    verdict = serializers.SerializerMethodField(help_text="Who leads, by how much, and what is not separated")
-    matrix = serializers.SerializerMethodField()
-    _read: Matrix | None = None
-
-    class Meta(ExperimentSerializer.Meta):
-        fields = (*ExperimentSerializer.Meta.fields, "verdict", "matrix")
-
-    def get_verdict(self, experiment: Experiment) -> str:
-        return self._matrix(experiment).verdict
-
-    @extend_schema_field(CellSerializer(many=True))
-    def get_matrix(self, experiment: Experiment) -> list[dict[str, Any]]:
-        return matrix_rows(self._matrix(experiment))
-
-    def _matrix(self, experiment: Experiment) -> Matrix:
-        if self._read is None:
-            query = self.context["request"].query_params
-            chosen = query.get("metric", ""), query.get("dataset", "")
-            members = reads.experiment_runs(experiment)
-            _require_known(members, *chosen)
-            self._read = matrix(members, *chosen)
-        return self._read
-
-
-class StartedSerializer(ExperimentSerializer):
-    estimate = ExperimentPlanSerializer()
-
-    class Meta(ExperimentSerializer.Meta):
-        fields = (*ExperimentSerializer.Meta.fields, "estimate")
+@dataclass(frozen=True, kw_only=True)
+class Started(ExperimentResource):
+    estimate: ExperimentPlan
 
 
 class ModelSerializer(serializers.Serializer[Any]):
@@ -212,30 +111,32 @@ class TaskQuery(StrictRequest):
         ]
     )
 )
-class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
+class ExperimentViewSet(ResourceViewSet[Experiment]):
     """Experiments: datasets × models × variants, launched once and read as one."""
 
     queryset = reads.experiments()
-    lookup_value_regex = "[0-9]{1,18}"
+    listed, shown = ExperimentResource, ExperimentDetail
 
-    def get_serializer_class(self) -> type[ExperimentSerializer]:
-        return ExperimentDetailSerializer if self.action == "retrieve" else ExperimentSerializer
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """An experiment with its matrix."""
+        experiment = self.get_object()
+        chosen = {name: request.query_params.get(name, "") for name in ("metric", "dataset")}
+        _require_known(reads.experiment_runs(experiment), **chosen)
+        return Response(json_of(ExperimentDetail.of(experiment, reader_of(request), **chosen)))
 
-    @extend_schema(request=ExperimentRequest, responses={201: StartedSerializer, 400: REFUSED})
+    @extend_schema(request=ExperimentRequest, responses={201: serializer_of(Started), 400: REFUSED})
     def create(self, request: Request) -> Response:
         """Start all runs of an experiment, or none."""
-        estimate = plan_experiment(request.data)
+        estimate = ExperimentPlan.of(plan_experiment(request.data), reader_of(request))
         experiment = start_experiment(request.data, request.user)
-        experiment.estimate = estimate  # type: ignore[attr-defined]
-        data = StartedSerializer(experiment, context={"request": request}).data
-        return created(request, f"experiments/{experiment.pk}", data)
+        return created(request, f"experiments/{experiment.pk}", Started, experiment, estimate=estimate)
 
-    @extend_schema(request=control.ExperimentEdit, responses={200: ExperimentSerializer, 400: REFUSED})
+    @extend_schema(request=control.ExperimentEdit, responses={200: serializer_of(ExperimentResource), 400: REFUSED})
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the name, the description or the tags."""
         experiment = self.get_object()
         control.edit_experiment(experiment, request.data, request.user)
-        return Response(ExperimentSerializer(experiment, context={"request": request}).data)
+        return answer(request, ExperimentResource, experiment)
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -243,11 +144,11 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         control.delete_experiment(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=ExperimentRequest, responses={200: ExperimentPlanSerializer, 400: REFUSED})
+    @extend_schema(request=ExperimentRequest, responses={200: serializer_of(ExperimentPlan), 400: REFUSED})
     @action(detail=False, methods=["post"])
     def plan(self, request: Request) -> Response:
         """Estimate an experiment without starting it."""
-        return Response(ExperimentPlanSerializer(plan_experiment(request.data)).data)
+        return answer(request, ExperimentPlan, plan_experiment(request.data))
 
     @extend_schema(parameters=[TaskQuery], responses={200: TaskPageSerializer, 400: REFUSED})
     @action(detail=True, methods=["get"], filter_backends=[], pagination_class=None)
@@ -290,14 +191,14 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Repeat the results that ended in an error."""
         return Response({"runs": control.retry_experiment(self.get_object(), request.user)})
 
-    @extend_schema(request=BudgetSerializer, responses={200: ExperimentSerializer, 409: NOT_NOW})
+    @extend_schema(request=BudgetSerializer, responses={200: serializer_of(ExperimentResource), 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def budget(self, request: Request, pk: str) -> Response:
         """Raise the budget of all runs together. Runs that are paused resume."""
         budget = BudgetSerializer(data=request.data)
         budget.is_valid(raise_exception=True)
         control.raise_budget(self.get_object(), budget.validated_data["budget_usd"], request.user)
-        return Response(ExperimentSerializer(self.get_object(), context={"request": request}).data)
+        return answer(request, ExperimentResource, self.get_object())
 
     @extend_schema(request=ModelSerializer, responses={200: RunsSerializer, 400: REFUSED})
     @action(detail=True, methods=["post"])

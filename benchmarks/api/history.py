@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.views import REFUSED
+from benchmarks.api.resources import REFUSED
 from benchmarks.queries.history import MOST_POINTS, histories, latest_runs
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 

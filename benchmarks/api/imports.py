@@ -17,13 +17,15 @@ from rest_framework.views import APIView
 
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.serializers import DatasetSerializer, RunSerializer
-from benchmarks.api.views import NOT_NOW, REFUSED, created
+from benchmarks.api.resources import NOT_NOW, REFUSED, answer, created, located, serializer_of
 from benchmarks.forms.dataset_files import DatasetFileForm, UploadForm
 from benchmarks.forms.datasets import ProblemForm
-from benchmarks.forms.imports import PresetForm, RunImportForm, TableForm
+from benchmarks.forms.imports import MOST_BYTES, PresetForm, RunImportForm, TableForm
+from benchmarks.imports.registered_importers import IMPORTERS, tools
 from benchmarks.imports.table_tasks import USES
 from benchmarks.models import PushedRun
+from benchmarks.queries.resources.datasets import DatasetResource
+from benchmarks.queries.resources.runs import RunResource
 from benchmarks.services.access import may
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.imports import OUR_METRICS
@@ -63,7 +65,7 @@ class ReceivedSerializer(serializers.Serializer[Any]):
 
 
 class PushedRunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[PushedRun]):
-    """Runs that another tool"""
+    """Runs that another tool pushes in batches of results, newest first."""
 
     queryset = PushedRun.objects.all()
     serializer_class = PushedRunSerializer
@@ -78,7 +80,7 @@ class PushedRunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     def create(self, request: Request) -> Response:
         """Open a run that receives results. The same request with the same ``Idempotency-Key`` returns the same one."""
         pushed = open_push(request.data, request.headers.get("Idempotency-Key"), request.user)
-        return created(request, f"imports/runs/{pushed.pk}", PushedRunSerializer(pushed).data)
+        return located(request, f"imports/runs/{pushed.pk}", PushedRunSerializer(pushed).data)
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -92,28 +94,30 @@ class PushedRunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
         """Add a batch of results, all or none. Results with a key that was received before are not stored again."""
         return Response(ReceivedSerializer(add_results(self.get_object().pk, request.data)).data)
 
-    @extend_schema(request=CloseRequest, responses={200: RunSerializer, 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=CloseRequest, responses={200: serializer_of(RunResource), 400: REFUSED, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def close(self, request: Request, pk: str) -> Response:
         """Check the number of results and the means, and complete the run."""
         run = close_push(self.get_object().pk, request.data, request.user)
-        return Response(RunSerializer(run, context={"request": request}).data)
+        return answer(request, RunResource, run)
 
 
 class ImportRequest(serializers.Serializer[Any]):
-    file = serializers.ListField(
-        child=serializers.FileField(),
-        help_text="Files of Inspect, promptfoo, lm-evaluation-harness or DeepEval, up to 32 MB",
-    )
-    format = serializers.CharField(
-        required=False, help_text="inspect, promptfoo, lm-eval or deepeval; by default detected"
-    )
     dataset = serializers.CharField(required=False, help_text="Slug of the dataset with the same tasks")
     slug = serializers.CharField(required=False, help_text="Of the new dataset")
     model = serializers.CharField(required=False, help_text="Model that answered, if the file does not name it")
     metrics = serializers.ListField(
         child=serializers.CharField(), required=False, help_text="Metrics of this dashboard that score the answers too"
     )
+
+    def get_fields(self) -> dict[str, Any]:
+        """What names the importers, which packages may add to."""
+        file = serializers.ListField(
+            child=serializers.FileField(), help_text=f"Files of {tools()}, up to {MOST_BYTES // 2**20} MB"
+        )
+        known = ", ".join(IMPORTERS)
+        form = serializers.CharField(required=False, help_text=f"One of {known}; by default detected")
+        return {"file": file, "format": form, **super().get_fields()}
 
 
 class ImportedRunSerializer(serializers.Serializer[Any]):
@@ -170,7 +174,8 @@ class ImportDataset(APIView):
     parser_classes = (MultiPartParser,)
 
     @extend_schema(
-        request={"multipart/form-data": DatasetImportRequest}, responses={201: DatasetSerializer, 400: REFUSED}
+        request={"multipart/form-data": DatasetImportRequest},
+        responses={201: serializer_of(DatasetResource), 400: REFUSED},
     )
     def post(self, request: Request) -> Response:
         """Import a dataset: a file of this format or of another tool, or a public benchmark by its preset."""
@@ -184,7 +189,7 @@ class ImportDataset(APIView):
             form = TableForm(request.POST, request.FILES)
         _check_names(request, form.fields)
         dataset = _saved(form, request).dataset
-        return created(request, f"datasets/{dataset.slug}", DatasetSerializer(dataset).data)
+        return created(request, f"datasets/{dataset.slug}", DatasetResource, dataset)
 
 
 def _check_names(request: Request, known: Iterable[str]) -> None:

@@ -13,51 +13,14 @@ from rest_framework.views import APIView
 
 from benchmarks.api import filters
 from benchmarks.api.judging import JudgingViewSet
-from benchmarks.api.views import NOT_NOW, REFUSED, created
-from benchmarks.models import Run
+from benchmarks.api.resources import NOT_NOW, REFUSED, created, serializer_of
 from benchmarks.queries.judge_agreement import judge_agreement
-from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
+from benchmarks.queries.judges import calibrations
+from benchmarks.queries.resources.judging import CalibrationDetail, CalibrationResource
 from benchmarks.services import judges as services
 from benchmarks.services.judges import CalibrationRequest
 
-
-class CalibrationSerializer(serializers.ModelSerializer[Run]):
-    metric = serializers.SerializerMethodField()
-    canvas_set = serializers.CharField(source="dataset.known_answers_of.slug")
-    questions = serializers.IntegerField(source="calibration.questions")
-    phrasings = serializers.ListField(source="calibration.phrasings", child=serializers.CharField())
-    seed = serializers.IntegerField(source="calibration.seed")
-    total = serializers.SerializerMethodField(help_text="Answers to judge, counting repeats")
-    tokens_in = serializers.IntegerField(source="judge_tokens_in", allow_null=True)
-    tokens_out = serializers.IntegerField(source="judge_tokens_out", allow_null=True)
-    cost_usd = serializers.FloatField(source="judge_cost_usd", allow_null=True)
-
-    class Meta:
-        model = Run
-        fields: tuple[str, ...] = (
-            *("id", "judge_model", "metric", "canvas_set", "questions", "repeats", "phrasings", "concurrency", "seed"),
-            *("status", "error_message", "total", "done", "errors", "tokens_in", "tokens_out", "cost_usd"),
-            *("created_at", "completed_at"),
-        )
-
-    def get_metric(self, run: Run) -> str:
-        return str(run.metrics[0])
-
-    def get_total(self, run: Run) -> int:
-        return answers_to_judge(run)
-
-
-class CalibrationDetailSerializer(CalibrationSerializer):
-    numbers = serializers.SerializerMethodField(
-        help_text="Confusion, kappa, accuracy, false accepts and rejects, accuracy by phrasing, length bias, spread. "
-        "Empty until the calibration has completed"
-    )
-
-    class Meta(CalibrationSerializer.Meta):
-        fields = (*CalibrationSerializer.Meta.fields, "numbers", "code_version")
-
-    def get_numbers(self, run: Run) -> dict[str, Any]:
-        return agreement_of(run)
+CalibrationSerializer = serializer_of(CalibrationResource)
 
 
 @extend_schema_view(
@@ -67,8 +30,7 @@ class CalibrationDetailSerializer(CalibrationSerializer):
 class CalibrationViewSet(JudgingViewSet):
     """Judge calibrations, newest first."""
 
-    serializer_class = CalibrationSerializer
-    detail_serializer_class = CalibrationDetailSerializer
+    listed, shown = CalibrationResource, CalibrationDetail
     filterset_class = filters.CalibrationFilter
     runs = staticmethod(calibrations)
 
@@ -76,7 +38,7 @@ class CalibrationViewSet(JudgingViewSet):
     def create(self, request: Request) -> Response:
         """Calibrate a judge on answers with known truth. The calibration is queued for a worker."""
         run = services.start_calibration(request.data, request.user)
-        return created(request, f"calibrations/{run.pk}", CalibrationSerializer(run).data)
+        return created(request, f"calibrations/{run.pk}", CalibrationResource, run)
 
 
 class JudgeAgreementSerializer(serializers.Serializer[Any]):
@@ -102,7 +64,8 @@ class JudgeAgreementSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(), help_text="Differences of corrected means of runs on one version, neighbors only"
     )
     favor = serializers.DictField(
-        allow_null=True, help_text="Whether the judge favors models of its own maker; null without labels of any"
+        allow_null=True,
+        help_text="Whether the judge favors models of its own maker; null without labels of such models",
     )
     by_model = serializers.ListField(child=serializers.DictField())
     by_class = serializers.ListField(child=serializers.DictField())

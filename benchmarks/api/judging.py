@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status, viewsets
+from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from benchmarks.api.views import NOT_NOW
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet
 from benchmarks.models import Run
 from benchmarks.services.runs import control
 
 
-class JudgingViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
-    """Read, cancel, resume and delete. ``serializer_class`` is that of a list, ``runs`` returns the runs for it."""
+class JudgingViewSet(ResourceViewSet[Run]):
+    """Read, cancel, resume and delete. ``runs`` returns the runs for a list."""
 
     queryset = Run.objects.none()
-    lookup_value_regex = "[0-9]{1,18}"
-    detail_serializer_class: ClassVar[type[serializers.ModelSerializer[Run]]]
     runs: ClassVar[Callable[[], QuerySet[Run]]]
 
     def get_queryset(self) -> QuerySet[Run]:
         return type(self).runs().defer(*(() if self.action == "retrieve" else ("summary",)))
-
-    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
-        return self.detail_serializer_class if self.action == "retrieve" else super().get_serializer_class()
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.views import REFUSED
+from benchmarks.api.resources import REFUSED
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 
 

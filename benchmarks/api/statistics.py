@@ -11,28 +11,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.serializers import OutlookSerializer, PlanSerializer, ReadableSerializer, RunSerializer
-from benchmarks.api.views import NOT_NOW, REFUSED, created_run
+from benchmarks.api.resources import NOT_NOW, REFUSED, answer, reader_of, serializer_of
+from benchmarks.api.views import created_run
 from benchmarks.models import Run
 from benchmarks.queries.compare import runs_to_compare
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.comparisons import Comparisons as ComparisonsResponse
+from benchmarks.queries.resources.plans import Size
+from benchmarks.queries.resources.runs import Readable, RunResource
 from benchmarks.queries.runs import run_detail
-from benchmarks.queries.statistics import (
-    Compared,
-    ContaminationCheck,
-    common_metrics,
-    compared_runs,
-    contamination_check,
-)
+from benchmarks.queries.statistics import ContaminationCheck, common_metrics, compared_runs, contamination_check
 from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
 
 
-class IntervalSerializer(serializers.Serializer[Any]):
-    """A mean with its 95% interval, all ``null`` if there is none; ``note`` states its limits."""
-
+class _Mean(serializers.Serializer[Any]):
     mean = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
     low = serializers.FloatField(allow_null=True)
@@ -42,7 +38,7 @@ class IntervalSerializer(serializers.Serializer[Any]):
     note = serializers.CharField(allow_blank=True)
 
 
-class ExpectedSerializer(IntervalSerializer):
+class ExpectedSerializer(_Mean):
     """A mean with the number of results, tasks or canvases that it should contain."""
 
     n_expected = serializers.IntegerField(help_text="The N of n")
@@ -55,7 +51,7 @@ class CountedSerializer(ExpectedSerializer):
 
 
 class MetricStatisticsSerializer(CountedSerializer):
-    readable = ReadableSerializer()
+    readable = serializer_of(Readable)()
 
 
 class CorrectedGroupSerializer(serializers.Serializer[Any]):
@@ -203,78 +199,8 @@ class StatisticsSerializer(serializers.ModelSerializer[Run]):
         return None if check is None else dict(ContaminationSerializer(check).data)
 
 
-class ComparedRunSerializer(serializers.ModelSerializer[Run]):
-    dataset = serializers.CharField(source="dataset.slug")
-    dataset_version = serializers.IntegerField(source="dataset_version.number")
-
-    class Meta:
-        model = Run
-        fields = ("id", "model", "dataset", "dataset_version", "added_canvases", "status")
-
-
-class ComparisonSerializer(serializers.Serializer[Compared]):
-    """Run ``b`` minus run ``a`` on their shared tasks (those of identical content), in scores from 0 to 1."""
-
-    a = serializers.IntegerField(source="a.pk")
-    b = serializers.IntegerField(source="b.pk")
-    metric = serializers.CharField()
-    n_shared = serializers.IntegerField(source="comparison.n_shared", help_text="Tasks with a score in both runs")
-    n_missing = serializers.IntegerField(
-        source="comparison.n_missing", help_text="Shared tasks without a score in both"
-    )
-    n_only_a = serializers.IntegerField(source="comparison.n_only_a")
-    n_only_b = serializers.IntegerField(source="comparison.n_only_b")
-    n_clusters = serializers.IntegerField(source="comparison.n_clusters", allow_null=True)
-    n_changed = serializers.IntegerField(source="comparison.n_changed")
-    n_better = serializers.IntegerField(source="comparison.n_better")
-    n_worse = serializers.IntegerField(source="comparison.n_worse")
-    interval_a = IntervalSerializer(source="comparison.interval_a", allow_null=True, help_text="On the shared tasks")
-    interval_b = IntervalSerializer(source="comparison.interval_b", allow_null=True, help_text="On the shared tasks")
-    difference = serializers.FloatField(source="comparison.difference", allow_null=True)
-    low = serializers.FloatField(source="comparison.low", allow_null=True)
-    high = serializers.FloatField(source="comparison.high", allow_null=True)
-    p_value = serializers.FloatField(source="comparison.p_value", allow_null=True)
-    p_adjusted = serializers.FloatField(allow_null=True, help_text="Holm-adjusted for ``family_size`` comparisons")
-    family_size = serializers.IntegerField()
-    is_clear = serializers.BooleanField()
-    worst_case = serializers.FloatField(source="comparison.worst_case", allow_null=True)
-    best_case = serializers.FloatField(source="comparison.best_case", allow_null=True)
-    effect_size = serializers.FloatField(source="comparison.effect_size", allow_null=True)
-    effect_size_name = serializers.CharField(source="comparison.effect_size_name", allow_blank=True)
-    detectable_difference = serializers.FloatField(source="comparison.detectable_difference", allow_null=True)
-    method = serializers.CharField(source="comparison.method")
-    note = serializers.CharField(source="comparison.note", allow_blank=True)
-    sentence = serializers.CharField()
-    missing_sentence = serializers.CharField(allow_blank=True)
-    scope_sentence = serializers.CharField(allow_blank=True, help_text="Tasks of one run only, and differing settings")
-
-
-class ComparisonsSerializer(serializers.Serializer[Any]):
-    runs = ComparedRunSerializer(many=True)
-    metrics = serializers.ListField(child=serializers.CharField(), help_text="Scores that all these runs have")
-    comparisons = ComparisonSerializer(many=True)
-
-
 class SizeRequest(RunRequest, SizeQuestion):
     """A request for a run, and the difference that it should detect."""
-
-
-class SizeSerializer(serializers.Serializer[Any]):
-    tasks = serializers.IntegerField(source="size.tasks")
-    clusters = serializers.IntegerField(source="size.clusters", help_text="Canvases, if tasks share them")
-    repeats = serializers.IntegerField(source="size.repeats")
-    needed = serializers.CharField(help_text="The size as a sentence")
-    discordance = serializers.FloatField(
-        source="design.discordance", help_text="Expected share of tasks on which both runs differ"
-    )
-    assuming = serializers.CharField(help_text="The assumptions as a sentence")
-    tasks_there = serializers.IntegerField(source="tasks")
-    detectable = serializers.FloatField(
-        allow_null=True, help_text="Smallest difference that the existing tasks detect; null: none"
-    )
-    available = serializers.CharField(help_text="The same as a sentence")
-    fewer_tasks = OutlookSerializer(many=True, help_text="What scores estimated from a part of all tasks can show")
-    plan = PlanSerializer(help_text="The estimate of a run of that size")
 
 
 class RunStatistics(APIView):
@@ -289,7 +215,7 @@ class RunStatistics(APIView):
 class ContaminationCheckView(APIView):
     """Whether a model knows the tasks of a published seed."""
 
-    @extend_schema(request=None, responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=None, responses={201: serializer_of(RunResource), 400: REFUSED, 409: NOT_NOW})
     def post(self, request: Request, pk: str) -> Response:
         """Start a run of the same kinds of tasks from a new secret seed. Its statistics compare both."""
         return created_run(request, check_contamination(run_detail(int(pk)), request.user))
@@ -303,7 +229,7 @@ class Comparisons(APIView):
             OpenApiParameter("runs", str, required=True, description=f"2 to {MOST_RUNS} run ids, for example, 12,7"),
             OpenApiParameter("metric", str, description="Only this metric; p-values stay adjusted for all metrics"),
         ],
-        responses={200: ComparisonsSerializer, 400: REFUSED},
+        responses={200: serializer_of(ComparisonsResponse), 400: REFUSED},
     )
     def get(self, request: Request) -> Response:
         """Compare every pair of the runs on every shared score. P-values are Holm-adjusted for all comparisons."""
@@ -316,17 +242,16 @@ class Comparisons(APIView):
                 {"metric": [f"{metric} is not a score that all these runs have. Choose from: {known}."]}
             )
         comparisons = [each for each in compared_runs(chosen) if metric in ("", each.metric)]
-        body = {"runs": chosen, "metrics": metrics, "comparisons": comparisons}
-        return Response(ComparisonsSerializer(body).data)
+        return Response(json_of(ComparisonsResponse.of(chosen, reader_of(request), comparisons=comparisons)))
 
 
 class RunSize(APIView):
     """The size of a run that detects a difference."""
 
-    @extend_schema(request=SizeRequest, responses={200: SizeSerializer, 400: REFUSED})
+    @extend_schema(request=SizeRequest, responses={200: serializer_of(Size), 400: REFUSED})
     def post(self, request: Request) -> Response:
         """Calculate the tasks, canvases and repeats that detect a difference, and estimate that run. Starts nothing."""
-        return Response(SizeSerializer(size_run(request.data)).data)
+        return answer(request, Size, size_run(request.data))
 
 
 def _named_runs(text: str) -> Sequence[Run]:

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.views import REFUSED
+from benchmarks.api.resources import REFUSED
 from benchmarks.models import DatasetVersion
 from benchmarks.queries.datasets import dataset_detail, version_of
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready

@@ -41,7 +41,7 @@ router.register("providers", providers.ProviderViewSet, basename="provider")
 
 VIEWS = (
     (f"{RUN}/results", views.ResultList, "result-list"),
-    (r"results/(?P<pk>[0-9]{1,18})/labels", reviews.ResultLabels, "result-labels"),
+    (r"results/(?P<pk>[0-9]{1,18})/labels", reviews.ResultLabelsView, "result-labels"),
     (r"reviews/(?P<pk>[0-9]{1,18})/export/(?P<form>csv|jsonl)", reviews.ReviewExport, "review-export"),
     (r"reviews/(?P<pk>[0-9]{1,18})/import", reviews.ReviewImport, "review-import"),
     (f"{RUN}/statistics", statistics.RunStatistics, "run-statistics"),

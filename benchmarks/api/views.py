@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import mixins, status, viewsets
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -17,10 +17,14 @@ from rest_framework.views import APIView
 
 from benchmarks.api import filters, serializers
 from benchmarks.api.pagination import ResultPages
+from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, serializer_of
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import OF_MODELS, Dataset, Result, Run, Task
+from benchmarks.models import HIDDEN_KINDS, OF_MODELS, Dataset, Result, Run, Task
 from benchmarks.queries.datasets import full_datasets, full_tasks
 from benchmarks.queries.judge_words import measured_metrics
+from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource, TaskResource
+from benchmarks.queries.resources.plans import Plan
+from benchmarks.queries.resources.runs import ResultResource, RunResource
 from benchmarks.queries.results import full_results
 from benchmarks.queries.runs import full_runs, run_detail, run_status, scorings
 from benchmarks.services.runs import control
@@ -31,49 +35,44 @@ from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.rescoring import RescoringRequest, plan_rescoring, start_rescoring
 from benchmarks.services.runs.start import start_run, start_run_once
 
-REFUSED = OpenApiResponse(description="What is wrong with each field, and the valid choices")
-NOT_NOW = OpenApiResponse(description="Why this is not possible in the present state of the run")
-
-
-def created(request: Request, path: str, data: Any, status: int = status.HTTP_201_CREATED) -> Response:
-    """The data of a new object, and its address in ``Location``."""
-    location = request.build_absolute_uri(f"/api/v1/benchmarks/{path}")
-    return Response(data, status=status, headers={"Location": location})
+RunSerializer, PlanSerializer = serializer_of(RunResource), serializer_of(Plan)
 
 
 def created_run(request: Request, run: Run) -> Response:
-    return created(request, f"runs/{run.pk}", serializers.RunSerializer(run, context={"request": request}).data)
+    return created(request, f"runs/{run.pk}", RunResource, run)
 
 
-class DatasetViewSet(viewsets.ReadOnlyModelViewSet[Dataset]):
+class DatasetViewSet(ResourceViewSet[Dataset]):
     """Datasets that can be run, each with its current version."""
 
     queryset = full_datasets()
+    listed, shown = DatasetResource, DatasetDetail
     lookup_field = "slug"
     lookup_value_regex = "[-a-zA-Z0-9_]{1,100}"
     filterset_class = filters.DatasetFilter
 
-    def get_serializer_class(self) -> type[serializers.DatasetSerializer]:
-        return serializers.DatasetDetailSerializer if self.action == "retrieve" else serializers.DatasetSerializer
+    def get_queryset(self) -> QuerySet[Dataset]:
+        """Every dataset by its slug; the list leaves out the hidden ones of calibrations and preference runs."""
+        datasets = super().get_queryset()
+        return datasets.exclude(kind__in=HIDDEN_KINDS) if self.action == "list" else datasets
 
 
 class TaskList(ListAPIView[Task]):
     """The tasks of a dataset's current version, in order."""
 
     queryset = Task.objects.none()
-    serializer_class = serializers.TaskSerializer
+    serializer_class = serializer_of(TaskResource)
     filterset_class = filters.TaskFilter
 
     def get_queryset(self) -> QuerySet[Task]:
         return full_tasks(self.kwargs["slug"])
 
 
-class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
+class RunViewSet(ResourceViewSet[Run]):
     """Runs: start, follow, edit, cancel, resume and retry."""
 
     queryset = full_runs()
-    serializer_class = serializers.RunSerializer
-    lookup_value_regex = "[0-9]{1,18}"
+    listed = shown = RunResource
     filterset_class = filters.RunFilter
 
     def get_queryset(self) -> QuerySet[Run]:
@@ -84,7 +83,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     @extend_schema(
         request=RunRequest,
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
-        responses={201: serializers.RunSerializer, 400: REFUSED, 409: NOT_NOW},
+        responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW},
     )
     def create(self, request: Request) -> Response:
         """Start a run. Workers pick it up at once.
@@ -96,7 +95,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
             return created_run(request, start_run(request.data, request.user))
         return created_run(request, start_run_once(key, request.data, request.user))
 
-    @extend_schema(request=RunEdit, responses={200: serializers.RunSerializer, 400: REFUSED})
+    @extend_schema(request=RunEdit, responses={200: RunSerializer, 400: REFUSED})
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the name, tags, notes or pin of a run, or make it the baseline of its dataset."""
         edit_run(self.get_object(), request.data, request.user)
@@ -108,13 +107,13 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         control.delete_run(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=RunRequest, responses={200: serializers.PlanSerializer, 400: REFUSED})
+    @extend_schema(request=RunRequest, responses={200: PlanSerializer, 400: REFUSED})
     @action(detail=False, methods=["post"])
     def plan(self, request: Request) -> Response:
         """Estimate a run (requests, tokens, a cost range, a duration) without starting it."""
-        return Response(serializers.PlanSerializer(plan_run(request.data)).data)
+        return answer(request, Plan, plan_run(request.data))
 
-    @extend_schema(request=None, responses={200: serializers.RunSerializer, 409: NOT_NOW})
+    @extend_schema(request=None, responses={200: RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Stop sending requests. Stored answers are kept."""
@@ -133,26 +132,26 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         """Repeat only the results that ended in an error."""
         return Response({"results": control.retry_failed(self.get_object(), request.user)})
 
-    @extend_schema(request=RescoringRequest, responses={201: serializers.RunSerializer, 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=RescoringRequest, responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def rescore(self, request: Request, pk: str) -> Response:
         """Score the stored answers again, as a run of its own: other metrics, judge, or version of the references."""
         return created_run(request, start_rescoring(self.get_object(), request.data, request.user))
 
-    @extend_schema(request=RescoringRequest, responses={200: serializers.PlanSerializer, 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=RescoringRequest, responses={200: PlanSerializer, 400: REFUSED, 409: NOT_NOW})
     @action(detail=True, methods=["post"], url_path="rescore/plan")
     def plan_rescoring(self, request: Request, pk: str) -> Response:
         """Estimate what judging the stored answers again takes, without starting it."""
-        return Response(serializers.PlanSerializer(plan_rescoring(self.get_object(), request.data)).data)
+        return answer(request, Plan, plan_rescoring(self.get_object(), request.data))
 
-    @extend_schema(responses={200: serializers.RunSerializer(many=True)})
+    @extend_schema(responses={200: RunSerializer(many=True)})
     @action(detail=True, pagination_class=None, filterset_class=None)
     def scorings(self, request: Request, pk: str) -> Response:
         """All runs that score the answers of this one, itself included, oldest first; empty if it is the only one."""
         runs = scorings(self.get_object())
-        return Response(serializers.RunSerializer(runs, many=True, context={"request": request}).data)
+        return Response(RunSerializer(runs, many=True, context={"request": request}).data)
 
-    @extend_schema(request=serializers.BudgetSerializer, responses={200: serializers.RunSerializer, 409: NOT_NOW})
+    @extend_schema(request=serializers.BudgetSerializer, responses={200: RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def budget(self, request: Request, pk: str) -> Response:
         """Raise the budget. A run that is paused resumes."""
@@ -161,7 +160,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         control.raise_budget(self.get_object(), budget.validated_data["budget_usd"], request.user)
         return self.retrieve(request, pk)
 
-    @extend_schema(request=serializers.DoubtfulSerializer, responses={200: serializers.RunSerializer, 409: NOT_NOW})
+    @extend_schema(request=serializers.DoubtfulSerializer, responses={200: RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"], url_path="doubtful-references")
     def doubtful_references(self, request: Request, pk: str) -> Response:
         """Count tasks whose reference the audit finds wrong or undetermined, or leave them out again."""
@@ -175,7 +174,7 @@ class ResultList(ListAPIView[Result]):
     """A run's results, in the order of the dataset."""
 
     queryset = Result.objects.none()
-    serializer_class = serializers.ResultSerializer
+    serializer_class = serializer_of(ResultResource)
     filterset_class = filters.ResultFilter
     pagination_class = ResultPages
 

@@ -14,7 +14,6 @@ from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping, re
 from benchmarks.metrics.worlds import merged_world
 
 _WIDTH = 110
-_LABELS = frozenset({"name", "difficulty", "split", "weight", "tags", "metadata"})
 _KEPT_IN_BLOCKS = re.compile("[\n\x20-\x7e\xa0-\u2027\u202f-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 """Characters that a ``|`` block preserves: no tab, carriage return, bidi or other special character."""
 
@@ -43,7 +42,7 @@ def task_hash(task: TaskSpec, dataset: DatasetSpec) -> str:
 
     Name, difficulty, split, weight, tags and metadata do not change it: results stay comparable when they are edited.
     """
-    content = {name: value for name, value in as_mapping(task).items() if name not in _LABELS}
+    content = {name: value for name, value in as_mapping(task).items() if name not in TaskSpec.describing}
     content["tools"] = list(task.tools or dataset.tools)
     content["tool_results"] = {**dataset.tool_results, **task.tool_results}
     if world := merged_world(dataset.world, task.world):

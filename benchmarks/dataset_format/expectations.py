@@ -45,12 +45,12 @@ def _checked_bounds(bounds: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds(Record):
-    """How many there may be: both ends belong to it."""
+    """How many there may be, both ends included."""
 
     min: Count | None = None
-    """The fewest"""
+    """Minimum"""
     max: Count | None = None
-    """The most"""
+    """Maximum"""
 
 
 Range = Annotated[Bounds | None, AfterValidator(_checked_bounds), mapping("a mapping with min, max or both", Bounds)]
@@ -66,9 +66,9 @@ class Occurrence(Record):
     text: Text
     """The text, as whole words, in any case"""
     min: Count | None = None
-    """The fewest times"""
+    """Minimum"""
     max: Count | None = None
-    """The most times"""
+    """Maximum"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +80,9 @@ class LetterCount(Record):
     letter: Letter
     """One character, counted in either case"""
     min: Count | None = None
-    """The fewest times"""
+    """Minimum"""
     max: Count | None = None
-    """The most times"""
+    """Maximum"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +94,9 @@ class Sections(Record):
     heading: Text
     """What the line begins with before the number, such as `Section`"""
     min: Count | None = None
-    """The fewest"""
+    """Minimum"""
     max: Count | None = None
-    """The most"""
+    """Maximum"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +108,9 @@ class Parts(Record):
     divider: Text
     """What separates the parts"""
     min: Count | None = None
-    """The fewest"""
+    """Minimum"""
     max: Count | None = None
-    """The most"""
+    """Maximum"""
     differ: Switch = False
     """Whether no two may be equal"""
 
@@ -161,7 +161,7 @@ class ConstraintSet(Record):
     include: Keywords = ()
     """Texts that occur as whole words, in any case"""
     exclude: Keywords = ()
-    """Texts that do not"""
+    """Texts that must not occur"""
     include_one: Keywords = ()
     """Texts of which at least one occurs, as whole words, in any case"""
     occurrences: Annotated[tuple[_OCCURRENCE, ...], list_of("a list of {text, min, max}", limits.MAX_KEYWORDS)] = ()
@@ -179,7 +179,7 @@ class ConstraintSet(Record):
     ends_with: Annotated[Text | None, text()] = None
     """How it ends, in any case"""
     case: Annotated[Literal["upper", "lower"] | None, text("upper or lower")] = None
-    """The only case of its letters"""
+    """Case of all its letters"""
     language: Annotated[Literal[LANGUAGES] | None, text("a code of a language, such as de")] = None  # type: ignore[valid-type]  # LANGUAGES is a tuple of texts
     """Code of its language, as in `de`; scored where py3langid, which is optional, is installed"""
     no_commas: Switch = False
@@ -230,9 +230,9 @@ class RubricSpec(Record):
     criteria: Criteria
     """What a good answer does, as one text or one text for each criterion"""
     steps: Steps = ()
-    """How the judge proceeds"""
+    """Steps that the judge follows"""
     scale: Annotated[Scale, text(", ".join(SCALES))] = DEFAULT_SCALE  # type: ignore[assignment]  # one of them
-    """What the judge answers; every scale is stored as a score from 0 to 1"""
+    """Scale on which the judge answers; stored as a score from 0 to 1"""
     sees: Annotated[
         tuple[Annotated[Sight, text("one of " + ", ".join(SIGHTS))], ...],
         Field(min_length=1, json_schema_extra={"uniqueItems": True}),
@@ -345,7 +345,7 @@ class UserSpec(Record):
     max_turns: Annotated[int, Field(ge=2, le=limits.MAX_TURNS), Expects("a whole number of at least 2", (int,))] = (
         DEFAULT_TURNS
     )
-    """The most messages of the user, with the first one"""
+    """Maximum number of the user's messages, including the first"""
 
 
 UserMapping = Annotated[

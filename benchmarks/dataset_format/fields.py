@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -72,6 +72,16 @@ class Expects:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {**handler(schema), "title": self.label}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaNow:
+    """Annotation: a JSON Schema that is made when it is asked for, because packages may add to what it lists."""
+
+    make: Callable[[], dict[str, Any]]
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.make()
 
 
 def text(label: str = "text") -> Expects:
@@ -271,8 +281,8 @@ MetricName = Annotated[
     str,
     AfterValidator(_metric),
     text("a metric's name"),
-    WithJsonSchema(
-        {"anyOf": [{"enum": [*REGISTERED_METRICS]}, {"type": "string", "pattern": f"^{PREFIX}{RUBRIC_NAME}$"}]}
+    SchemaNow(
+        lambda: {"anyOf": [{"enum": [*REGISTERED_METRICS]}, {"type": "string", "pattern": f"^{PREFIX}{RUBRIC_NAME}$"}]}
     ),
 ]
 RubricName = Annotated[

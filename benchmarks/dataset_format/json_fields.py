@@ -19,8 +19,7 @@ from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.fields import NOT_IN_ONE_LINE, TAGS, Expects, describe, mapping
 from benchmarks.dataset_format.problems import REPORTED, Fault, Invalid, Path, printable, quoted
 from benchmarks.dataset_format.scalars import unstorable
-from benchmarks.metrics.json_schema import unusable_keywords
-from benchmarks.metrics.patterns import pattern_problem
+from benchmarks.metrics.patterns import pattern_problem, unusable_keywords
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

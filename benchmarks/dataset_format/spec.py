@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field, SkipValidation, TypeAdapter, WithJsonSchema
@@ -32,6 +32,7 @@ from benchmarks.dataset_format.fields import (
     Name,
     PythonSource,
     Regex,
+    SchemaNow,
     SplitName,
     Tag,
     Text,
@@ -89,6 +90,8 @@ class TaskSpec(Record):
         "choices": ("options",),
         "pattern": ("regex",),
     }
+    describing: ClassVar = frozenset({"name", "difficulty", "split", "weight", "tags", "metadata"})
+    """Keys that say what a task is about, and change neither what is asked nor what is expected"""
 
     id: Name
     """Identifier, unique in the file; results are compared by it, so do not change it"""
@@ -105,7 +108,7 @@ class TaskSpec(Record):
     ] = ()
     """What the user says turn by turn, in place of `input`; the model answers each before the next is sent"""
     user: UserMapping = field(default_factory=dict)
-    """A simulated user, who goes on after `input` or `messages`: `{goal: Cancel order A-1, max_turns: 6}`"""
+    """A simulated user who continues after `input` or `messages`: `{goal: Cancel order A-1, max_turns: 6}`"""
     expected_output: Answers
     """The reference answer (to the last of `turns`), or a list of accepted ones (the best counts); `""` for none"""
     difficulty: Annotated[Difficulty, text("easy, medium or hard")] = "medium"
@@ -113,7 +116,7 @@ class TaskSpec(Record):
     split: SplitName = ""
     """Part of the dataset that the task belongs to, such as `train` or `test`; a run may ask one split only"""
     weight: Weight = 1.0
-    """How much the task counts in the weighted mean, which a run has beside its mean; from 0.001 to 1,000"""
+    """Weight of the task in the weighted mean of a run, from 0.001 to 1,000"""
     tags: Annotated[
         tuple[Tag, ...], Field(json_schema_extra={"uniqueItems": True}), list_of("a list of texts", limits.MAX_LABELS)
     ] = ()
@@ -132,9 +135,9 @@ class TaskSpec(Record):
     tool_results: ToolResults = field(default_factory=dict)
     """What a call of each tool returns in this task, by the tool's name"""
     world: WorldMapping = field(default_factory=dict)
-    """Tables of this task, and rules of tools, in place of the dataset's of the same names"""
+    """Tables and rules of this task, which replace the dataset's of the same names"""
     final_state: StateMapping = field(default_factory=dict)
-    """What the tool calls must have made of the world, for `final_state`"""
+    """State of the world that the tool calls must reach, for `final_state`"""
     tests: Annotated[PythonSource | None, text("Python source")] = None
     """Python that raises if the answer's code is wrong, for `code_tests`"""
     schema: Annotated[JsonSchema | None, mapping("a JSON Schema")] = None
@@ -177,6 +180,7 @@ class TaskSpec(Record):
         return (self.expected_output,) if isinstance(self.expected_output, str) else tuple(self.expected_output)
 
 
+TASK_KEYS = tuple(field.name for field in fields(TaskSpec))
 AnyTask = Annotated[TaskSpec, mapping("a mapping that begins with `id:`", TaskSpec)]
 
 
@@ -194,22 +198,22 @@ class GeneratorSpec(Record):
     synonyms: ClassVar = {"tasks": ("count", "number", "n", "size")}
 
     name: Annotated[
-        str, AfterValidator(_checked_generator_name), WithJsonSchema({"enum": list(GENERATORS)}), text("a generator")
+        str, AfterValidator(_checked_generator_name), SchemaNow(lambda: {"enum": [*GENERATORS]}), text("a generator")
     ]
     """Generator that makes the tasks"""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Expects("a whole number of at least 0", (int,))]
     """Seed; equal seeds make equal tasks"""
     tasks: Annotated[int, Field(ge=1, le=MAX_TASKS), Expects("a whole number of at least 1", (int,))]
-    """How many tasks; levels and kinds take turns"""
+    """Number of tasks; levels and kinds alternate"""
     tokens: Annotated[
         tuple[
             Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS), Expects("a whole number of at least 500", (int,))], ...
         ],
         list_of("a list of whole numbers", 20),
     ] = ()
-    """Lengths of the context in tokens of three characters, in turn; only for `long-context`, which needs them"""
+    """Context lengths in tokens of three characters, used in turn; required for `long-context`, and only there"""
     dev: Annotated[int, Field(ge=0), Expects("a whole number of at least 0", (int,))] = 0
-    """How many of the first tasks are the split `dev`, to try prompts on; the others are then the split `test`"""
+    """Number of tasks, from the first, that form the split `dev`, to try prompts on; the others form `test`"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,15 +242,15 @@ class DatasetSpec(Record):
     ] = ()
     """Metrics of runs that name none; the first decides the outcome"""
     tools: Tools = ()
-    """Tools the model is offered in every task that names none itself"""
+    """Tools for every task that has none of its own"""
     tool_results: ToolResults = field(default_factory=dict)
     """What a call of each tool returns, by the tool's name"""
     world: WorldMapping = field(default_factory=dict)
-    """Tables and rules by which tools answer, anew for each task"""
+    """Tables and rules by which tools answer; each task starts from them"""
     rubrics: Rubrics = ()
     """Rubrics: each is the metric `rubric:NAME`, and tasks may name one in `rubric`"""
     generator: Annotated[GeneratorSpec | None, mapping("a mapping with name, seed and tasks", GeneratorSpec)] = None
-    """What makes the tasks, in place of `tasks`: `{name: reasoning, seed: 1, tasks: 300}`"""
+    """Generator of the tasks, in place of `tasks`: `{name: reasoning, seed: 1, tasks: 300}`"""
     tasks: Annotated[tuple[AnyTask, ...], Field(min_length=1), list_of("a list of tasks", limits.MAX_NODES)] = ()
     """The tasks, at least one; required without `generator`"""
 

@@ -189,7 +189,7 @@ class Requirement(Record):
     absent: Switch = False
     """Whether the conditions must not hold"""
     error: Text
-    """What the call returns otherwise"""
+    """Error that the call returns otherwise"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,12 +212,12 @@ class Rule(Record):
     table: Annotated[ToolName, text("a table's name")]
     """Table that it reads or changes"""
     where: Conditions = field(default_factory=dict)
-    """Rows that it is about: `{id: $order_id, total: {min: 5}}`; comparisons are min, max, not, in and contains"""
+    """Rows to which it applies: `{id: $order_id, total: {min: 5}}`; comparisons are min, max, not, in and contains"""
     require: Annotated[
         tuple[Annotated[Requirement, mapping("a mapping with where and error", Requirement)], ...],
         list_of("a list of requirements", limits.MAX_CONDITIONS),
     ] = ()
-    """What must hold, or the call returns an error and changes nothing"""
+    """Requirements; if one does not hold, the call returns an error and changes nothing"""
     set: Values = field(default_factory=dict)
     """New values of columns: `{status: paid, note: $note}`; in an insert, `$next` is the row's number"""
     add: Values = field(default_factory=dict)
@@ -238,7 +238,7 @@ class WorldTables(Record):
         tuple[Annotated[Rule, mapping("a mapping with tool, action and table", Rule)], ...],
         list_of("a list of rules", limits.MAX_RULES),
     ] = ()
-    """What calls do"""
+    """What the calls of tools do"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +250,7 @@ class ExpectedRow(Record):
     where: Conditions
     """Conditions on the row, as in rules"""
     count: Count = 1
-    """How many rows match; 0 if none may be left"""
+    """Number of rows that match; 0 if none may remain"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +263,7 @@ class StateSpec(Record):
         tuple[Annotated[ExpectedRow, mapping("a mapping with table and where", ExpectedRow)], ...],
         list_of("a list of {table, where}", limits.MAX_CONDITIONS),
     ] = ()
-    """Rows that are expected, new and changed ones above all"""
+    """Rows that must exist at the end, mainly new and changed ones"""
     forbidden: Annotated[
         tuple[Annotated[ForbiddenCall, mapping("a mapping with name and args", ForbiddenCall)], ...],
         list_of("a list of {name, args}", limits.MAX_CONDITIONS),
@@ -272,7 +272,7 @@ class StateSpec(Record):
     max_steps: Annotated[
         int | None, Field(ge=0, le=limits.MAX_STEPS), Expects("a whole number of at least 0", (int,))
     ] = None
-    """The most calls"""
+    """Maximum number of calls"""
 
 
 WorldMapping = Annotated[

@@ -44,7 +44,7 @@ from benchmarks.dataset_format.tools import (
 )
 from benchmarks.dataset_format.world_checks import task_world_faults
 from benchmarks.generators.long_context import CHARACTERS_PER_TOKEN
-from benchmarks.generators.registry import SHARED, generate
+from benchmarks.generators.registry import GENERATORS, generate
 
 FieldProblems = dict[str, list[str]]
 """Key → messages. The key is empty if the messages concern the whole."""
@@ -164,9 +164,11 @@ def _with_generated_tasks(data: Mapping[str, Any]) -> tuple[dict[str, Any], list
         tasks = list(generate(generator.name, generator.seed, generator.tasks, generator.tokens))
     except ValueError as error:
         return {}, [Fault(("generator", "tasks"), str(error))]
+    except Exception as error:  # whatever the code of a package raises
+        return {}, [Fault(("generator", "name"), f"failed: {type(error).__name__}: {error}")]
     if generator.dev:
         tasks = [{**task, "split": "dev" if place < generator.dev else "test"} for place, task in enumerate(tasks)]
-    generated = {**SHARED[generator.name], **data, "generator": generator, "tasks": tasks}
+    generated = {**GENERATORS[generator.name].shared, **data, "generator": generator, "tasks": tasks}
     if isinstance(data.get("description"), str):
         generated["description"] = f"{data['description'].rstrip()} Generated from seed {generator.seed}."
     return generated, []
@@ -174,10 +176,9 @@ def _with_generated_tasks(data: Mapping[str, Any]) -> tuple[dict[str, Any], list
 
 def _generator_fault(generator: GeneratorSpec) -> Fault | None:
     """What in its keys does not go together."""
-    if bool(generator.tokens) != (generator.name == "long-context"):
-        message = (
-            "is only for long-context: remove it" if generator.tokens else "is missing: enter lengths, as in [8000]"
-        )
+    if bool(generator.tokens) != (takes := GENERATORS[generator.name].takes_tokens):
+        takers = " and ".join(name for name, each in GENERATORS.items() if each.takes_tokens)
+        message = "is missing: enter lengths, as in [8000]" if takes else f"is only for {takers}: remove it"
         return Fault(("generator", "tokens"), message)
     if generator.dev >= generator.tasks:
         return Fault(("generator", "dev"), f"leaves no task for test: enter fewer than {generator.tasks:,}")

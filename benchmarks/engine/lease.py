@@ -25,7 +25,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from benchmarks.engine import processes
-from benchmarks.engine.execution.db_retry import retry_db, try_db
+from benchmarks.engine.db_retry import retry_db, try_db
 from benchmarks.models import Lease, Run
 
 HEARTBEAT_SECONDS = 2.0

@@ -14,12 +14,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.dataset_format.documents import keys_of
-from benchmarks.dataset_format.spec import DIFFICULTIES, DatasetSpec, TaskSpec
+from benchmarks.dataset_format.spec import DIFFICULTIES, TASK_KEYS, DatasetSpec, TaskSpec
 from benchmarks.dataset_format.validation import FieldProblems, validate_task_fields
 from benchmarks.forms.fields import CallListField, JsonField, NumberText, TextField, TextListField
 from benchmarks.generators.registry import GENERATORS, LARGEST_SEED, MAX_TASKS
 from benchmarks.models import Dataset, DatasetVersion, Task
-from benchmarks.presentation.labels import TASK_FIELD
+from benchmarks.presentation.labels import task_key
 from benchmarks.services.datasets import editing
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
@@ -115,7 +115,7 @@ _help = lazy(_key_help, SafeString)
 
 
 class TaskForm(EditForm):
-    """One task. A valid form holds it in ``task``."""
+    """One task. A valid form holds it in ``task``. A key of the format without a field here is entered as JSON."""
 
     id = TextField(help_text=_help(TaskSpec, "id"))
     name = TextField(help_text=_help(TaskSpec, "name"))
@@ -160,7 +160,7 @@ class TaskForm(EditForm):
     tests = TextField(rows=3, code=True, optional=True, help_text=_help(TaskSpec, "tests"))
 
     folds_empty = True
-    fieldsets = (
+    fieldsets: Any = (
         (
             None,
             {
@@ -189,20 +189,19 @@ class TaskForm(EditForm):
     ) -> None:
         initial: dict[str, Any] = {"base": version.pk}
         if stored is not None:
-            names = ("other_answers", *(key.name for key in keys_of(TaskSpec) if key.name != "id"))
-            initial |= {name: getattr(stored, name) for name in names}
+            initial |= {key: stored.value_of(key) for key in ("other_answers", *TASK_KEYS)}
             initial |= {"id": stored.task_id, "place": stored.position}
             initial |= {"must_refuse": {None: "", True: "true", False: "false"}[stored.must_refuse]}
             initial |= {"input": ""} if stored.messages or stored.turns else {}
         super().__init__(data, files, initial=initial)
-        for name, title in TASK_FIELD.items():
-            self.fields[name].label = title
+        for key in ("other_answers", *TASK_KEYS):
+            self.fields[key].label = task_key(key)
         self.version, self.stored = version, stored
         self.task: TaskSpec | None = None
 
     def clean(self) -> dict[str, Any]:
-        values = {key.name: self.cleaned_data.get(key.name) for key in keys_of(TaskSpec)}
-        values = {name: value for name, value in values.items() if value is not None}
+        given = ((key, self.cleaned_data.get(key)) for key in TASK_KEYS)
+        values = {key: value for key, value in given if value is not None}
         if (values.get("messages") or values.get("turns")) and not values.get("input"):
             values.pop("input", None)
         if others := self.cleaned_data.get("other_answers"):
@@ -222,6 +221,14 @@ class TaskForm(EditForm):
         dataset, base, place = self.version.dataset, self.cleaned_data["base"], self.cleaned_data["place"]
         replaces = self.stored.task_id if self.stored else None
         return editing.save_task(dataset, base, self.task, replaces=replaces, place=place, user=user)
+
+
+_AS_JSON = {
+    key: JsonField(rows=3, help_text=_help(TaskSpec, key)) for key in TASK_KEYS if key not in TaskForm.base_fields
+}
+if _AS_JSON:
+    TaskForm.base_fields |= _AS_JSON
+    TaskForm.fieldsets += (("Further keys", {"fields": tuple(_AS_JSON)}),)
 
 
 class DatasetForm(EditForm):
@@ -280,7 +287,7 @@ class NewDatasetForm(ProblemForm):
 class GeneratedForm(ProblemForm):
     """A new dataset of which a generator makes all tasks."""
 
-    generator = forms.ChoiceField(choices=[(name, name) for name in GENERATORS])
+    generator = forms.ChoiceField(choices=lambda: [(name, name) for name in GENERATORS])
     slug = TextField(label="Identifier", help_text="Like a file name without its extension, for example, reasoning-2")
     name = TextField(help_text="Empty: generator and seed")
     seed = forms.IntegerField(

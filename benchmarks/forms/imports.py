@@ -19,21 +19,20 @@ from benchmarks.dataset_format.problems import printable
 from benchmarks.forms.dataset_files import DatasetFileForm
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.fields import TextField, UploadField, UploadsField
-from benchmarks.imports.formats import FORMATS
 from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.imports.presets.base import SEED, PresetRequest
+from benchmarks.imports.registered_importers import IMPORTERS, files_of_tools
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import USES, TableRequest, column_names
 from benchmarks.imports.tables import read_rows
 from benchmarks.imports.tool_rows import of_tools
-from benchmarks.metrics.imported import TOOLS
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.hub import configured_hub, read_preset, why_not_importable
 from benchmarks.services.datasets.tables import read_table
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import OUR_METRICS, Imported, ImportPreview, import_files, own_metrics
+from benchmarks.services.imports import OUR_METRICS, Imported, ImportPreview, import_runs, own_metrics, preview_runs
 
 MOST_BYTES = 32 * 2**20
 """Of an uploaded file of runs. Larger files are for the command, which keeps no request waiting."""
@@ -48,23 +47,21 @@ _TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 """Not Parquet: a small Parquet file can hold more than a web server should unpack."""
 
 
+def _tools() -> list[tuple[str, str]]:
+    return [("", "Detected from the file"), *((name, importer.title) for name, importer in IMPORTERS.items())]
+
+
 class RunImportForm(ProblemForm):
     """Files of other tools with runs."""
 
     file = UploadsField(
         "Files",
-        (".eval", ".json", ".yaml", ".yml", ".jsonl"),
-        "Inspect log (.eval or .json), promptfoo results (.json, .yaml or .jsonl), DeepEval test run (.json), or "
-        f"lm-evaluation-harness samples with their results file (.jsonl and .json), up to {MOST_BYTES // 2**20} MB. "
-        "Import larger files with: manage.py benchmark import",
+        (),
+        "",
         limit=MOST_BYTES,
         too_large=f"The files are larger than {MOST_BYTES // 2**20} MB. Import them with: manage.py benchmark import",
     )
-    format = forms.ChoiceField(
-        required=False,
-        choices=[("", "Detected from the file"), *((name, TOOLS[name]) for name in FORMATS)],
-        help_text="Tool that wrote the file",
-    )
+    format = forms.ChoiceField(required=False, choices=_tools, help_text="Tool that wrote the file")
     dataset = forms.ChoiceField(
         required=False,
         help_text="Dataset with the same tasks, matched by input; otherwise a new dataset is created",
@@ -85,6 +82,13 @@ class RunImportForm(ProblemForm):
     def __init__(self, data: Any = None, files: Any = None, *, preview: bool = False) -> None:
         super().__init__(data, files, initial={"metrics": OUR_METRICS})
         self.preview = preview
+        file = self.fields["file"]
+        file.help_text = (
+            f"{files_of_tools()}, up to {MOST_BYTES // 2**20} MB. Import larger files with: manage.py benchmark import"
+        )
+        file.widget.attrs["accept"] = ",".join(
+            dict.fromkeys(extension for importer in IMPORTERS.values() for extension in importer.extensions)
+        )
         ready = Dataset.objects.filter(kind=Dataset.Kind.YAML, current_version__isnull=False).order_by("slug")
         slugs = ready.values_list("slug", flat=True)
         self.fields["dataset"].choices = [("", "New dataset"), *((slug, slug) for slug in slugs)]  # type: ignore[attr-defined]
@@ -94,9 +98,10 @@ class RunImportForm(ProblemForm):
         """The runs imported, or what an import would create."""
         data = self.cleaned_data
         with ExitStack() as copies:
-            return import_files(
-                [(copies.enter_context(_on_disk(upload)), str(upload.name)) for upload in data["file"]],
-                preview=self.preview,
+            service = preview_runs if self.preview else import_runs
+            return service(
+                *(copies.enter_context(_on_disk(upload)) for upload in data["file"]),
+                names=[str(upload.name) for upload in data["file"]],
                 form=data["format"] or None,
                 slug=data["slug"],
                 dataset=data["dataset"] or None,

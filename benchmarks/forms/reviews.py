@@ -42,10 +42,8 @@ class ReviewForm(ProblemForm):
     )
     method = forms.ChoiceField(label="Sampling", choices=list(SAMPLING.items()))
     by = forms.ChoiceField(label="Groups", choices=list(STRATUM.items()), help_text="For equal numbers from each group")
-    size = forms.IntegerField(label="Answers or pairs", initial=100)
-    overlap = forms.IntegerField(
-        label="Labeled by two people", initial=20, help_text="Of these answers; they show agreement"
-    )
+    size = forms.IntegerField(label="Sample size", initial=100)
+    overlap = forms.IntegerField(label="Labeled twice", initial=20, help_text="To measure agreement")
     seed = forms.IntegerField(initial=0, help_text="The same seed draws the same answers")
     outcome = forms.ChoiceField(required=False)
     difficulty = forms.CharField(required=False, max_length=6)

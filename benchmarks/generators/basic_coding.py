@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from benchmarks.generators.base import Generator, Task
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 RULES = (2, 4, 7)
 """How many rules a function has, by level."""
 _WORDS = (
@@ -286,4 +286,7 @@ def _finished(name: str, text: str, code: str, cases: list[tuple[str, str]]) -> 
     }
 
 
-KINDS = {"machine": machine, "numbers": numbers, "words": words}
+class BasicCoding(Generator):
+    name = "basic-coding"
+    shared: ClassVar = {"metrics": ["code_tests"]}
+    kinds: ClassVar = {"machine": machine, "numbers": numbers, "words": words}

@@ -7,11 +7,11 @@ answer, so that no judge is needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from benchmarks.generators.base import Generator, Task
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 Turn = dict[str, Any]
 THINGS = (
     *("anchor", "basket", "candle", "drum", "easel", "flute", "globe", "hammer", "inkwell", "jar", "kettle", "lantern"),
@@ -186,11 +186,14 @@ def sums(random: KeyedRandom, level: int) -> Task:
     return _task("A sum over turns", turns)
 
 
-KINDS = {
-    "corrections": corrections,
-    "facts": facts,
-    "instructions": instructions,
-    "objections": objections,
-    "references": references,
-    "sums": sums,
-}
+class Conversations(Generator):
+    name = "conversations"
+    shared: ClassVar = {"metrics": ["turns"]}
+    kinds: ClassVar = {
+        "corrections": corrections,
+        "facts": facts,
+        "instructions": instructions,
+        "objections": objections,
+        "references": references,
+        "sums": sums,
+    }

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
+from benchmarks.generators.base import Generator, Task
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 TEXTS = ("a letter to a friend", "a notice for a board", "a short report", "a speech", "a story", "a review")
 TOPICS = (
     *("rain", "bread", "trains", "gardens", "music", "winter", "markets", "bicycles", "bridges", "chess", "coffee"),
@@ -161,4 +161,7 @@ def _told(name: str, value: Any) -> str:
     }[name]
 
 
-KINDS = {family: partial(_make, family=family) for family in FAMILIES}
+class InstructionFollowing(Generator):
+    name = "instruction-following"
+    shared: ClassVar = {"metrics": ["constraints"]}
+    kinds: ClassVar = {family: partial(_make, family=family) for family in FAMILIES}

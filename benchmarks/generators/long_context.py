@@ -6,12 +6,12 @@ A higher level needs more lines; the length of the register is given apart, abou
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import ClassVar
 
+from benchmarks.generators.base import Generator, Task
 from benchmarks.generators.reasoning import NAMES, TOWNS
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 GOODS = ("salt", "wool", "tea", "iron", "glass", "paper", "rice", "wax")
 KEYS = ("brass key", "iron key", "silver key", "wooden key")
 CHARACTERS_PER_TOKEN = 3
@@ -98,4 +98,8 @@ def holder(random: KeyedRandom, level: int, tokens: int) -> Task:
     return _task("Who has the key", question, "<name>", people[place], _register(random, planted, key, tokens))
 
 
-KINDS = {"count": count, "holder": holder, "price": price, "total": total}
+class LongContext(Generator):
+    name = "long-context"
+    shared: ClassVar = {"metrics": ["numeric", "exact_match"]}
+    takes_tokens = True
+    kinds: ClassVar = {"count": count, "holder": holder, "price": price, "total": total}

@@ -6,11 +6,11 @@ that counts.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
+from benchmarks.generators.base import Generator, Task
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 ABSENT = "Not in the passages"
 PLACES = ("Skarvik", "Oruba", "Tallmoor", "Nennheim", "Varmo", "Brackwater", "Lissen", "Corvale", "Estrin", "Halvard")
 HOUSES = ("museum", "library", "swimming pool", "harbour office", "theatre", "botanical garden", "archive")
@@ -157,12 +157,15 @@ def absent(random: KeyedRandom, level: int) -> Task:
     return desk.task("A fee that is not there", desk.question(thing), ABSENT)
 
 
-KINDS = {
-    "absent": absent,
-    "against_memory": against_memory,
-    "combined": combined,
-    "conflict": conflict,
-    "exception": exception,
-    "lookup": lookup,
-    "replaced": replaced,
-}
+class RagFaithfulness(Generator):
+    name = "rag-faithfulness"
+    shared: ClassVar = {"metrics": ["exact_match"]}
+    kinds: ClassVar = {
+        "absent": absent,
+        "against_memory": against_memory,
+        "combined": combined,
+        "conflict": conflict,
+        "exception": exception,
+        "lookup": lookup,
+        "replaced": replaced,
+    }

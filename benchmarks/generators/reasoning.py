@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
+from benchmarks.generators.base import Generator, Task
 from tasks_app.canvas.random_source import KeyedRandom
 
 NAMES = ("Ada", "Ben", "Cora", "Dov", "Ema", "Finn", "Gus", "Hana", "Ivo", "June", "Kai", "Lea", "Mina", "Nils")
@@ -19,7 +20,6 @@ MONTHS = (
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
-Task = dict[str, Any]
 Order = tuple[str, ...]
 
 
@@ -294,15 +294,18 @@ def counting(random: KeyedRandom, level: int) -> Task:
     return _task("Counting numbers", text, "<number>", count)
 
 
-KINDS = {
-    "arithmetic": arithmetic,
-    "calendar": calendar,
-    "clock": clock,
-    "counting": counting,
-    "grid": grid,
-    "liars": liars,
-    "ordering": ordering,
-    "route": route,
-    "sets": sets,
-    "swaps": swaps,
-}
+class Reasoning(Generator):
+    name = "reasoning"
+    shared: ClassVar = {"metrics": ["numeric", "exact_match"]}
+    kinds: ClassVar = {
+        "arithmetic": arithmetic,
+        "calendar": calendar,
+        "clock": clock,
+        "counting": counting,
+        "grid": grid,
+        "liars": liars,
+        "ordering": ordering,
+        "route": route,
+        "sets": sets,
+        "swaps": swaps,
+    }

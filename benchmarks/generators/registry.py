@@ -1,49 +1,42 @@
+"""The registry of generators. A new generator is a file, a line here and a test; a package adds one with an entry point
+(``benchmarks.plugins``).
+"""
+
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from benchmarks.generators import (
-    basic_coding,
-    conversations,
-    instruction_following,
-    long_context,
-    rag_faithfulness,
-    reasoning,
-    structured_output,
-    tool_use,
-)
+from benchmarks.generators.base import Generator, Task
+from benchmarks.generators.basic_coding import BasicCoding
+from benchmarks.generators.conversations import Conversations
+from benchmarks.generators.instruction_following import InstructionFollowing
+from benchmarks.generators.long_context import LongContext
+from benchmarks.generators.rag_faithfulness import RagFaithfulness
+from benchmarks.generators.reasoning import Reasoning
+from benchmarks.generators.structured_output import StructuredOutput
+from benchmarks.generators.tool_use import ToolUse
+from benchmarks.plugins import Plugins
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 MAX_TASKS = 3_000
 MIN_TOKENS, MAX_TOKENS = 500, 128_000
 LARGEST_SEED = 2**53 - 1
 _ATTEMPTS = 50
 _DIFFICULTIES = ("easy", "medium", "hard")
 
-GENERATORS: dict[str, Mapping[str, Callable[..., Task]]] = {
-    "basic-coding": basic_coding.KINDS,
-    "conversations": conversations.KINDS,
-    "instruction-following": instruction_following.KINDS,
-    "long-context": long_context.KINDS,
-    "rag-faithfulness": rag_faithfulness.KINDS,
-    "reasoning": reasoning.KINDS,
-    "structured-output": structured_output.KINDS,
-    "tool-use": tool_use.KINDS,
-}
-"""Name → kinds of tasks → what makes one."""
-SHARED: dict[str, Mapping[str, Any]] = {
-    "basic-coding": {"metrics": ["code_tests"]},
-    "conversations": {"metrics": ["turns"]},
-    "instruction-following": {"metrics": ["constraints"]},
-    "long-context": {"metrics": ["numeric", "exact_match"]},
-    "rag-faithfulness": {"metrics": ["exact_match"]},
-    "reasoning": {"metrics": ["numeric", "exact_match"]},
-    "structured-output": {"metrics": ["json_match", "json_schema", "json_valid"]},
-    "tool-use": {"metrics": ["final_state"], **tool_use.SHARED},
-}
-"""Name → what all datasets of a generator have beside their tasks, unless a dataset says otherwise."""
+_GENERATORS: tuple[Generator, ...] = (
+    BasicCoding(),
+    Conversations(),
+    InstructionFollowing(),
+    LongContext(),
+    RagFaithfulness(),
+    Reasoning(),
+    StructuredOutput(),
+    ToolUse(),
+)
+GENERATORS: Plugins[Generator] = Plugins(
+    "generators", "generator", Generator, {each.name: each for each in _GENERATORS}, make=lambda kind: kind()
+)
 
 
 def generate(name: str, seed: int, count: int, tokens: Sequence[int] = ()) -> Iterator[Task]:
@@ -51,14 +44,15 @@ def generate(name: str, seed: int, count: int, tokens: Sequence[int] = ()) -> It
 
     Raises ``ValueError`` if a kind has no more.
     """
-    kinds: Sequence[str] = tuple(GENERATORS[name])
+    makers = GENERATORS[name].kinds
+    kinds = tuple(makers)
     seen: set[str] = set()
     for index in range(count):
         level, kind, number = index % 3 + 1, kinds[index // 3 % len(kinds)], index // 3 // len(kinds) + 1
         length = tokens[(number - 1) % len(tokens) :][:1] if tokens else ()
         for attempt in range(_ATTEMPTS):
             random = KeyedRandom(f"{name}/{seed}/{kind}/{level}/{number}/{attempt}")
-            task = GENERATORS[name][kind](random, level, *length)
+            task = makers[kind](random, level, *length)
             content = repr([task.get(key) for key in ("input", "turns", "context")])
             if content not in seen:
                 break

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from typing import Any
+from typing import Any, ClassVar
 
+from benchmarks.generators.base import Generator, Task
 from benchmarks.generators.reasoning import MONTHS
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 FIRST = ("Ines", "Omar", "Lena", "Tariq", "Sofia", "Jonas", "Mei", "Pavel", "Amina", "Carlos")
 LAST = ("Okafor", "Berg", "Silva", "Novak", "Haddad", "Lindqvist", "Moreau", "Tanaka")
 GOODS = ("lamp", "chair", "kettle", "blanket", "mirror", "clock", "basket", "rug")
@@ -193,4 +193,7 @@ def edits(random: KeyedRandom, level: int) -> Task:
     )
 
 
-KINDS = {"edits": edits, "log": log, "orders": orders, "outline": outline, "table": table}
+class StructuredOutput(Generator):
+    name = "structured-output"
+    shared: ClassVar = {"metrics": ["json_match", "json_schema", "json_valid"]}
+    kinds: ClassVar = {"edits": edits, "log": log, "orders": orders, "outline": outline, "table": table}

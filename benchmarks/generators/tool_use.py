@@ -6,12 +6,12 @@ A higher level has more parcels that count, and more that only look as if they d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from benchmarks.generators.base import Generator, Task
 from benchmarks.generators.reasoning import NAMES, TOWNS
 from tasks_app.canvas.random_source import KeyedRandom
 
-Task = dict[str, Any]
 Row = dict[str, Any]
 SURNAMES = ("Aune", "Brandt", "Dahl", "Eide", "Foss", "Gran", "Holm", "Juul", "Kvam", "Lind", "Moe", "Rud")
 HALLS = ("north", "south", "east", "west")
@@ -115,8 +115,6 @@ RULES = (
     _of_credit("give_credit", "from_client", "-$amount", checked=True),
     _of_credit("give_credit", "to_client", "$amount", checked=False),
 )
-SHARED: dict[str, Any] = {"tools": list(TOOLS), "world": {"rules": list(RULES)}}
-"""Keys of every dataset of these tasks, which have only their tables."""
 
 
 class _Depot:
@@ -361,4 +359,7 @@ def branches(random: KeyedRandom, level: int) -> Task:
     return depot.task("Load or hold", f"{condition}, {load}; otherwise hold those of more than {least} kg.")
 
 
-KINDS = {"branches": branches, "fees": fees, "gifts": gifts, "loads": loads, "moves": moves}
+class ToolUse(Generator):
+    name = "tool-use"
+    shared: ClassVar = {"metrics": ["final_state"], "tools": list(TOOLS), "world": {"rules": list(RULES)}}
+    kinds: ClassVar = {"branches": branches, "fees": fees, "gifts": gifts, "loads": loads, "moves": moves}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.dataset_format.messages import checked, ending_faults
@@ -32,6 +32,11 @@ def messages_of(chat: Any) -> tuple[Mapping[str, Any], ...] | None:
     except Invalid:
         return None
     return None if any(ending_faults(messages, before_turns=False)) else tuple(messages)
+
+
+def as_one_text(said: Sequence[tuple[str, str]]) -> str:
+    """Roles and texts as one text, without the role if there is only one."""
+    return said[0][1] if len(said) == 1 else "\n\n".join(f"{role}: {text}" for role, text in said)
 
 
 def content_of(content: Any) -> str | list[dict[str, str]] | None:

@@ -19,28 +19,25 @@ from benchmarks.dataset_format.limits import MAX_NAME
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats
-from benchmarks.imports.reading import (
-    MAX_REPEATS,
+from benchmarks.imports.assembly import check_count, is_same, numbered
+from benchmarks.imports.base import Files, Importer
+from benchmarks.imports.parts import (
     Amount,
     Count,
     Part,
     Text,
-    Unused,
     as_text,
     at,
     expected,
     label_values,
-    metric_name,
     plain_json,
     read,
     tag_values,
-    unused_sentences,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, with_all_scores
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
 
-FORMAT = "deepeval"
-PASS = metric_name(FORMAT, "pass")
+PASS = "pass"
 WITHOUT_MODEL = "DeepEval's metrics"
 """Stands for the judge of metrics that cost something but name no model."""
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
@@ -187,8 +184,24 @@ class Document(Part):
     inner: Any = at("testRunData")
 
 
-def runs_of(document: Any, name: str) -> list[ImportedRun]:
-    """The run of a document; ``name`` replaces a missing identifier. Raises ``ImportProblem``."""
+_KEYS = frozenset({"testRunData", "testRunLink", "testCases", "conversationalTestCases"})
+
+
+class DeepEvalImporter(Importer):
+    name = "deepeval"
+    title = "DeepEval"
+    files = "test runs (.json)"
+
+    def detect(self, files: Files) -> list[Files]:
+        return [[file] for file in files if _KEYS & file.outline.keys()]
+
+    def read(self, log: Files) -> list[ImportedRun]:
+        (file,) = log
+        return [_run_of(file.document(), file.stem)]
+
+
+def _run_of(document: Any, name: str) -> ImportedRun:
+    """The run of a document; ``name`` replaces a missing identifier."""
     unused: Unused = Counter()
     inner = read(Document, document, "").inner
     if inner is not None:
@@ -210,11 +223,7 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
         metric for index, case in enumerate(cases) for metric in _of_spans(case, f"{inside}case {index + 1}.trace")
     ]
     _check(run, cases, spans, inside)
-    measured = {
-        metric.name for case in cases for metric in case.metrics if metric.has_score and not 0 <= metric.score <= 1
-    }
     tasks: dict[str, TaskSpec] = {}
-    repeats: Counter[str] = Counter()
     results = []
     for number, case in enumerate(cases, 1):
         if not case.question.strip():
@@ -222,32 +231,27 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
         key = json.dumps([case.question, case.expected, case.context], sort_keys=True)
         if key not in tasks:
             tasks[key] = _task(case, number, unused)
-        task = tasks[key]
-        repeats[key] += 1
-        if repeats[key] > MAX_REPEATS:
-            raise ImportProblem(f"one test case occurs more than {MAX_REPEATS:,} times")
-        results.append(_result(case, task.id, repeats[key], measured))
+        results.append(_result(case, tasks[key].id))
     settings = {as_text(key): value for key, value in run.settings.items()}
     model = settings.get("model")
     numbers = {key: _setting(settings.get(key)) for key in _SETTINGS}
-    return [
-        ImportedRun(
-            format=FORMAT,
-            model=printable(as_text(model)) if model else "",
-            name=run.identifier or run.dataset or name,
-            tasks=list(tasks.values()),
-            results=with_all_scores(results, _NOT_MEASURED),
-            metrics=list(dict.fromkeys([PASS, *(metric for result in results for metric in result.scores)])),
-            parameters={key: number for key, number in numbers.items() if number is not None},
-            facts={
-                f"hyperparameter {printable(key)}": as_text(value)
-                for key, value in settings.items()
-                if key not in ("model", *_SETTINGS)
-            }
-            | {"test file": run.file},
-            unused=list(_unused(run, cases, spans, unused)),
-        )
-    ]
+    facts = {
+        f"hyperparameter {printable(key)}": as_text(value)
+        for key, value in settings.items()
+        if key not in ("model", *_SETTINGS)
+    }
+    return ImportedRun(
+        model=printable(as_text(model)) if model else "",
+        name=run.identifier or run.dataset or name,
+        tasks=list(tasks.values()),
+        results=results,
+        metrics=[PASS],
+        missing=_NOT_MEASURED,
+        parameters={key: number for key, number in numbers.items() if number is not None},
+        facts={**facts, "test file": run.file},
+        unused=list(_unused(run, cases)),
+        unread=unused + _left_out(cases, spans),
+    )
 
 
 def _of_spans(case: Case, where: str) -> Iterator[Metric]:
@@ -260,12 +264,9 @@ def _of_spans(case: Case, where: str) -> Iterator[Metric]:
 
 def _check(run: Run, cases: Sequence[Case], spans: Sequence[Metric], inside: str) -> None:
     """Compare the passes, the counts and mean of each metric, and the cost with the file's own summary."""
-    for what, stated, counted in (
-        ("testPassed", run.passed, sum(case.success is True for case in cases)),
-        ("testFailed", run.failed, sum(case.success is False for case in cases)),
-    ):
-        if stated not in (None, counted):
-            raise ImportProblem(f"{inside}{what}: {stated:,}, but {counted:,} test cases found")
+    for what, stated, verdict in (("testPassed", run.passed, True), ("testFailed", run.failed, False)):
+        counted = sum(case.success is verdict for case in cases)
+        check_count(f"{inside}{what}", stated, counted, "test cases found")
     by_name: dict[str, list[Metric]] = defaultdict(list)
     for metric in (*(metric for case in cases for metric in case.metrics), *spans):
         if metric.expectations is None:
@@ -280,10 +281,10 @@ def _check(run: Run, cases: Sequence[Case], spans: Sequence[Metric], inside: str
             raise ImportProblem(f"{place} {_counts(*stated_counts)}, but {_counts(*counts)} found in the test cases")
         finite = [metric.score for metric in scored if metric.has_score]
         mean, found_mean = _mean([score for score in totals.scores if math.isfinite(score)]), _mean(finite)
-        if len(totals.scores) != len(scored) or not math.isclose(mean, found_mean, rel_tol=1e-9, abs_tol=1e-9):
+        if len(totals.scores) != len(scored) or not is_same(mean, found_mean):
             raise ImportProblem(f"{place} the mean {mean:.6g}, but that of the test cases is {found_mean:.6g}")
     costs = [metric.cost for case in cases for metric in case.metrics if metric.cost is not None]
-    if run.cost is not None and not math.isclose(run.cost, math.fsum(costs), rel_tol=1e-9, abs_tol=1e-9):
+    if run.cost is not None and not is_same(run.cost, math.fsum(costs)):
         raise ImportProblem(
             f"{inside}evaluationCost: {run.cost:.6g}, but the metrics of the test cases cost {math.fsum(costs):.6g}"
         )
@@ -312,7 +313,7 @@ def _task(case: Case, number: int, unused: Unused) -> TaskSpec:
     )
 
 
-def _result(case: Case, task_id: str, repeat: int, measured: set[str]) -> ImportedResult:
+def _result(case: Case, task_id: str) -> ImportedResult:
     turns = [{"role": turn.role, "content": turn.content} for turn in case.turns]
     spoken = [{"role": "user", "content": case.question}, {"role": "assistant", "content": case.answer}]
     calls = [
@@ -326,11 +327,10 @@ def _result(case: Case, task_id: str, repeat: int, measured: set[str]) -> Import
     ]
     return ImportedResult(
         task_id=task_id,
-        repeat=repeat,
         answer=case.answer,
         messages=turns or spoken,
         tool_calls=calls,
-        scores=_scores(case, measured),
+        scores=_scores(case),
         duration_ms=None if case.seconds is None else 1_000 * case.seconds,
         tokens_in=case.tokens_in,
         tokens_out=case.tokens_out,
@@ -360,16 +360,9 @@ def _judging(metrics: Sequence[Metric]) -> dict[str, Spent]:
     }
 
 
-def _scores(case: Case, measured: set[str]) -> dict[str, Score]:
-    scores = {PASS: _passed(case)}
-    used: Counter[str] = Counter()
-    for metric in case.metrics:
-        used[metric.name] += 1
-        name = metric.name if used[metric.name] == 1 else f"{metric.name} {used[metric.name]}"
-        if name == "pass":
-            name = "pass metric"
-        scores[metric_name(FORMAT, name, measurement=metric.name in measured)] = _of_metric(metric)
-    return scores
+def _scores(case: Case) -> dict[str, Score]:
+    names = numbered((metric.name for metric in case.metrics), "metric", PASS)
+    return {PASS: _passed(case), **dict(zip(names, map(_of_metric, case.metrics), strict=True))}
 
 
 def _of_metric(metric: Metric) -> Score:
@@ -403,18 +396,20 @@ def _setting(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _unused(run: Run, cases: Sequence[Case], spans: Sequence[Metric], unused: Unused) -> Iterator[str]:
+def _unused(run: Run, cases: Sequence[Case]) -> Iterator[str]:
     if not run.settings.get("model"):
         yield "The file does not name the model: it has no hyperparameter model."
     unpriced = {metric.model for case in cases for metric in case.metrics if metric.model and metric.cost is None}
     if unpriced:
         yield f"The cost of {', '.join(sorted(unpriced))} is not known to DeepEval, and not in the cost of the judge."
-    # These are read to tell test cases apart and to check the summary, and are not stored.
-    for key, count in (
-        ("context", sum(bool(case.context) for case in cases)),
-        ("trace", sum(bool(case.trace) for case in cases)),
-    ):
-        unused[key, "test cases"] += count
-    if spans:
-        unused["metricsData", "spans of traces"] += len(spans)
-    yield from unused_sentences(+unused)
+
+
+def _left_out(cases: Sequence[Case], spans: Sequence[Metric]) -> Unused:
+    """What is read to tell test cases apart and to check the summary, and is not stored."""
+    return Counter(
+        {
+            ("context", "test cases"): sum(bool(case.context) for case in cases),
+            ("trace", "test cases"): sum(bool(case.trace) for case in cases),
+            ("metricsData", "spans of traces"): len(spans),
+        }
+    )

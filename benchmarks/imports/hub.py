@@ -172,7 +172,7 @@ class Hub:
         token = "The token in HF_TOKEN has no access" if self.token else "It needs a token"
         page = f"{self._base()}/datasets/{name}"
         denied = f"access is restricted. {token}: accept the terms at {page}, and set HF_TOKEN to a token of yours"
-        missing = "there is no such dataset, or it is private. Check owner and name; private ones need HF_TOKEN"
+        missing = "the dataset does not exist, or it is private. Check owner and name; private ones need HF_TOKEN"
         by_code = {
             "RevisionNotFound": "this revision does not exist. Leave @REVISION out, or use a branch, tag or commit",
             "EntryNotFound": f"{refusal.path} does not exist",

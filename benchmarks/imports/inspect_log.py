@@ -13,40 +13,36 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from benchmarks.dataset_format import messages as task_messages
 from benchmarks.dataset_format.limits import MAX_ANSWERS
-from benchmarks.dataset_format.problems import Invalid, quoted
+from benchmarks.dataset_format.problems import quoted
 from benchmarks.dataset_format.spec import TaskSpec
-from benchmarks.imports import inspect_prompts
+from benchmarks.imports import chats, inspect_prompts
+from benchmarks.imports.assembly import check_count, lacking
+from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.inspect_results import Results, check_results, number_of, score_name
-from benchmarks.imports.reading import (
-    MAX_ZIP_BYTES,
+from benchmarks.imports.parts import (
     Amount,
-    Archive,
     Count,
     Moment,
     Part,
     Repeat,
     Text,
-    Unused,
+    accepted,
     as_text,
     at,
     label_values,
-    metric_name,
     plain_json,
     read,
     tag_values,
-    unused_sentences,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, with_all_scores
+from benchmarks.imports.reading import Archive
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
 
-FORMAT = "inspect"
 HEADER, UNFINISHED_HEADER = "header.json", "_journal/start.json"
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 """The names of samples may contain slashes, because their ids may."""
@@ -232,24 +228,43 @@ class Log(Part):
     samples: tuple[Any, ...] = ()
 
 
-def read_archive(path: Path, max_bytes: int = MAX_ZIP_BYTES) -> list[ImportedRun]:
-    """The run of an ``.eval`` file. Raises ``ImportProblem``, and ``OSError``."""
-    with Archive.of(path, max_bytes) as archive:
-        name = next((name for name in (HEADER, UNFINISHED_HEADER) if name in archive.names), None)
-        if name is None:
-            raise ImportProblem(f"{HEADER} not found, so this is not a log of Inspect")
-        unused: Unused = Counter()
-        log = read(Log, archive.json(name), name, unused)
-        members = sorted(filter(_SAMPLE.fullmatch, archive.names), key=_by_number)
-        # Samples are read one by one: a log may be many times larger than its results.
-        return [_run(log, ((member, archive.json(member)) for member in members), unused)]
+class InspectImporter(Importer):
+    name = "inspect"
+    title = "Inspect"
+    files = "logs (.eval or .json)"
+
+    def detect(self, files: Files) -> list[Files]:
+        return [
+            [file] for file in files if file.suffix == ".eval" or "eval" in file.outline or _header_in(file.members)
+        ]
+
+    def read(self, log: Files) -> list[ImportedRun]:
+        (file,) = log
+        if not file.is_archive:
+            return [_of_document(file.document())]
+        with Archive.of(file.path, file.max_bytes) as archive:
+            return [_of_archive(archive)]
 
 
-def run_of(document: Any) -> list[ImportedRun]:
-    """The run of a complete log. Raises ``ImportProblem``."""
+def _header_in(names: Collection[str]) -> str | None:
+    return next((name for name in (HEADER, UNFINISHED_HEADER) if name in names), None)
+
+
+def _of_archive(archive: Archive) -> ImportedRun:
+    name = _header_in(archive.names)
+    if name is None:
+        raise ImportProblem(f"{HEADER} not found, so this is not a log of Inspect")
+    unused: Unused = Counter()
+    log = read(Log, archive.json(name), name, unused)
+    members = sorted(filter(_SAMPLE.fullmatch, archive.names), key=_by_number)
+    # Samples are read one by one: a log may be many times larger than its results.
+    return _run(log, ((member, archive.json(member)) for member in members), unused)
+
+
+def _of_document(document: Any) -> ImportedRun:
     unused: Unused = Counter()
     log = read(Log, document, "", unused)
-    return [_run(log, ((f"samples[{index}]", sample) for index, sample in enumerate(log.samples)), unused)]
+    return _run(log, ((f"samples[{index}]", sample) for index, sample in enumerate(log.samples)), unused)
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
@@ -259,7 +274,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 
 def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> ImportedRun:
     tasks: dict[str, TaskSpec] = {}
-    results: dict[tuple[str, int], ImportedResult] = {}
+    results: list[ImportedResult] = []
     values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     parts: dict[str, dict[str, None]] = defaultdict(dict)
     sent: dict[str, list[inspect_prompts.Sent]] = defaultdict(list)
@@ -267,53 +282,36 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         sample = read(Sample, value, where, unused)
         task, result = _read_sample(sample, where, log, unused)
         sent[task.id] += filter(None, [_sent(sample)])
-        known = tasks.setdefault(task.id, task)
-        # An epoch may change its metadata: those of all epochs are the task's.
-        shared = {key: value for key, value in known.metadata.items() if task.metadata.get(key) == value}
-        if replace(known, metadata=shared) != replace(task, metadata=shared):
-            raise ImportProblem(f"sample {quoted(task.id)}: its epochs differ in input, target or choices")
-        unused.update((f"metadata.{key}, which epochs change,", "samples") for key in known.metadata.keys() - shared)
-        tasks[task.id] = replace(known, metadata=shared)
-        if (task.id, result.repeat) in results:
-            raise ImportProblem(f"sample {quoted(task.id)}: epoch {result.repeat} occurs twice")
-        results[task.id, result.repeat] = result
+        tasks[task.id] = _of_all_epochs(tasks.get(task.id, task), task, unused)
+        results.append(result)
         for scorer, given in sample.given_scores.items():
             parts[scorer] |= dict.fromkeys(_parts_of(scorer, given.value))
         for name, score in result.scores.items():
             values[name][task.id] += [] if score.value is None else [score.detail["value"]]
     if not results:
         raise ImportProblem("samples: none found. Logs written with `--no-log-samples` cannot be imported")
-    _check_count(log, results.values())
+    if not log.score_on_error:
+        completed = sum(result.error is None and not result.cancelled for result in results)
+        what = "samples without an error found"
+        check_count("results.completed_samples", log.completed_samples, completed, what)
     reductions = check_results(log.results, log.scorer_details, values)
     # A scorer of several values that gave none of them has none under its own name either.
     silent = {scorer for scorer, names in parts.items() if names and not any(values.get(scorer, {}).values())}
-    values = {name: of_samples for name, of_samples in values.items() if name not in silent}
-    complete = with_all_scores(
-        [replace(result, scores=_by_part(result.scores, parts, silent)) for result in results.values()], _NOT_SAID
-    )
     for key, task in tasks.items():
         tasks[key], sent[key] = inspect_prompts.with_choices(task, sent[key])
     each_sent = [one for several in sent.values() for one in several]
     prompting = inspect_prompts.parameters_of(each_sent)
+    status = "" if log.status == "success" else f"Status in Inspect: {log.status}."
+    is_chosen = log.limit is not None or log.sample_id is not None
     headline = score_name(log.headline.scorer, log.headline.score)
-    scorers = dict.fromkeys([*filter(values.__contains__, (headline, *log.scorers)), *values])
-    # A scorer with a value outside 0 to 1 anywhere gives measurements, not scores.
-    measured = {
-        name
-        for name in scorers
-        if any(not 0 <= (number_of(value) or 0) <= 1 for each in values[name].values() for value in each)
-    }
-    metrics = {name: metric_name(FORMAT, name, measurement=name in measured) for name in scorers}
+    valued = [name for name in values if name not in silent]
     return ImportedRun(
-        format=FORMAT,
         model=log.model,
         name=log.task,
         tasks=list(tasks.values()),
-        results=[
-            replace(result, scores={metrics[name]: score for name, score in result.scores.items()})
-            for result in complete
-        ],
-        metrics=list(metrics.values()),
+        results=[replace(result, scores=_by_part(result.scores, parts, silent)) for result in results],
+        metrics=[*filter(valued.__contains__, (headline, *log.scorers)), *valued],
+        missing=_NOT_SAID,
         parameters={
             **log.defaults.model_dump(exclude_none=True),
             **log.generation.model_dump(exclude_none=True),
@@ -327,30 +325,21 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
             "commit": log.commit,
             "inspect run": log.run_id,
         },
-        shortfall=_shortfall(log, len(tasks)),
-        unused=[*unused_sentences(unused), *reductions, *inspect_prompts.unsent(each_sent, prompting)],
+        shortfall=" ".join(filter(None, (status, lacking(len(tasks), log.wanted_samples, is_chosen)))),
+        unused=[*reductions, *inspect_prompts.unsent(each_sent, prompting)],
+        unread=unused,
         started_at=log.started_at,
         completed_at=log.completed_at,
     )
 
 
-def _check_count(log: Log, results: Iterable[ImportedResult]) -> None:
-    completed = sum(result.error is None and not result.cancelled for result in results)
-    if log.completed_samples not in (None, completed) and not log.score_on_error:
-        raise ImportProblem(
-            f"results.completed_samples: {log.completed_samples:,}, but {completed:,} samples without an error found"
-        )
-
-
-def _shortfall(log: Log, present: int) -> str:
-    """Why the log is incomplete, in sentences; empty if it is complete."""
-    sentences = [] if log.status == "success" else [f"Status in Inspect: {log.status}."]
-    if log.wanted_samples is not None and present < log.wanted_samples:
-        chosen = log.limit is not None or log.sample_id is not None
-        sentences.append(
-            f"The log has {present:,} of {log.wanted_samples:,} samples{', as requested' if chosen else ''}."
-        )
-    return " ".join(sentences)
+def _of_all_epochs(known: TaskSpec, task: TaskSpec, unused: Unused) -> TaskSpec:
+    """The task with what its epochs share: an epoch may change its metadata."""
+    shared = {key: value for key, value in known.metadata.items() if task.metadata.get(key) == value}
+    if replace(known, metadata=shared) != replace(task, metadata=shared):
+        raise ImportProblem(f"sample {quoted(task.id)}: its epochs differ in input, target or choices")
+    unused.update((f"metadata.{key}, which epochs change,", "samples") for key in known.metadata.keys() - shared)
+    return replace(known, metadata=shared)
 
 
 def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[TaskSpec, ImportedResult]:
@@ -360,15 +349,15 @@ def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[
     # What cannot be chosen from is not a choice.
     valid = len(choices) > 1 and len(set(choices)) == len(choices) and all(map(str.strip, choices))
     conversation = _conversation(sample.input, resolve, unused)
-    targets = tuple(dict.fromkeys(filter(str.strip, sample.target)))
-    if len(targets) > MAX_ANSWERS:
+    asked = [(message.role, _content(message.content, resolve)[0]) for message in sample.input]
+    if len({*filter(str.strip, sample.target)}) > MAX_ANSWERS:
         unused[f"targets after the first {MAX_ANSWERS}", "samples"] += 1
     task = TaskSpec(
         id=sample.id.strip(),
         name=sample.id.strip(),
-        input="" if conversation else _input(sample.input, resolve),
+        input="" if conversation else chats.as_one_text(asked),
         messages=conversation,
-        expected_output=targets[:MAX_ANSWERS] if len(targets) > 1 else "".join(targets),
+        expected_output=accepted(sample.target),
         choices=choices if valid else (),
         metadata=label_values(sample.metadata, "samples", unused),
     )
@@ -439,29 +428,20 @@ def _conversation(messages: Sequence[Message], resolve: Resolve, unused: Unused)
     contents = [[part for part in message.content if part.type != "reasoning"] for message in messages]
     if [message.role for message in messages] == ["user"] and all(part.type == "text" for part in contents[0]):
         return ()
-    conversation = []
+    chat = []
     for message, parts in zip(messages, contents, strict=True):
-        known: list[dict[str, str]] = [
-            {"image": resolve(part.image)} if part.type == "image" else {"text": resolve(part.text)} for part in parts
+        known = [
+            {"image_url": resolve(part.image)}
+            if part.type == "image"
+            else {"type": part.type, "text": resolve(part.text)}
+            for part in parts
         ]
         has_text = len(parts) == 1 and parts[0].type == "text"
-        conversation.append({"role": message.role, "content": known[0]["text"] if has_text else known})
-    try:
-        if all(part.type in ("text", "image") for parts in contents for part in parts):
-            task_messages.checked(conversation)
-            if not any(task_messages.ending_faults(conversation, before_turns=False)):
-                return tuple(conversation)
-    except Invalid:
-        pass
+        chat.append({"role": message.role, "content": known[0]["text"] if has_text else known})
+    if conversation := chats.messages_of(chat):
+        return conversation
     unused["input as messages, which is text here,", "samples"] += 1
     return ()
-
-
-def _input(messages: Sequence[Message], resolve: Resolve) -> str:
-    texts = [_content(message.content, resolve)[0] for message in messages]
-    if len(messages) == 1:
-        return texts[0]
-    return "\n\n".join(f"{message.role}: {text}" for message, text in zip(messages, texts, strict=True))
 
 
 def _content(parts: Sequence[ContentPart], resolve: Resolve) -> tuple[str, str]:

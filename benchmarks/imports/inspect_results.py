@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from benchmarks.dataset_format.problems import printable, quoted
-from benchmarks.imports.reading import Count, Part, Text
+from benchmarks.imports.assembly import is_same
+from benchmarks.imports.parts import Count, Part, Text
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.presentation.numbers import plural
 
@@ -105,7 +106,7 @@ def check_results(scores: Sequence[Results], declared: Any, values: Values) -> l
 
 def _compare(entry: Results, what: str, stated: float, reduced: Sequence[Sequence[float]]) -> None:
     means = [math.fsum(each) / len(each) for each in reduced if each]
-    if not any(math.isclose(mean, stated, rel_tol=1e-9, abs_tol=1e-9) for mean in means):
+    if not any(is_same(mean, stated) for mean in means):
         computed = f"{means[0]:.6g}" if means else "unknown"
         raise ImportProblem(f"results.scores: {what} is {stated:.6g}, but the mean of its samples is {computed}")
     counts = [len(each) for each in reduced]

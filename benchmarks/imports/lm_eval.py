@@ -18,33 +18,22 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from benchmarks.dataset_format.limits import MAX_ANSWERS
 from benchmarks.dataset_format.problems import quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats, reading, tables
-from benchmarks.imports.reading import (
-    Amount,
-    Count,
-    Part,
-    Text,
-    Unused,
-    as_text,
-    at,
-    label_values,
-    metric_name,
-    read,
-    unused_sentences,
-)
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, with_all_scores
+from benchmarks.imports.assembly import check_count, is_same, lacking, score_of
+from benchmarks.imports.base import Files, Importer
+from benchmarks.imports.parts import Amount, Count, Part, Text, accepted, as_text, at, label_values, read, shown
+from benchmarks.imports.reading import ForeignFile
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
 
-FORMAT = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.-]+")
+_DATE = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl?")
 _OF_ALL = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"})
 """Metrics whose samples have a log-likelihood, which is not the metric."""
 _NOT_SAID = Score(ScoreStatus.METRIC_ERROR, reason="lm-evaluation-harness gave no number for this document.")
@@ -164,22 +153,50 @@ class _Read:
     unused: Unused = field(default_factory=Counter)
 
 
-def run_of(path: Path, name: str, summary: Any, max_bytes: int) -> ImportedRun:
-    """The run of a file of samples; ``name`` is the file's original name, ``summary`` the document of the results file.
+class LmEvalImporter(Importer):
+    name = "lm-eval"
+    title = "lm-evaluation-harness"
+    files = "samples with their results file (.jsonl and .json)"
 
-    Raises ``ImportProblem``, and ``OSError``.
-    """
+    def detect(self, files: Files) -> list[Files]:
+        """Samples with their results: those with the same date in the name, or else the only ones."""
+        samples = [file for file in files if file.has_rows and {"doc_id", "resps"} <= file.outline.keys()]
+        others = [file for file in files if not file.has_rows]
+        dated = {date[1]: file for file in others if (date := _DATE.search(file.name))}
+        named = [file for file in others if file.name.startswith("results_")]
+        only = named if len(named) == 1 else []
+        logs: list[Files] = []
+        for file in samples:
+            date = _DATE.search(file.name)
+            beside = dated.get(date[1]) if date else None
+            logs.append([file, *([beside] if beside else only)])
+        used = [file for log in logs for file in log]
+        results = {"results", "n-samples"}, {"results", "n-shot"}
+        alone = (file for file in others if file not in used and any(keys <= file.outline.keys() for keys in results))
+        return [*logs, *([file] for file in alone)]
+
+    def read(self, log: Files) -> list[ImportedRun]:
+        samples, *results = log
+        if not samples.has_rows:
+            raise ImportProblem(
+                "lm-evaluation-harness writes what was asked and answered to samples_*.jsonl, with --log_samples. "
+                "Import these files, together with this one if it is the results file"
+            )
+        return [_run_of(samples, *(file.document("the results file") for file in results))]
+
+
+def _run_of(samples: ForeignFile, summary: Any = None) -> ImportedRun:
     log = _Read()
-    if path.stat().st_size > max_bytes:
-        raise ImportProblem(f"exceeds the limit of {max_bytes // 2**20} MB")
-    for row in tables.jsonl_rows(path):
+    if samples.path.stat().st_size > samples.max_bytes:
+        raise ImportProblem(f"exceeds the limit of {samples.max_bytes // 2**20} MB")
+    for row in tables.jsonl_rows(samples.path):
         if row.problem:
             raise ImportProblem(f"line {row.line}: {row.problem}")
         _add(log, row.values, f"line {row.line}")
     if not log.documents:
         raise ImportProblem("no samples found")
-    named = _NAME.fullmatch(Path(name).stem)
-    task = named["task"] if named else Path(name).stem
+    named = _NAME.fullmatch(samples.stem)
+    task = named["task"] if named else samples.stem
     if summary is None:
         return _run(Summary(), TaskConfig(), task, log, None)
     head = read(Summary, summary, "", log.unused)
@@ -224,18 +241,16 @@ def _add(log: _Read, values: Mapping[str, Any], where: str) -> None:
         name = f"{metric},{sample.filter}"
         value = values.get(metric)
         log.values[name].append(value)
-        document.scores[name] = _score(value, _extracted(sample, metric, document))
+        document.scores[name] = score_of(value, LmEvalImporter.title, extracted=_extracted(sample, metric, document))
 
 
 def _check(head: Summary, task: str, log: _Read, averaged: Sequence[str]) -> None:
     """Compare the number of samples, the means over them, and their hash with those in the results file."""
-    stated = head.samples.get(task, Samples()).effective
     present = max(map(len, log.values.values()), default=len(log.documents))
-    if stated not in (None, present):
-        raise ImportProblem(f"n-samples.{task}.effective: {stated:,}, but {present:,} samples found")
+    check_count(f"n-samples.{task}.effective", head.samples.get(task, Samples()).effective, present, "samples found")
     for name in averaged:
         mean, given = _mean(log.values[name]), _number(head.results[task].get(name))
-        if mean is not None and given is not None and not math.isclose(mean, given, rel_tol=1e-9, abs_tol=1e-9):
+        if mean is not None and given is not None and not is_same(mean, given):
             raise ImportProblem(
                 f"results.{task}: {quoted(name)} is {given:.6g}, but the mean of the samples is {mean:.6g}"
             )
@@ -264,41 +279,36 @@ def _mean(values: Sequence[Any]) -> float | None:
 
 def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Sequence[str] | None) -> ImportedRun:
     """The run; without a results file ``averaged`` is ``None``."""
-    numbers = {
-        name: [n for value in values if (n := _number(value)) is not None] for name, values in log.values.items()
-    }
-    lower = {metric for metric, higher in head.higher_is_better.get(task, {}).items() if higher is False}
-    metrics = {}
     # A metric without any number is one that failed for every document, unless its samples have something else.
-    silent = {name for name, values in log.values.items() if all(v is None or isinstance(v, float) for v in values)}
-    for name in (name for name in numbers if numbers[name] or name in silent):
-        metric, _, chosen = name.rpartition(",")
-        if metric in _OF_ALL:
-            continue
-        measured = metric in lower or not all(0 <= number <= 1 for number in numbers[name])
-        metrics[name] = metric_name(FORMAT, metric if chosen == "none" else name, measurement=measured)
+    imported = [
+        name
+        for name, values in log.values.items()
+        if name.rpartition(",")[0] not in _OF_ALL
+        and (any(_number(v) is not None for v in values) or all(v is None or isinstance(v, float) for v in values))
+    ]
+    lower = {metric for metric, higher in head.higher_is_better.get(task, {}).items() if higher is False}
     documents = log.documents.values()
     parameters = dict(log.settings)
     if len(log.systems) == 1:
         (parameters["system_prompt"],) = log.systems
     started, completed = _times(head)
     return ImportedRun(
-        format=FORMAT,
         part=task,
         model=head.model,
         name=task,
         tasks=[document.task for document in documents],
-        results=with_all_scores(
-            [
-                replace(
-                    document.result,
-                    scores={metrics[name]: score for name, score in document.scores.items() if name in metrics},
-                )
-                for document in documents
-            ],
-            _NOT_SAID,
-        ),
-        metrics=list(metrics.values()),
+        results=[
+            replace(
+                document.result,
+                scores={
+                    name.removesuffix(",none"): document.scores[name] for name in imported if name in document.scores
+                },
+            )
+            for document in documents
+        ],
+        metrics=[name.removesuffix(",none") for name in imported],
+        measurements=[name.removesuffix(",none") for name in imported if name.rpartition(",")[0] in lower],
+        missing=_NOT_SAID,
         parameters={name: value for name, value in parameters.items() if value not in (None, "")},
         facts={
             "lm_eval": head.lm_eval,
@@ -309,14 +319,15 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
             "few-shot examples": as_text(head.shots.get(task, "")),
             "commit": head.commit,
         },
-        shortfall=_shortfall(head, task, len(documents)),
-        unused=list(_unused(log, metrics, averaged)),
+        shortfall=lacking(len(documents), head.samples.get(task, Samples()).original, head.limit is not None),
+        unused=list(_unused(log, imported, averaged)),
+        unread=log.unused,
         started_at=started,
         completed_at=completed,
     )
 
 
-def _unused(log: _Read, metrics: Mapping[str, str], averaged: Sequence[str] | None) -> Iterator[str]:
+def _unused(log: _Read, metrics: Sequence[str], averaged: Sequence[str] | None) -> Iterator[str]:
     if not log.values:
         yield "The answers have no scores, as requested (--predict_only)."
     if averaged is None:
@@ -332,14 +343,6 @@ def _unused(log: _Read, metrics: Mapping[str, str], averaged: Sequence[str] | No
         )
     if len(log.systems) > 1:
         yield "The system messages differ between documents. They are in the messages of the results only."
-    yield from unused_sentences(log.unused)
-
-
-def _shortfall(head: Summary, task: str, present: int) -> str:
-    original = head.samples.get(task, Samples()).original
-    if original is None or present >= original:
-        return ""
-    return f"The log has {present:,} of {original:,} samples{'' if head.limit is None else ', as requested'}."
 
 
 def _times(head: Summary) -> tuple[datetime | None, datetime | None]:
@@ -436,7 +439,7 @@ def _likelihood(reply: Any, where: str) -> tuple[float, bool]:
         return float(number), str(is_greedy) == "True"
     except (TypeError, ValueError):
         raise ImportProblem(
-            f"{where}: expected a log-likelihood and whether it is greedy, found {reading.shown(pair)}"
+            f"{where}: expected a log-likelihood and whether it is greedy, found {shown(pair)}"
         ) from None
 
 
@@ -487,7 +490,7 @@ def _targets(sample: Sample) -> str | tuple[str, ...]:
     """The accepted answers. Several are written as a Python list, which a document may also have as its text."""
     is_text = isinstance(sample.doc, dict) and sample.target in map(as_text, sample.doc.values())
     several = None if is_text else _list_in(sample.target)
-    return sample.target if several is None else _answers([each for each in several if isinstance(each, str)])
+    return sample.target if several is None else accepted([each for each in several if isinstance(each, str)])
 
 
 def _chosen_target(target: str, options: Sequence[str]) -> str | tuple[str, ...]:
@@ -495,7 +498,7 @@ def _chosen_target(target: str, options: Sequence[str]) -> str | tuple[str, ...]
     if target in options:
         return target
     positions = _list_in(target) or ([int(target)] if target.isdecimal() and len(target) < _LONGEST_POSITION else [])
-    return _answers([options[each] for each in positions if type(each) is int and 0 <= each < len(options)])
+    return accepted([options[each] for each in positions if type(each) is int and 0 <= each < len(options)])
 
 
 def _list_in(text: str) -> list[Any] | None:
@@ -508,12 +511,6 @@ def _list_in(text: str) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def _answers(texts: Sequence[str]) -> str | tuple[str, ...]:
-    """The accepted texts as a task has them: one, or several that differ."""
-    distinct = tuple(dict.fromkeys(text for text in texts if text.strip()))[:MAX_ANSWERS]
-    return distinct if len(distinct) > 1 else "".join(distinct)
-
-
 def _messages(prompt: Any, where: str) -> list[Message]:
     """A prompt is text or, with a chat template, a list with the messages as JSON."""
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str):
@@ -524,17 +521,7 @@ def _messages(prompt: Any, where: str) -> list[Message]:
 
 
 def _text_of(messages: Sequence[Message]) -> str:
-    if len(messages) == 1:
-        return as_text(messages[0].content)
-    return "\n\n".join(f"{message.role}: {as_text(message.content)}" for message in messages)
-
-
-def _score(value: Any, extracted: str | None) -> Score:
-    number = _number(value)
-    if number is None:
-        reason = f"lm-evaluation-harness gave no number, but {reading.shown(value)}."
-        return Score(ScoreStatus.METRIC_ERROR, reason=reason, extracted=extracted)
-    return Score(ScoreStatus.SCORED, number, extracted=extracted)
+    return chats.as_one_text([(message.role, as_text(message.content)) for message in messages])
 
 
 def _number(value: Any) -> float | None:

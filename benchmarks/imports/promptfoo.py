@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, model_validator
@@ -25,27 +24,25 @@ from benchmarks.dataset_format.messages import as_text as text_of_chat
 from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats, reading
-from benchmarks.imports.reading import (
-    MAX_REPEATS,
+from benchmarks.imports.assembly import check_count, numbered, score_of
+from benchmarks.imports.base import Files, Importer
+from benchmarks.imports.parts import (
     Amount,
     Count,
     Moment,
     Part,
     Text,
-    Unused,
     as_text,
     at,
     expected,
     label_values,
-    metric_name,
     read,
     shown,
-    unused_sentences,
 )
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, with_all_scores
+from benchmarks.imports.reading import ForeignFile
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
 
-FORMAT = "promptfoo"
 GRADER = "promptfoo's grader"
 """Its model is not in the file."""
 REQUEST_FAILED = 2
@@ -66,6 +63,8 @@ _EXPECTING = frozenset(
 _FILLED = re.compile(r"\{[{%](.{0,1000}?)[}%]\}", re.DOTALL)
 """What a template replaces or decides by."""
 _LONGEST_NAME = 60
+_OWN = ("assertion", "pass", "score")
+"""What an assertion is called without a name, and names that are those of a test."""
 
 
 def _provider(value: Any) -> Any:
@@ -256,8 +255,31 @@ class Document(Part):
     version: Text = at("metadata.promptfooVersion", "")
 
 
-def runs_of(document: Any, name: str) -> list[ImportedRun]:
-    """The runs of a document; ``name`` replaces a missing description. Raises ``ImportProblem``."""
+_IN_RESULTS = frozenset({"provider", "results", "stats"})
+"""Keys of a summary, or of its first result."""
+
+
+class PromptfooImporter(Importer):
+    name = "promptfoo"
+    title = "promptfoo"
+    files = "results (.json, .yaml, .yml or .jsonl)"
+
+    def detect(self, files: Files) -> list[Files]:
+        def is_ours(file: ForeignFile) -> bool:
+            if file.has_rows:
+                return not file.outline or "provider" in file.outline
+            inside = file.outline.get("results")
+            return inside is not None and (not inside or not _IN_RESULTS.isdisjoint(inside))
+
+        return [[file] for file in files if is_ours(file)]
+
+    def read(self, log: Files) -> list[ImportedRun]:
+        (file,) = log
+        return _runs_of({"results": file.rows()} if file.has_rows else file.document(), file.stem)
+
+
+def _runs_of(document: Any, name: str) -> list[ImportedRun]:
+    """The runs of a document; ``name`` replaces a missing description."""
     unused: Unused = Counter()
     head = read(Document, document, "", unused)
     # The summary is the document itself, or below its key ``results``.
@@ -279,24 +301,17 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
     columns: dict[tuple[str, str], _Column] = {}
     tasks = _Tasks(prompts, unused)
     for row, count in zip(rows, counts, strict=True):
-        name_of = prompts.name_of(row)
         own = tasks if prompts.share_tasks else _Tasks(prompts, unused)
-        column = columns.setdefault((row.provider, name_of), _Column(own))
-        column.add(row)
-        column.unused.update(count)
+        column = columns.setdefault((row.provider, prompts.name_of(row)), _Column(own))
+        column.results.append(_result(row, column.tasks.of(row).id))
+        column.unread.update(count)
     title = head.description or name
-    for column in columns.values():
-        column.results = with_all_scores(column.results, _NOT_ASSERTED)
-    metrics = _metrics([result for column in columns.values() for result in column.results])
     return [
         ImportedRun(
-            format=FORMAT,
             tasks=list(column.tasks.specs.values()),
-            results=[
-                replace(result, scores={metrics[name]: score for name, score in result.scores.items()})
-                for result in column.results
-            ],
-            metrics=[metrics[name] for name in dict.fromkeys(["pass", *_names(column.results)])],
+            results=column.results,
+            metrics=["pass"],
+            missing=_NOT_ASSERTED,
             part=json.dumps([model, prompt]),
             model=model,
             variant=prompts.variant(prompt) if prompts.share_tasks else "",
@@ -305,23 +320,11 @@ def runs_of(document: Any, name: str) -> list[ImportedRun]:
             else f"{title}, prompt {prompts.number(prompt)}",
             parameters=prompts.parameters(prompt) if prompts.share_tasks else {},
             facts={"promptfoo": head.version, "promptfoo evaluation": head.evaluation, "prompt": prompt},
-            unused=unused_sentences(column.unused + unused),
+            unread=column.unread + unused,
             completed_at=summary.timestamp,
         )
         for (model, prompt), column in columns.items()
     ]
-
-
-def _names(results: Sequence[ImportedResult]) -> Iterator[str]:
-    return (name for result in results for name in result.scores)
-
-
-def _metrics(results: Sequence[ImportedResult]) -> dict[str, str]:
-    """The name of each score → that of its metric. One with a value outside 0 to 1 anywhere is a measurement."""
-    values = ((name, score.value) for result in results for name, score in result.scores.items())
-    measured = {name for name, value in values if value is not None and not 0 <= value <= 1}
-    names = dict.fromkeys(["pass", *_names(results)])
-    return {name: metric_name(FORMAT, name, measurement=name in measured) for name in names}
 
 
 def _check_stats(rows: Sequence[Row], stats: Stats) -> None:
@@ -332,8 +335,7 @@ def _check_stats(rows: Sequence[Row], stats: Stats) -> None:
     if total != len(rows):
         raise ImportProblem(f"results.stats: {total:,} tests, but {len(rows):,} results found")
     passed = sum(row.passed is True for row in rows)
-    if passed != stats.successes:
-        raise ImportProblem(f"results.stats.successes: {stats.successes:,}, but {passed:,} results passed")
+    check_count("results.stats.successes", stats.successes, passed, "results passed")
 
 
 def _row(value: Any, where: str, unused: Unused) -> Row:
@@ -402,8 +404,7 @@ class _Tasks:
         self._unused = unused
         self._ids: Counter[str] = Counter()
 
-    def of(self, row: Row) -> tuple[str, TaskSpec]:
-        """The key and the task of a row."""
+    def of(self, row: Row) -> TaskSpec:
         chat = () if self._prompts.share_tasks else row.chat
         if chat is None:
             self._unused["prompt.raw as messages, which is text here,", "results"] += 1
@@ -423,7 +424,7 @@ class _Tasks:
                 expected_output=_expected_output(row),
                 metadata=label_values(row.metadata, "the tasks", self._unused),
             )
-        return key, self.specs[key]
+        return self.specs[key]
 
     def _question(self, row: Row) -> str:
         """The variables that the prompts are filled with, all if that is unknown; or the filled prompt."""
@@ -435,21 +436,13 @@ class _Tasks:
         return (next(iter(known.values())) if len(known) == 1 else text).strip() or row.question
 
 
+@dataclass(slots=True)
 class _Column:
     """The results of one provider with one prompt."""
 
-    def __init__(self, tasks: _Tasks) -> None:
-        self.tasks = tasks
-        self.results: list[ImportedResult] = []
-        self.unused: Unused = Counter()
-        self._repeats: Counter[str] = Counter()
-
-    def add(self, row: Row) -> None:
-        key, task = self.tasks.of(row)
-        self._repeats[key] += 1
-        if self._repeats[key] > MAX_REPEATS:
-            raise ImportProblem(f"one test occurs more than {MAX_REPEATS:,} times")
-        self.results.append(_result(row, task.id, self._repeats[key]))
+    tasks: _Tasks
+    results: list[ImportedResult] = field(default_factory=list)
+    unread: Unused = field(default_factory=Counter)
 
 
 def _expected_output(row: Row) -> str:
@@ -465,7 +458,7 @@ def _expected_output(row: Row) -> str:
     return ""
 
 
-def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
+def _result(row: Row, task_id: str) -> ImportedResult:
     answer = "" if row.output is None else as_text(row.output)
     grading = row.grading_usage
     chat = row.chat or ({"role": "user", "content": row.question},)
@@ -474,7 +467,6 @@ def _result(row: Row, task_id: str, repeat: int) -> ImportedResult:
         messages.append({"role": "assistant", "content": answer})
     return ImportedResult(
         task_id=task_id,
-        repeat=repeat,
         answer=answer,
         answer_lost=bool(row.rejection) and row.output is None,
         messages=messages,
@@ -500,32 +492,15 @@ def _scores(row: Row) -> dict[str, Score]:
     if row.rejection:
         failed = Score(ScoreStatus.METRIC_ERROR, reason=f"promptfoo rejected an assertion: {row.rejection}")
         named = (as_text(assertion.get("metric") or assertion.get("type") or "") for assertion in row.assertions)
-        return {"pass": failed, "score": failed, **dict.fromkeys(_numbered(named), failed)}
+        return {"pass": failed, "score": failed, **dict.fromkeys(numbered(named, *_OWN), failed)}
     grading = row.grading or Grading()
     if row.failed_assertion is not None:
         scores = dict.fromkeys(("pass", "score"), row.failed_assertion)
     else:
         scores = {"pass": Score(ScoreStatus.SCORED, float(row.passed), grading.reason)}
         total = grading.score if row.score is None else row.score
-        scores |= {} if total is None else {"score": _score(total, grading.reason)}
-    names = _numbered(component.metric.strip() or component.type for component in row.components)
+        scores |= {} if total is None else {"score": score_of(total, PromptfooImporter.title, grading.reason)}
+    names = numbered((component.metric.strip() or component.type for component in row.components), *_OWN)
     for name, component in zip(names, row.components, strict=True):
-        scores[name] = component.failure or _score(component.score, component.reason)
+        scores[name] = component.failure or score_of(component.score, PromptfooImporter.title, component.reason)
     return scores
-
-
-def _numbered(assertions: Iterable[str]) -> Iterator[str]:
-    """A name for each assertion of a test: those of one name are numbered."""
-    used: Counter[str] = Counter()
-    for given in assertions:
-        name = given.strip()
-        if name in ("", "pass", "score"):
-            name = f"{name or 'assertion'} assertion"
-        used[name] += 1
-        yield name if used[name] == 1 else f"{name} {used[name]}"
-
-
-def _score(value: Any, reason: str) -> Score:
-    if value is None or not abs(value) <= sys.float_info.max:
-        return Score(ScoreStatus.METRIC_ERROR, reason=f"promptfoo gave no number, but {shown(value)}. {reason}".strip())
-    return Score(ScoreStatus.SCORED, float(value), reason)

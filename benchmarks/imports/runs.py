@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from benchmarks.dataset_format.spec import TaskSpec
-from benchmarks.metrics.base import Score
+from benchmarks.metrics.base import Score, ScoreStatus
+
+Unused = Counter[tuple[str, str]]
+"""How often which path of which part of a file had a value that was not used."""
+
+
+MAX_REPEATS = 2**15 - 1
 
 
 class ImportProblem(Exception):
@@ -28,7 +35,8 @@ class ImportedResult:
     """One task asked once. It has either an ``error`` and no scores, or an answer. Unknown numbers are ``None``."""
 
     task_id: str
-    repeat: int = 1
+    repeat: int = 0
+    """Which of the task's repeats it is, from 1; 0 is the next one."""
     answer: str = ""
     answer_lost: bool = False
     """The model answered, but the tool did not keep what, so only the tool's scores can say anything about it."""
@@ -36,7 +44,7 @@ class ImportedResult:
     messages: Sequence[Mapping[str, Any]] = ()
     tool_calls: Sequence[Mapping[str, Any]] = ()
     scores: Mapping[str, Score] = field(default_factory=dict)
-    """By the metric's name, as in ``ImportedRun.metrics``."""
+    """By the name of the tool's scorer."""
     error: str | None = None
     cancelled: bool = False
     """Not sent, or not answered to the end, because the run ended before."""
@@ -56,12 +64,20 @@ class ImportedResult:
     notes: Sequence[str] = ()
 
 
+NOT_SAID = Score(ScoreStatus.METRIC_ERROR, reason="The tool gave no score.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRun:
-    """One model on one set of tasks. A file may have several; ``part`` distinguishes them and never changes."""
+    """One model on one set of tasks. A file may have several.
 
-    format: str
+    As an importer makes it, scores have the names of the tool's scorers; once assembled, those of metrics here.
+    """
+
+    format: str = ""
+    """The importer's name, once assembled."""
     part: str = ""
+    """Distinguishes the runs of a file, and never changes."""
     model: str
     """Empty if the file does not name it."""
     variant: str = ""
@@ -70,8 +86,14 @@ class ImportedRun:
     """Of the set of tasks."""
     tasks: Sequence[TaskSpec]
     results: Sequence[ImportedResult]
-    metrics: Sequence[str]
-    """Names of the metrics; the first decides the outcome."""
+    metrics: Sequence[str] = ()
+    """The scorers that come first, in this order; the others follow as the results have them. The first decides the
+    outcome."""
+    measurements: Collection[str] = ()
+    """Scorers whose numbers are no scores. Those with a number below 0 or above 1 need not be named."""
+    missing: Score = NOT_SAID
+    """The score of an answer by a scorer that gave none. What a scorer did not say is an error of the scorer. It is not
+    applicable only where the tool scores a task by metrics of its own choice, and did not choose this one."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     tags: Sequence[str] = ()
     """Of the run."""
@@ -80,24 +102,8 @@ class ImportedRun:
     shortfall: str = ""
     """Why the run is incomplete, in sentences; empty if it is complete."""
     unused: Sequence[str] = ()
-    """What of the file was not imported or not checked, in sentences."""
+    """What of the file was not imported or not checked, in sentences…"""
+    unread: Unused = field(default_factory=Counter)
+    """…and counted, which becomes a sentence."""
     started_at: datetime | None = None
     completed_at: datetime | None = None
-
-
-def with_all_scores(
-    results: Sequence[ImportedResult], missing: Score, metrics: Iterable[str] = ()
-) -> list[ImportedResult]:
-    """The results, in which every answer has a score by each metric that any has, and by those of ``metrics``:
-    ``missing`` where the tool gave none.
-
-    What a scorer did not say is an error of the scorer. It is not applicable only where the tool scores a task by
-    metrics of its own choice, and did not choose this one.
-    """
-    names = dict.fromkeys([*metrics, *(name for result in results for name in result.scores)])
-    return [
-        result
-        if result.error is not None or result.cancelled
-        else replace(result, scores={**dict.fromkeys(names, missing), **result.scores})
-        for result in results
-    ]

@@ -16,7 +16,7 @@ from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.problems import Fault, Problem, format_path, quoted
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import check_dataset
-from benchmarks.imports.reading import shown
+from benchmarks.imports.parts import shown
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.tables import Row
 from benchmarks.providers.clean_text import storable

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.exports import parquet_file
 from benchmarks.imports import reading
+from benchmarks.imports.parts import shown
+from benchmarks.imports.reading import MAX_LINE
 from benchmarks.imports.runs import ImportProblem
 
-MAX_LINE = 10_000_000
-"""Bytes, as many as a dataset file may have."""
 MAX_UNPACKED = 1_000_000_000
 """Bytes of the columns of a Parquet file, by its own account."""
 _DELIMITERS = ",;\t|"
@@ -82,7 +82,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
     if isinstance(document, dict):
         document = next((document[name] for name in ("rows", "data") if isinstance(document.get(name), list)), None)
     if not isinstance(document, list):
-        raise ImportProblem(f"the file: expected a list, found {reading.shown(document)}")
+        raise ImportProblem(f"the file: expected a list, found {shown(document)}")
     for number, value in enumerate(document, 1):
         inner = value.get("row") if isinstance(value, dict) else None
         yield _row(number, inner if isinstance(inner, dict) else value)

@@ -17,9 +17,13 @@ from typing import Any, ClassVar, TypeVar
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError, ProgrammingError
 
+from benchmarks.page_urls import site_address
 from benchmarks.providers.extra_parameters import pair_of, parsed_pairs
+from benchmarks.queries.resources.base import Reader, json_of
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
+from benchmarks.services.access import Caller, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.labels import reviewer_name
 from benchmarks.services.operations.schema import migrations_problem, schema_problem
 
 OK, MISSED, REFUSED, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -30,6 +34,11 @@ _METAVARS = {Kind.INTEGER: "N", Kind.NUMBER: "X", Kind.CHOICE: "NAME"}
 
 Argument = tuple[list[str], dict[str, Any]]
 Act = TypeVar("Act", bound=Callable[..., int | None])
+
+
+def reader_of(caller: Caller = None) -> Reader:
+    """Whoever calls a command, as the reader of what it prints."""
+    return Reader(site_address(), reviewer_name(caller), may_see_reviewers(caller))
 
 
 def argument(names: str, metavar: str | None, text: str, **options: Any) -> Argument:
@@ -94,7 +103,7 @@ class ServiceCommand(BaseCommand):
             raise
 
     def print_json(self, value: Any) -> None:
-        self.stdout.write(json.dumps(value, indent=2, ensure_ascii=False))
+        self.stdout.write(json.dumps(json_of(value), indent=2, ensure_ascii=False))
 
     def print_either(self, as_json: bool, value: Any, text: str) -> None:
         if as_json:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.management.actions import JSON, OK, RUN_FAILED, ActionCommand, action, argument, switch, table, writing
+from benchmarks.management.actions import (
+    JSON,
+    OK,
+    RUN_FAILED,
+    ActionCommand,
+    action,
+    argument,
+    reader_of,
+    switch,
+    table,
+    writing,
+)
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import LIVE, Experiment, Run, RunStatus
 from benchmarks.page_urls import page_address
@@ -25,9 +35,11 @@ from benchmarks.presentation.numbers import (
     rank_range,
     score,
 )
-from benchmarks.queries.experiments import experiment_detail, experiment_runs, progress
-from benchmarks.queries.matrix import Cell, Row, matrix, matrix_rows
+from benchmarks.queries.experiments import experiment_detail, experiment_runs, experiments, progress
+from benchmarks.queries.matrix import Cell, Row, matrix
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
+from benchmarks.queries.resources.experiments import ExperimentDetail
+from benchmarks.queries.resources.plans import ExperimentPlan as ResponsePlan
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.experiments.files import read_experiment_file
 from benchmarks.services.experiments.start import ExperimentPlan, plan_experiment, start_experiment
@@ -93,20 +105,6 @@ def _score(cell: Cell | None) -> str:
     return f"{score(cell.mean)} ({interval(cell.low, cell.high)}) {n_of(cell.n, cell.total or 0)}"
 
 
-def experiment_json(experiment: Experiment, runs: Sequence[Run]) -> dict[str, Any]:
-    """State, verdict and matrix for other programs, with the names of the API."""
-    state, grid = progress(runs), matrix(runs)
-    return {
-        "id": experiment.pk,
-        "name": experiment.name,
-        "status": state.status,
-        "progress": {"total": state.total, "done": state.done, "errors": state.errors},
-        "cost_usd": state.cost_usd,
-        "verdict": grid.verdict,
-        "matrix": matrix_rows(grid),
-    }
-
-
 class ExperimentCommand(ActionCommand):
     """Starts, estimates, shows and exports experiments."""
 
@@ -134,7 +132,7 @@ class ExperimentCommand(ActionCommand):
             raise NotPossible("--model applies to run and plan.")
         if step == "plan":
             plan = plan_experiment(_experiment_request(target, models or ()))
-            self.print_either(as_json, asdict(plan), plan_text(plan))
+            self.print_either(as_json, ResponsePlan.of(plan, reader_of()), plan_text(plan))
             return OK
         if step == "export":
             form = output.suffix.removeprefix(".") if output else ""
@@ -159,8 +157,10 @@ class ExperimentCommand(ActionCommand):
             for run in [] if detach else experiment_runs(shown):
                 follow(run.pk, Progress(sys.stderr), self.stderr.write)
         runs = experiment_runs(shown)
-        text = experiment_text(shown, runs)
-        self.print_either(as_json, experiment_json(shown, runs), text)
+        if as_json:
+            self.print_json(ExperimentDetail.of(experiments().get(pk=shown.pk), reader_of()))
+        else:
+            self.stdout.write(experiment_text(shown, runs))
         return OK if all(run.status in LIVE | {RunStatus.COMPLETED} for run in runs) else RUN_FAILED
 
 

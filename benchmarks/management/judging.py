@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 
-from benchmarks.management.actions import INTERRUPTED, JSON, OK, RUN_FAILED, ActionCommand, action, argument
+from benchmarks.management.actions import INTERRUPTED, JSON, OK, RUN_FAILED, ActionCommand, action, argument, reader_of
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import Run
+from benchmarks.queries.resources.base import Resource
+from benchmarks.queries.resources.judging import JudgingResource
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import cancel_run, delete_run, resume_judging
 
@@ -26,15 +28,14 @@ class JudgingCommand(ActionCommand):
     epilog = EXIT_CODES
     command: ClassVar[str]
     noun: ClassVar[str]
+    listed: ClassVar[type[JudgingResource]]
+    shown: ClassVar[type[Resource]]
 
     def runs(self) -> QuerySet[Run]:
         raise NotImplementedError
 
     def row(self, run: Run) -> dict[str, str]:
         """The run as a line of a list, by column; the first column and the last but one are numbers."""
-        raise NotImplementedError
-
-    def as_json(self, run: Run) -> dict[str, Any]:
         raise NotImplementedError
 
     def lines(self, run: Run) -> Iterator[str]:
@@ -50,7 +51,7 @@ class JudgingCommand(ActionCommand):
     def list_runs(self, *, number: int, as_json: bool, **options: Any) -> None:
         runs = self.runs()[: max(number, 1)]
         if as_json:
-            self.print_json([self.as_json(run) for run in runs])
+            self.print_json([self.listed.of(run, reader_of()) for run in runs])
         else:
             rows = [self.row(run) for run in runs]
             self.print_rows(rows, f"No {self.noun.lower()}s yet.", right=(0, len(rows[0]) - 1) if rows else ())
@@ -58,21 +59,24 @@ class JudgingCommand(ActionCommand):
     @action("Print a run.", RUN, JSON)
     def show(self, *, pk: int, as_json: bool, **options: Any) -> int:
         run = self.run_of(pk)
-        self.print_either(as_json, self.as_json(run), "\n".join(self.lines(run)))
+        if as_json:
+            self.print_json(self.shown.of(run, reader_of()))
+        else:
+            self.stdout.write("\n".join(self.lines(run)))
         return RUN_FAILED if run.status in ("failed", "cancelled") else OK
 
     @action("Resume a canceled or failed run with its existing verdicts.", RUN, JSON)
     def resume(self, *, pk: int, as_json: bool, **options: Any) -> int:
         run = self.run_of(pk)
         left = resume_judging(run)
-        self.note(f"{self.noun} {pk}: {left} of {self.as_json(run)['total']} verdicts left.")
+        self.note(f"{self.noun} {pk}: {left} of {self.listed.of(run, reader_of()).total} verdicts left.")
         return self.follow(run, as_json)
 
     @action("Send nothing more to the judge. Its verdicts are kept.", RUN, JSON)
     def cancel(self, *, pk: int, as_json: bool, **options: Any) -> None:
         cancel_run(self.run_of(pk))
         text = f"{self.noun} {pk} canceled. To resume it: {self.command} resume {pk}"
-        self.print_either(as_json, self.as_json(self.run_of(pk)), text)
+        self.print_either(as_json, self.shown.of(self.run_of(pk), reader_of()), text)
 
     @action("Delete a run with its verdicts.", RUN, JSON)
     def delete(self, *, pk: int, as_json: bool, **options: Any) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.engine.summary.verification import Verification
+from benchmarks.engine.execution.verification import Verification
 from benchmarks.management.actions import table
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
+from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import (
     MISSING,
@@ -36,7 +37,6 @@ from benchmarks.presentation.sentences import (
 )
 from benchmarks.queries.statistics import Compared
 from benchmarks.services.runs.estimate import RunPlan
-from benchmarks.statistics.sentences import threshold_sentence
 
 METRIC_HEAD = ("metric", "mean", "95% interval", "n", "readable answers only", "not scored")
 COMPARISON_HEAD = ("run", "baseline", "metric", "n", "difference", "95% interval", "effect size", "p", "p (Holm)")

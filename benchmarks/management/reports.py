@@ -13,7 +13,8 @@ from xml.sax.xmlreader import AttributesImpl
 
 from django.db.models.functions import Left
 
-from benchmarks.engine.summary.verification import Verification
+from benchmarks.engine.execution.verification import Verification
+from benchmarks.management.actions import reader_of
 from benchmarks.management.gates import Gate
 from benchmarks.management.printing import (
     METRIC_HEAD,
@@ -26,6 +27,9 @@ from benchmarks.management.printing import (
 )
 from benchmarks.models import ERRORS, Outcome, Result, Run
 from benchmarks.page_urls import page_address
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.comparisons import ComparisonResource
+from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.statistics import Compared
 
 FAILURES = (Outcome.WRONG, Outcome.PARTIAL, Outcome.UNPARSABLE, Outcome.TRUNCATED, Outcome.REFUSED)
@@ -34,67 +38,18 @@ SHOWN = 2_000
 BATCH = 1_000
 STATISTICS = ("chance", "thresholds", "reliability", "adaptive")
 """Parts of the summary beyond the means."""
-RUN_FIELDS = (
-    *(
-        "name",
-        "tags",
-        "notes",
-        "pinned",
-        "baseline",
-        "model",
-        "judge_model",
-        "self_judged",
-        "status",
-        "error_message",
-        "tokens_in",
-        "tokens_out",
-        "cost_usd",
-    ),
-    *("user_tokens_in", "user_tokens_out", "user_cost_usd"),
-    *("judge_tokens_in", "judge_tokens_out", "judge_cost_usd"),
-)
-COMPARISON_FIELDS = {
-    **{name: name for name in ("difference", "low", "high", "p_value", "effect_size", "effect_size_name")},
-    **{name: name for name in ("detectable_difference", "worst_case", "best_case")},
-    **{"shared_tasks": "n_shared", "missing_tasks": "n_missing", "changed": "n_changed", "better": "n_better"},
-}
-"""Key of the JSON report → attribute of a comparison."""
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compared] = ()) -> dict[str, Any]:
-    """A run with its numbers, and the requirements on it."""
-    times = {name: getattr(run, name) for name in ("created_at", "started_at", "completed_at")}
+    """A run as in the API, and beside it more of its statistics, the requirements on it, and comparisons."""
+    reader = reader_of()
     return {
-        "id": run.pk,
-        "page": page_address(run),
-        "dataset": run.dataset.slug,
-        "dataset_version": run.dataset_version.number,
-        "added_canvases": run.added_canvases,
-        **{name: getattr(run, name) for name in RUN_FIELDS},
-        "progress": {"total": run.total, "done": run.done, "errors": run.errors},
-        "headline": run.headline,
-        "summary": run.summary.get("metrics", {}),
-        "outcomes": run.summary.get("outcomes", {}),
+        **json_of(RunResource.of(run, reader)),
         "statistics": {name: run.summary[name] for name in STATISTICS if name in run.summary},
-        **{name: time and time.isoformat() for name, time in times.items()},
-        "duration_seconds": run.duration_seconds,
         "gates": [asdict(gate) for gate in gates],
-        "comparisons": [comparison_json(each) for each in comparisons],
-    }
-
-
-def comparison_json(compared: Compared) -> dict[str, Any]:
-    return {
-        "metric": compared.metric,
-        "a": compared.a.pk,
-        "b": compared.b.pk,
-        **{key: getattr(compared.comparison, name) for key, name in COMPARISON_FIELDS.items()},
-        "p_adjusted": compared.p_adjusted,
-        "family_size": compared.family_size,
-        "regression": compared.is_drop,
-        "sentence": compared.change_sentence,
+        "comparisons": [ComparisonResource.of(each, reader) for each in comparisons],
     }
 
 

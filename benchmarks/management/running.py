@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from benchmarks.management.actions import (
     argument,
     group,
     parameter_options,
+    reader_of,
     request_data,
     switch,
     writing,
@@ -27,6 +27,8 @@ from benchmarks.management.following import Progress, follow
 from benchmarks.models import LIVE, Run
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
+from benchmarks.queries.resources.plans import Plan
+from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import run_detail
 from benchmarks.queries.statistics import Compared, contamination_check
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -100,7 +102,7 @@ class RunningCommand(ActionCommand):
         data = request_data(options) | ({} if version is None else {"version": version})
         if plan:
             planned = plan_rescoring(source, data)
-            self.print_either(options["as_json"], asdict(planned), printing.plan_text(planned))
+            self.print_either(options["as_json"], Plan.of(planned, reader_of()), printing.plan_text(planned))
             return None
         _check_requirements(data.get("metrics", []), options)
         return self._queued(start_rescoring(source, data), **options)
@@ -182,7 +184,7 @@ class RunningCommand(ActionCommand):
 
     def print_queued(self, run: Run, as_json: bool) -> None:
         text = f"Run {run.pk} queued: {page_address(run)}\nTo follow it: manage.py benchmark show {run.pk} --follow"
-        self.print_either(as_json, reports.run_json(run), text)
+        self.print_either(as_json, RunResource.of(run, reader_of()), text)
 
 
 def _check_requirements(metrics: Sequence[str], options: Mapping[str, Any]) -> None:

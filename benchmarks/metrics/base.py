@@ -10,13 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from benchmarks.metrics.extraction import Extraction
 from benchmarks.providers.base import ToolCall
-
-if TYPE_CHECKING:
-    from benchmarks.metrics.worlds import WorldSpec
 
 MAX_RECORDED = 2_000
 """Characters of an extraction that are stored with a score; the whole answer is stored with the result."""
@@ -68,6 +65,15 @@ def finish_fault(finish_reason: str) -> ScoreStatus | None:
 
 ALWAYS_THERE = frozenset({"input", "actual_output", "duration_ms", "tokens_out", "tool_calls"})
 """Fields of ``Item`` that every answered task has. Whatever else a metric needs, a dataset may lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSpec:
+    """The tables at the start, the rules of tools, and the JSON Schema of each tool's arguments."""
+
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    rules: Sequence[Mapping[str, Any]]
+    parameters: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable
 
 from benchmarks.metrics.base import Item, Metric
+from benchmarks.plugins import registry
 
-TOOLS = {
-    "inspect": "Inspect",
-    "promptfoo": "promptfoo",
-    "lm-eval": "lm-evaluation-harness",
-    "deepeval": "DeepEval",
-    "api": "API",
-}
-SENT = {tool: f"by {name}" for tool, name in TOOLS.items()} | {"api": "over the API"}
+PUSHED = "api"
+"""In place of an importer's name, for runs that were pushed over the API."""
 SCORE, MEASUREMENT = ":", "#"
-_SCORES, _MEASUREMENTS = (tuple(tool + mark for tool in TOOLS) for mark in (SCORE, MEASUREMENT))
+_NAME = re.compile(rf"(?!rubric:|task:)([a-z][a-z0-9-]*)([{SCORE}{MEASUREMENT}])(.*)", re.DOTALL)
+"""Of any tool, because the package that imported a run may be gone."""
 MAX_NAME = 64
 """Characters, the width of the database column for metric names."""
+
+
+def tool_title(tool: str) -> str:
+    """The name of a tool for people, by that of its importer."""
+    if tool == PUSHED:
+        return "API"
+    importer = registry("importers").get(tool)
+    return importer.title if importer else tool
+
+
+def sent_by(tool: str) -> str:
+    """How what the tool reported came here."""
+    return "over the API" if tool == PUSHED else f"by {tool_title(tool)}"
 
 
 class ImportedMetric(Metric):
@@ -29,8 +39,8 @@ class ImportedMetric(Metric):
 
     def __init__(self, name: str, tool: str, scorer: str, *, measurement: bool) -> None:
         self.name = name  # type: ignore[misc]  # a class variable of the registered metrics
-        self.title = f"{scorer} ({TOOLS[tool]})"  # type: ignore[misc]  # as above
-        self.description = f"Score as reported {SENT[tool]}"  # type: ignore[misc]  # as above
+        self.title = f"{scorer} ({tool_title(tool)})"  # type: ignore[misc]  # as above
+        self.description = f"Score as reported {sent_by(tool)}"  # type: ignore[misc]  # as above
         if measurement:
             self.range = (-math.inf, None)  # type: ignore[misc]  # as above
             self.decides_outcome = False  # type: ignore[misc]  # as above
@@ -55,14 +65,12 @@ def deciding_names(names: Iterable[str]) -> list[str]:
     What this dashboard adds to an import says nothing about what the tool found, also where the tool found nothing.
     """
     known = list(names)
-    by_kind = ([name for name in known if name.startswith(begins)] for begins in (_SCORES, _MEASUREMENTS))
+    marks = {name: match[2] for name in known if (match := _NAME.fullmatch(name))}
+    by_kind = ([name for name, mark in marks.items() if mark == kind] for kind in (SCORE, MEASUREMENT))
     return next(filter(None, by_kind), known)
 
 
 def imported_metric(name: str) -> ImportedMetric | None:
     """The metric of that name, or ``None`` if the name does not belong to another tool."""
-    for tool in TOOLS:
-        for mark in (SCORE, MEASUREMENT):
-            if name.startswith(tool + mark):
-                return ImportedMetric(name, tool, name.removeprefix(tool + mark), measurement=mark == MEASUREMENT)
-    return None
+    match = _NAME.fullmatch(name)
+    return ImportedMetric(name, match[1], match[3], measurement=match[2] == MEASUREMENT) if match else None

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_error, scored
 from benchmarks.metrics.extraction import extract_json, parse_json
 from benchmarks.metrics.json_match import leaves
+from benchmarks.metrics.patterns import UnusableSchemaError
 
 
 class JsonSchema(DeterministicMetric):
@@ -36,16 +33,3 @@ class JsonSchema(DeterministicMetric):
             return metric_error(f"The task's schema is not usable: {error}.", extraction)
         reason = f"{violation or 'The answer matches the schema'}."
         return scored(violation is None, reason, extraction, failure="Violates the schema")
-
-
-class UnusableSchemaError(ValueError):
-    """An invalid schema, one that refers to other documents, or one that takes too much work."""
-
-
-def unusable_keywords(schema: Mapping[str, Any]) -> str | None:
-    """Which keywords of the schema cannot be used together, or ``None``. For checking datasets before any run."""
-    # jsonschema's unevaluatedProperties matches patternProperties with Python's own, backtracking expressions.
-    text = json.dumps(schema)
-    if "unevaluatedProperties" in text and "patternProperties" in text:
-        return "unevaluatedProperties and patternProperties cannot be used together"
-    return None

@@ -1,11 +1,13 @@
 """Regular expressions from datasets, matched by RE2: linear time and bounded memory for any pattern and text, and an
-error if even a linear search would take seconds.
+error if even a linear search would take seconds; and JSON Schemas from datasets that cannot be used.
 
 In return, look-around and back-references are not available. Inline flags such as ``(?i)`` and ``(?m)`` work.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +38,19 @@ def pattern_problem(pattern: str) -> str | None:
         _compiled(pattern)
     except PatternError as error:
         return str(error)
+    return None
+
+
+class UnusableSchemaError(ValueError):
+    """An invalid schema, one that refers to other documents, or one that takes too much work."""
+
+
+def unusable_keywords(schema: Mapping[str, Any]) -> str | None:
+    """Which keywords of the schema cannot be used together, or ``None``. For checking datasets before any run."""
+    # jsonschema's unevaluatedProperties matches patternProperties with Python's own, backtracking expressions.
+    text = json.dumps(schema)
+    if "unevaluatedProperties" in text and "patternProperties" in text:
+        return "unevaluatedProperties and patternProperties cannot be used together"
     return None
 
 

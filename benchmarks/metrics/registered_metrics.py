@@ -1,4 +1,5 @@
-"""The registry of metrics, in the order in which pages show them. A new metric is a file, a line here and a test.
+"""The registry of metrics, in the order in which pages show them. A new metric is a file, a line here and a test; a
+package adds one with an entry point (``benchmarks.plugins``).
 
 The first metric of a run that applies to a task decides its outcome: a metric that reads or compares more comes before
 one that does so less.
@@ -38,6 +39,7 @@ from benchmarks.metrics.token_f1 import TokenF1
 from benchmarks.metrics.tool_calls import ToolCalls, ToolCallsAnyOrder
 from benchmarks.metrics.tool_correctness import ToolCorrectness
 from benchmarks.metrics.translation import Bleu, ChrF
+from benchmarks.plugins import Plugins
 from benchmarks.sandbox.sandbox import Sandbox
 
 _METRICS: tuple[Metric, ...] = (
@@ -73,7 +75,9 @@ _METRICS: tuple[Metric, ...] = (
     Length(),
 )
 
-REGISTERED_METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
+REGISTERED_METRICS: Plugins[Metric] = Plugins(
+    "metrics", "metric", Metric, {metric.name: metric for metric in _METRICS}, make=lambda metric: metric()
+)
 
 
 def metric_named(name: str) -> Metric | None:
@@ -113,9 +117,9 @@ def metrics_with(sandbox: Sandbox | None) -> dict[str, Metric]:
 
 
 def metric_table() -> str:
-    """All metrics as a Markdown table."""
+    """The metrics of this file as a Markdown table."""
     rows = ["| metric | description | needs |", "|---|---|---|"]
-    for metric in REGISTERED_METRICS.values():
+    for metric in _METRICS:
         needs = ", ".join(f"`{name}`" for name in sorted(metric.needs)) or "–"
         rows.append(f"| `{metric.name}` | {metric.description} | {needs} |")
     return "\n".join(rows)

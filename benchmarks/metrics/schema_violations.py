@@ -16,8 +16,7 @@ from referencing.exceptions import Unresolvable
 
 from benchmarks.metrics.base import shortened
 from benchmarks.metrics.json_match import leaves
-from benchmarks.metrics.json_schema import UnusableSchemaError, unusable_keywords
-from benchmarks.metrics.patterns import PatternError, find
+from benchmarks.metrics.patterns import PatternError, UnusableSchemaError, find, unusable_keywords
 
 MAX_CHECKS = 200_000
 _checks = threading.local()

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.metrics.base import shortened
+from benchmarks.metrics.base import WorldSpec, shortened
 from benchmarks.metrics.json_match import same_json
-from benchmarks.metrics.json_schema import UnusableSchemaError
+from benchmarks.metrics.patterns import UnusableSchemaError
 from benchmarks.providers.base import ToolCall
 
 MAX_RETURNED = 50
@@ -53,15 +52,6 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "contains": _contains,
 }
 """Operator of a condition → whether it holds for the value of a row. Text compares as dates and times do."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorldSpec:
-    """The tables at the start, the rules of tools, and the JSON Schema of each tool's arguments."""
-
-    tables: Mapping[str, Sequence[Row]]
-    rules: Sequence[Mapping[str, Any]]
-    parameters: Mapping[str, Mapping[str, Any]]
 
 
 def merged_world(dataset: Mapping[str, Any] | None, task: Mapping[str, Any] | None) -> dict[str, Any]:

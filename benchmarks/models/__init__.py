@@ -6,9 +6,21 @@ from benchmarks.models.experiments import Experiment
 from benchmarks.models.imports import PushedResult, PushedRun
 from benchmarks.models.operations import Lease, Worker
 from benchmarks.models.providers import ModelTest, ProviderCheck, ProviderKey
-from benchmarks.models.results import ERRORS, UNSCORED, CachedResponse, Outcome, Result, ResultState, Score, Transcript
+from benchmarks.models.results import (
+    ERRORS,
+    TO_DO,
+    UNSCORED,
+    WAITING,
+    CachedResponse,
+    Outcome,
+    Result,
+    ResultState,
+    Score,
+    Transcript,
+)
 from benchmarks.models.reviews import Flag, Label, ReviewItem, ReviewQueue
-from benchmarks.models.runs import ACTIVE, COMPLETED, LIVE, OF_MODELS, TERMINAL, Run, RunStatus
+from benchmarks.models.run_parts import ACTIVE, COMPLETED, LIVE, OF_MODELS, STOPPED, TERMINAL, RunKind, RunStatus
+from benchmarks.models.runs import Run
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import Webhook, WebhookDelivery
 
@@ -19,8 +31,11 @@ __all__ = [
     "HIDDEN_KINDS",
     "LIVE",
     "OF_MODELS",
+    "STOPPED",
     "TERMINAL",
+    "TO_DO",
     "UNSCORED",
+    "WAITING",
     "ApiToken",
     "AuditEntry",
     "CachedResponse",
@@ -43,6 +58,7 @@ __all__ = [
     "ReviewItem",
     "ReviewQueue",
     "Run",
+    "RunKind",
     "RunStatus",
     "Schedule",
     "ScheduledRun",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -139,6 +141,9 @@ class Task(models.Model):
     must_refuse = models.BooleanField(null=True, blank=True, help_text="Whether the model must refuse, or must not")
     tolerance = models.FloatField(null=True, blank=True)
     rubric = models.JSONField(null=True, blank=True, help_text="The name of a rubric of the version, or a rubric")
+    other_fields = models.JSONField(
+        null=True, blank=True, help_text="Keys of the dataset format that have no column: name → value"
+    )
     content_hash = models.CharField(max_length=64, help_text="Equal for tasks that ask and expect exactly the same")
     # The default is also the database's: rows of canvas tasks are written without the columns that they do not need.
     is_doubtful = models.BooleanField(
@@ -170,6 +175,10 @@ class Task(models.Model):
 
     def __str__(self) -> str:
         return self.task_id
+
+    def value_of(self, key: str) -> Any:
+        """The stored value of a key of the dataset format other than ``id``; ``None`` if the task has none."""
+        return getattr(self, key) if hasattr(Task, key) else (self.other_fields or {}).get(key)
 
 
 class DatasetFile(models.Model):

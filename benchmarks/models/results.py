@@ -20,6 +20,10 @@ class ResultState(models.TextChoices):
     ERROR = "error", RESULT_STATE["error"]
 
 
+WAITING = (ResultState.PENDING, ResultState.ANSWERED)
+TO_DO = (*WAITING, ResultState.CLAIMED, ResultState.JUDGING)
+
+
 class Outcome(models.TextChoices):
     CORRECT = "correct", OUTCOME["correct"]
     PARTIAL = "partial", OUTCOME["partial"]

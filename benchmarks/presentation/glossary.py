@@ -22,8 +22,8 @@ GLOSSARY = {
     ),
     "interval": Entry(
         "95% interval",
-        "The range of means that fit what was seen: over many such runs, 95 of 100 of these intervals contain the "
-        "mean that all possible tasks of this kind would give.",
+        "The range of means that are compatible with the results: over many such runs, 95 of 100 of these intervals "
+        "contain the mean that all possible tasks of this kind would give.",
     ),
     "half_width": Entry("Half-width", "Half the width of the 95% interval: the ± of a mean."),
     "rank": Entry(
@@ -60,12 +60,12 @@ GLOSSARY = {
     ),
     "effect_size": Entry(
         "Effect size",
-        "How large a difference is apart from the number of tasks: Cohen's g is the share of changed tasks that "
+        "The size of a difference, independent of the number of tasks: Cohen's g is the share of changed tasks that "
         "improved, minus ½; d_z is the mean difference over its standard deviation.",
     ),
     "detectable": Entry(
         "Detectable difference",
-        "The smallest difference that this many tasks show in 80 of 100 comparisons; a smaller one may exist unseen.",
+        "The smallest difference that this many tasks show in 80 of 100 comparisons; smaller ones may go undetected.",
     ),
     "guessing": Entry(
         "Above guessing",

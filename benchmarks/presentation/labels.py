@@ -8,34 +8,18 @@ from __future__ import annotations
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.presentation.numbers import plural
 
-TASK_FIELD = {
-    "name": "Name",
-    "difficulty": "Difficulty",
-    "input": "Input",
-    "turns": "Turns",
+_TASK_KEYS = {
     "user": "Simulated user",
     "expected_output": "Expected answer",
     "other_answers": "Other accepted answers",
-    "split": "Split",
-    "weight": "Weight",
-    "tags": "Tags",
-    "metadata": "Metadata",
     "expected_tools": "Expected tool calls",
-    "context": "Context",
     "tools": "Available tools",
     "tool_results": "Simulated tool results",
-    "world": "World",
     "final_state": "Expected final state",
-    "choices": "Choices",
-    "pattern": "Pattern",
-    "constraints": "Constraints",
     "must_refuse": "Must be refused",
-    "tolerance": "Tolerance",
-    "schema": "Schema",
-    "rubric": "Rubric",
-    "tests": "Tests",
+    "group": "Task class",
 }
-"""Fields of a task with their titles."""
+"""Titles of those keys of a task that have another one than their name."""
 RUN_STATUS = {
     "queued": "Queued",
     "preparing": "Preparing",
@@ -148,6 +132,11 @@ def prompt_variant(representation: str, few_shot: bool) -> str:
 def words(name: str) -> str:
     """An identifier inside a sentence: ``rate_limit`` → ``rate limit``."""
     return name.replace("_", " ")
+
+
+def task_key(name: str) -> str:
+    """The title of a key of a task, or of a task's field."""
+    return _TASK_KEYS.get(name) or sentence_case(name)
 
 
 def sentence_case(name: str) -> str:

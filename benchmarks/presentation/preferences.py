@@ -92,17 +92,17 @@ def agreement_sentence(numbers: Numbers) -> str:
 
 
 def cycle_sentence(names: Sequence[str], cycles: Numbers) -> str:
-    """Whether preferences go in a circle more than by chance."""
+    """Whether preferences form more cycles than by chance."""
     if not cycles["n_triples"]:
         return "Cycles need three candidates that were all compared with each other."
     triples = plural(cycles["n_triples"], "triple")
     if not cycles["n_cycles"]:
-        return f"No cycles: none of {triples} of candidates goes in a circle."
-    counted = f"{cycles['n_cycles']} of {triples} go in a circle; chance gives {cycles['expected']:.1f}"
+        return f"No cycles among {triples} of candidates."
+    counted = f"{cycles['n_cycles']} of {triples} form a cycle; {cycles['expected']:.1f} are expected by chance"
     if cycles["p_value"] > 0.05:
         return f"{counted}, so these cycles are not significant."
     a, b, c = (names[place] for place in cycles["largest"][0]["members"])
     return (
-        f"{counted}. This is more than chance, so strengths describe these candidates badly: "
+        f"{counted}. This is more than chance, so strengths do not describe these candidates well: "
         f"{a} is preferred to {b}, {b} to {c}, and {c} to {a}."
     )

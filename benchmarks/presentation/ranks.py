@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import number, score
+from benchmarks.statistics.spread import are_equal
 
-_EQUAL = 1e-9
-"""Means of equal scores may differ in their last digits."""
 BASELINE_UNRANKED = "A baseline has no rank."
 PHRASES: Mapping[str, str] = {
     "reference": "giving the reference answer",
@@ -35,11 +34,6 @@ class Mark:
     @property
     def phrase(self) -> str:
         return PHRASES.get(self.name, self.name)
-
-
-def are_equal(a: float, b: float) -> bool:
-    """Whether two means are the same number, apart from rounding."""
-    return abs(a - b) <= _EQUAL * max(1.0, abs(a), abs(b))
 
 
 def shared_ranks(ordered: Sequence[Sequence[float]]) -> list[int]:

@@ -183,17 +183,24 @@ class Timeouts(Section):
     between two events of one that is; ``whole`` runs from the start to the last byte."""
 
     connect: Seconds = 10.0
+    """Seconds to connect"""
     first_byte: Seconds = 120.0
+    """Seconds until the response begins, and longest silence after that"""
     stream_silence: Seconds = 60.0
+    """Longest silence between two events of a streamed response, in seconds"""
     whole: Seconds = 300.0
+    """Seconds until the response ends"""
 
 
 class Limits(Section):
     """What one model of one provider allows, over all workers together. ``None`` is unlimited."""
 
     max_in_flight: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Requests in flight for each model"""
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    """Requests started per minute"""
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+    """Estimated tokens of prompts and answers per minute"""
 
 
 class RetryPolicy(Section):
@@ -205,9 +212,13 @@ class RetryPolicy(Section):
     """
 
     max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    """Attempts at one request"""
     base_seconds: Annotated[float, Field(ge=0)] = 0.5
+    """Upper bound of the first random wait in seconds, doubled with each attempt"""
     cap_seconds: Annotated[float, Field(ge=0)] = 30.0
+    """Limit of that wait; a `Retry-After` comes before it"""
     max_wait_seconds: Annotated[float, Field(ge=0, le=86_400)] = 600.0
+    """How long a run waits for an endpoint whose `Retry-After` is longer than `cap_seconds`"""
 
     def seconds_before_next(
         self, attempt: int, error: ProviderError, uniform: Callable[[float, float], float]
@@ -222,10 +233,15 @@ class JudgeSettings(Section):
     for models that think."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
+    """Temperature of judges; `null` leaves it out"""
     max_tokens: Annotated[int, Field(ge=64, le=1_000_000)] = 2_048
+    """Max tokens of a judge's response, without its thinking"""
     reasoning_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 8_192
+    """Tokens added to that limit for judges that think"""
     effort: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    """`reasoning_effort` of judges"""
     structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
+    """Form in which verdicts are requested"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,13 @@ class ModelFamily(Section):
     """Models whose ``provider/model`` matches; the file says what each key means."""
 
     models: Annotated[str, AfterValidator(_pattern)]
+    """Regular expression that the names of the models match, as `provider/model` in lower case"""
     never_sent: list[Omissible] = Field(default_factory=list)
+    """Parameters that requests leave out"""
     names: dict[Literal["max_tokens", "seed"], str] = Field(default_factory=dict)
+    """The endpoint's names of `max_tokens` and `seed`"""
     thinking: Thinking | None = None
+    """Where responses have the thinking; without it, the models do not think"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, F, Max, QuerySet
 from django.db.models.functions import Left
 
-from benchmarks.models import Dataset, Outcome, Result, Run, Task
+from benchmarks.models import Dataset, Outcome, Result, Run, RunKind, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page
 from tasks_app.models import Canvas, CanvasSet, Question
 
@@ -82,7 +82,7 @@ def questions_of(canvas: Canvas) -> list[Question]:
 def variants_of(questions: Iterable[Question]) -> list[tuple[str, bool]]:
     """The prompt variants, (representation, few-shot), in which runs have these questions, those of most runs first."""
     ids = [question.pk for question in questions]
-    results = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True).order_by()
+    results = Result.objects.filter(task__question__in=ids).exclude(run__kind=RunKind.CALIBRATION).order_by()
     counted = results.values_list("run__representation", "run__few_shot").annotate(n=Count("run", distinct=True))
     return [(representation, few_shot) for representation, few_shot, _ in sorted(counted, key=lambda row: -row[2])]
 
@@ -96,7 +96,7 @@ def answers_to(
     not runs of a model.
     """
     ids = [question.pk for question in questions]
-    results = Result.objects.filter(task__question__in=ids, run__calibration__isnull=True)
+    results = Result.objects.filter(task__question__in=ids).exclude(run__kind=RunKind.CALIBRATION)
     representation, few_shot = variant
     results = results.filter(run__representation=representation, run__few_shot=few_shot)
     latest = results.order_by().values("run__model").annotate(latest=Max("run")).values_list("latest", flat=True)

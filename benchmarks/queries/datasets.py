@@ -60,8 +60,9 @@ def dataset_list(kind: str = "") -> QuerySet[Dataset]:
 
 
 def full_datasets() -> QuerySet[Dataset]:
-    """Datasets that can be run, with their current version, for the API."""
-    return Dataset.objects.filter(current_version__isnull=False).select_related("current_version").order_by("slug")
+    """Datasets that can be run, with their current version and file, for the API."""
+    datasets = Dataset.objects.filter(current_version__isnull=False).select_related("current_version", "file")
+    return datasets.defer("file__problems").order_by("slug")
 
 
 def full_tasks(slug: str) -> QuerySet[Task]:

@@ -69,8 +69,11 @@ class Separation:
             return "Enough labels: different", ""
         more = self.corrected.more_labels
         if more is None:
-            return "Not separated", "Labels of all answers would not separate them. Ask more tasks."
-        advice = f"If the difference stays, {plural(more, 'more label')} would separate them."
+            return (
+                "Not separated",
+                "Even labels of all answers would not make the difference significant. Run more tasks.",
+            )
+        advice = f"If the difference persists, {plural(more, 'more label')} would make it significant."
         return f"Too few labels: {number(more)} more", advice
 
     def numbers(self) -> dict[str, Any]:
@@ -111,7 +114,7 @@ class Favor:
             side = f"{makers} models" if self.n_own <= self.n_others else "models of other makers"
             return f"Too few labels: {number(self.missing)} more, on answers of {side}.", counts
         if comparison.difference is None or comparison.low is None or comparison.high is None:
-            return "Not decided: no right and no wrong answers of both groups are labeled.", counts
+            return "Unknown: neither correct nor wrong answers of both groups are labeled.", counts
         size, bounds = points(abs(comparison.difference)), interval(comparison.low, comparison.high, points)
         signed = points(comparison.difference)
         basis = f"It passes answers of {makers} models {signed} points ({bounds}) more often. {counts}"

@@ -7,13 +7,13 @@ from typing import Any
 
 from django.db.models import Max, QuerySet
 
-from benchmarks.models import COMPLETED, Run
+from benchmarks.models import COMPLETED, Run, RunKind
 from tasks_app.models import CanvasSet
 
 
 def calibrations() -> QuerySet[Run]:
     """All calibrations, newest first, without what only the run's own page shows."""
-    runs = Run.objects.filter(calibration__isnull=False).select_related("dataset__known_answers_of", "dataset_version")
+    runs = Run.objects.filter(kind=RunKind.CALIBRATION).select_related("dataset__known_answers_of", "dataset_version")
     return runs.defer("breakdown", "environment", "dataset__known_answers_of__audit", "dataset_version__facets")
 
 
@@ -29,7 +29,7 @@ def latest_calibrations(judge_model: str) -> dict[str, Run]:
 
 def latest_calibrations_of(judges: Collection[str]) -> dict[tuple[str, str], Run]:
     """Judge and metric → the latest completed calibration; those without one are left out. One query."""
-    completed = Run.objects.filter(calibration__isnull=False, judge_model__in=judges, status__in=COMPLETED)
+    completed = Run.objects.filter(kind=RunKind.CALIBRATION, judge_model__in=judges, status__in=COMPLETED)
     latest = completed.order_by().values("judge_model", "metrics").annotate(latest=Max("id")).values("latest")
     return {(run.judge_model, run.metrics[0]): run for run in calibrations().filter(pk__in=latest)}
 

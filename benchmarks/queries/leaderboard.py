@@ -37,7 +37,7 @@ DECISIVE = (
 )
 """Columns of ``completed_runs`` that decide whether a run is the latest of its model in its setting."""
 _SCORED = (
-    *("dataset", "dataset_version", "model", "variant", "import_format", "rescored_from", "status", "metrics"),
+    *("dataset", "dataset_version", "model", "variant", "kind", "import_format", "rescored_from", "status", "metrics"),
     "headline",
     *("rubrics", "judge_model", "limit", "subset", "task_classes", "representation", "repeats", "include_doubtful"),
     *("asked", "question_key", "answer_key", "target_half_width", "total", "added_canvases", "cost_usd"),

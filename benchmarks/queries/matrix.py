@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
+from benchmarks.presentation.comparisons import ranking_sentences
 from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
@@ -20,7 +21,6 @@ from benchmarks.queries.leaderboard import MIN_COVERAGE, differences, row_values
 from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.ranking import Place, Ranking, Scores, Verdict, mean_of_intervals
-from benchmarks.statistics.sentences import ranking_sentences
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the columns of one dataset can be split."""

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from benchmarks.engine.summary.preference import choice_of, numbers_of_judgements, verdicts_of
 from benchmarks.metrics.preference import Preference
-from benchmarks.models import COMPLETED, Label, Result, Run, Task
+from benchmarks.models import COMPLETED, Label, Result, Run, RunKind, Task
 from benchmarks.queries.statistics import kept_for
 from benchmarks.statistics.agreement import Kappa, cohen_kappa
 from benchmarks.statistics.alpha import Alpha, alpha_of
@@ -24,7 +24,7 @@ DISAGREE, TIE = "disagree", "tie"
 
 def preferences() -> QuerySet[Run]:
     """All preference runs, newest first, without what only the run's own page shows."""
-    runs = Run.objects.filter(preference__isnull=False).select_related("dataset", "dataset_version")
+    runs = Run.objects.filter(kind=RunKind.PREFERENCE).select_related("dataset", "dataset_version")
     return runs.defer("breakdown", "environment", "dataset_version__facets")
 
 
@@ -221,7 +221,7 @@ def choices_of_people(pairs: Iterable[str] | QuerySet[Task, Any], with_open: boo
 
 def _labels(pairs: Iterable[str] | QuerySet[Task, Any], with_open: bool) -> QuerySet[Label]:
     labels = Label.objects.filter(metric=Preference.name, replaced_at=None, value__isnull=False)
-    labels = labels.filter(result__task__content_hash__in=pairs, result__run__preference__isnull=False)
+    labels = labels.filter(result__task__content_hash__in=pairs, result__run__kind=RunKind.PREFERENCE)
     return labels if with_open else labels.exclude(queue__blind=True, queue__closed_at=None, queue__isnull=False)
 
 

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Left
 
 from benchmarks.metrics.deciding import is_deciding
-from benchmarks.models import Dataset, Outcome, Result, ResultState, Run, Score, Task
+from benchmarks.models import TO_DO, Dataset, Outcome, Result, Run, Score, Task
 from benchmarks.queries.datasets import answers_preview
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, neighbors, window_page
 from benchmarks.queries.runs import HasTag
@@ -34,7 +34,6 @@ ORDERS = {
 NOT_CORRECT = "not_correct"
 """The filter for results with any outcome but the two that nothing is wrong with."""
 _FINE = (Outcome.CORRECT, Outcome.ANSWERED)
-_PENDING = (ResultState.PENDING, ResultState.CLAIMED, ResultState.ANSWERED, ResultState.JUDGING)
 _LISTED = (
     *(
         "run",
@@ -120,7 +119,7 @@ def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
     """The results of a run that match the filters, except for the text."""
     rows = run.results.all()  # they all share this instance of the run
     if filters.outcome == "pending":
-        rows = rows.filter(state__in=_PENDING)
+        rows = rows.filter(state__in=TO_DO)
     elif filters.outcome == NOT_CORRECT:
         rows = rows.filter(_not_correct(run))
     elif filters.outcome:

@@ -27,16 +27,16 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Lower
 
 from benchmarks.asking import key_of
-from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Lease, Run, RunStatus
+from benchmarks.models import COMPLETED, OF_MODELS, STOPPED, DatasetVersion, Lease, Run, RunStatus
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 
-_FUTILE = Q(status__in=(RunStatus.FAILED, RunStatus.CANCELLED))
+_FUTILE = Q(status__in=STOPPED)
 TROUBLED = (RunStatus.FAILED, RunStatus.COMPLETED_WITH_ERRORS, RunStatus.PAUSED)
 """The statuses of runs that failed, ended with errors or ran out of budget."""
 
 _LIST_FIELDS = (
     *("name", "tags", "pinned", "baseline"),
-    *("import_format", "fresh_of", "rescored_from", "metrics", "headline", "rubrics"),
+    *("kind", "import_format", "fresh_of", "rescored_from", "metrics", "headline", "rubrics"),
     *("asked", "question_key", "answer_key"),
     *(row.field for row in RUN_PARAMETERS.values() if row.field and row.decides is not Decides.NEITHER),
     *("experiment_id", "variant", "tokens_out"),
@@ -115,8 +115,8 @@ def full_runs() -> QuerySet[Run]:
     return runs.defer("breakdown", "environment").order_by("-id")
 
 
-def run_list(filters: RunFilters) -> QuerySet[Run]:
-    """Runs in the order of ``filters``, those that are pinned first."""
+def run_list(filters: RunFilters, *, full: bool = False) -> QuerySet[Run]:
+    """Runs in the order of ``filters``, those that are pinned first; ``full`` as in ``full_runs``."""
     chosen = {
         "dataset__slug": filters.dataset,
         "model": filters.model,
@@ -124,7 +124,8 @@ def run_list(filters: RunFilters) -> QuerySet[Run]:
         "name__icontains": filters.name,
         "pinned": filters.pinned,
     }
-    selected = runs().filter(**{name: value for name, value in chosen.items() if value})
+    every = full_runs().filter(OF_MODELS) if full else runs()
+    selected = every.filter(**{name: value for name, value in chosen.items() if value})
     if filters.tag:
         selected = selected.filter(HasTag("tags", Value(filters.tag)))
     descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")

@@ -22,13 +22,13 @@ from benchmarks.engine.summary.means import doubtful_results
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import TERMINAL, Result, Run, Score
+from benchmarks.presentation.comparisons import comparison_sentences, contamination_sentence, missing_sentence
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides, RunParameter, deciding
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
-from benchmarks.statistics.sentences import comparison_sentences, contamination_sentence, missing_sentence
 
 CACHE_SECONDS = 24 * 3600
 _CHUNK = 5_000

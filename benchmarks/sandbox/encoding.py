@@ -18,12 +18,9 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from benchmarks.sandbox.proxies import SPECIAL, AnswerEndedError, Proxy, proxy_class
-
-if TYPE_CHECKING:
-    from benchmarks.sandbox.boundary import Peer
+from benchmarks.sandbox.proxies import SPECIAL, AnswerEndedError, Asks, Proxy, proxy_class
 
 SAFE_INTEGER = 1 << 53
 IMPORTABLE = frozenset(
@@ -57,10 +54,20 @@ DATES = {"date": datetime.date, "datetime": datetime.datetime, "time": datetime.
 PLAIN_BASES = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset, deque)
 
 
+class Knows(Asks, Protocol):
+    """What values that cross the boundary are known by, on this side of it."""
+
+    own: list[Any]
+    theirs: dict[int, Any]
+    mirrors: dict[int, int]
+
+    def number_of(self, thing: Any) -> int: ...
+
+
 class Encoder:
     """Turns values into JSON. ``containers`` are those that both sides know by their place in the list."""
 
-    def __init__(self, peer: Peer, containers: Iterable[Any] = ()) -> None:
+    def __init__(self, peer: Knows, containers: Iterable[Any] = ()) -> None:
         self.peer = peer
         self.containers = list(containers)
         self.places = {id(container): place for place, container in enumerate(self.containers)}
@@ -136,7 +143,7 @@ class Encoder:
 class Decoder:
     """Turns JSON into values again. Raises ``LookupError``, ``TypeError`` or ``ValueError`` for anything invalid."""
 
-    def __init__(self, peer: Peer, containers: list[Any]) -> None:
+    def __init__(self, peer: Knows, containers: list[Any]) -> None:
         self.peer = peer
         self.containers = containers
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from benchmarks.sandbox.boundary import Peer
+from typing import Any, Protocol
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "__divmod__": divmod,
@@ -66,6 +63,18 @@ class AnswerEndedError(BaseException):
     """The other process closed the socket or sent an invalid message. Tests cannot catch it as an ``Exception``."""
 
 
+class Asks(Protocol):
+    """What a proxy asks the other process through."""
+
+    strict: bool
+
+    def call(self, target: Proxy, name: str, /, *args: Any, **kwargs: Any) -> Any: ...
+
+    def operate(self, target: Proxy, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+    def request(self, operation: str, *args: Any) -> Any: ...
+
+
 class Proxy:
     """An object of the other process, for one peer that knows it by ``number``.
 
@@ -76,7 +85,7 @@ class Proxy:
 
     __slots__ = ("_made", "_makes", "_methods", "_number", "_peer", "_plain", "_shape")
 
-    def __init__(self, peer: Peer, number: int, shape: str, methods: Iterable[str], plain: tuple[Any, ...]) -> None:
+    def __init__(self, peer: Asks, number: int, shape: str, methods: Iterable[str], plain: tuple[Any, ...]) -> None:
         values = {"_peer": peer, "_number": number, "_shape": shape, "_methods": frozenset(methods)}
         for name, value in {**values, "_plain": plain, "_made": False, "_makes": False}.items():
             object.__setattr__(self, name, value)

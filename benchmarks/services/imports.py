@@ -18,18 +18,17 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from benchmarks.dataset_format.files import SLUG, SLUG_RULE
-from benchmarks.dataset_format.problems import printable
 from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import upsert_scores
 from benchmarks.engine.execution.scoring import FAILED, ending_of, not_applicable_to, score_of, with_stored_answer
 from benchmarks.engine.summary.summarize import summarize
-from benchmarks.imports.formats import read_runs, with_summaries
 from benchmarks.imports.reading import MAX_ZIP_BYTES
+from benchmarks.imports.registered_importers import Log, logs_in
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
-from benchmarks.metrics.imported import SENT, TOOLS
+from benchmarks.metrics.imported import sent_by, tool_title
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import (
     Dataset,
@@ -94,45 +93,54 @@ class ImportRequest:
     slug: str | None
     dataset: str | None
     user: Caller
+    name: str = ""
+    """By which people know the run."""
 
 
 def import_runs(
-    path: Path,
+    *paths: Path, names: Sequence[str] = (), form: str | None = None, max_bytes: int = MAX_ZIP_BYTES, **options: Any
+) -> list[Imported]:
+    """Import all runs in the files of other tools, or none.
+
+    Files that belong together, such as samples with their results, are one import (``logs_in``). ``names`` are the
+    original names of the files, ``form`` is the name of their importer, by default detected, and at most ``max_bytes``
+    of each are read, counted after decompression. ``options`` are those of ``import_log``, which also raises.
+    """
+    files = list(zip(paths, names or [path.name for path in paths], strict=True))
+    with transaction.atomic():
+        return [each for log in logs_in(files, form, max_bytes) for each in import_log(log, **options)]
+
+
+def import_log(
+    log: Log,
     *,
-    name: str | None = None,
-    summary: Path | None = None,
-    form: str | None = None,
     slug: str | None = None,
     dataset: str | None = None,
     model: str | None = None,
     metrics: Sequence[str] = OUR_METRICS,
-    max_bytes: int = MAX_ZIP_BYTES,
     user: Caller = None,
 ) -> list[Imported]:
-    """Import all runs in a file of another tool, or none. A file that was imported before returns the same runs.
+    """Import all runs in a log of another tool, or none. One that was imported before returns the same runs.
 
     The tasks become a dataset of their own at ``slug``, by default named after the tool and its task. With ``dataset``
     they are matched by input with the tasks of that dataset, so that the run appears on its leaderboard. Runs of
-    several prompts become an experiment, with the prompts as its variants. ``name`` is the file's original name,
-    ``summary`` the results file beside samples of lm-evaluation-harness, ``model`` the model if the file names none,
-    ``metrics`` are scored in addition (see ``own_metrics``), and at most ``max_bytes`` are
-    read, counted after decompression. Raises ``NotPossible`` with the place of the error.
+    several prompts become an experiment, with the prompts as its variants. ``model`` is the model if the file names
+    none, ``metrics`` are scored in addition (see ``own_metrics``). Raises ``NotPossible`` with the place of the error.
     """
     ours = chosen_metrics(metrics)
     if slug is not None and not SLUG.fullmatch(slug):
         raise NotPossible(f"The slug is not valid: {SLUG_RULE}.")
     try:
-        digest = " ".join(_sha256(each) for each in (path, summary) if each)
-        read = read_runs(path, form, name, summary=summary, max_bytes=max_bytes)
+        digest = " ".join(_sha256(file.path) for file in log.files)
+        read = log.runs()
     except ImportProblem as problem:
         raise NotPossible(f"{problem}. Nothing was imported.") from None
     except OSError as error:
-        raise NotPossible(f"Cannot read {path}: {error.strerror}.") from None
+        raise NotPossible(f"Cannot read {log.files[0].path}: {error.strerror}.") from None
     sources = [replace(source, model=source.model or (model or "").strip() or UNNAMED) for source in read]
     if slug is not None and len({source.name for source in sources}) > 1:
         raise NotPossible("The file has several sets of tasks, one for each prompt. Leave the slug out.")
-    origin = {"file": printable(name or path.name), "sha256": digest}
-    request = ImportRequest(origin, ours, slug, dataset, user)
+    request = ImportRequest({"file": log.name, "sha256": digest}, ours, slug, dataset, user)
     with transaction.atomic():
         imported = [
             replace(_import_run(source, request), unused=[*_ungraded(source), *source.unused]) for source in sources
@@ -141,36 +149,15 @@ def import_runs(
         return imported
 
 
-def import_files(
-    files: Sequence[tuple[Path, str]], *, preview: bool = False, **options: Any
-) -> Sequence[Imported | ImportPreview]:
-    """Import all runs in several files, each with its original name, or none; with ``preview`` see ``preview_runs``.
-
-    Results of lm-evaluation-harness are imported with their samples. ``options`` are those of ``import_runs``.
-    """
-    service = preview_runs if preview else import_runs
-    with transaction.atomic():
-        return [
-            each
-            for position, summary in with_summaries([name for _, name in files]).items()
-            for each in service(
-                files[position][0],
-                name=files[position][1],
-                summary=None if summary is None else files[summary][0],
-                **options,
-            )
-        ]
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def preview_runs(path: Path, **options: Any) -> list[ImportPreview]:
+def preview_runs(*paths: Path, **options: Any) -> list[ImportPreview]:
     """What ``import_runs`` would do with the same arguments, which also raises the same errors. Nothing is stored."""
     with transaction.atomic():
-        imported = import_runs(path, **options)
+        imported = import_runs(*paths, **options)
         transaction.set_rollback(True)
     runs = [each.run for each in imported]
     datasets = {*Dataset.objects.filter(pk__in=[run.dataset_id for run in runs]).values_list("pk", flat=True)}
@@ -261,7 +248,7 @@ def _join_experiment(sources: Sequence[ImportedRun], imported: Sequence[Imported
         "metrics": metrics,
     }
     experiment = Experiment.objects.create(
-        name=sources[0].name[:200], request=request, created_by=account_of(user), tags=[TOOLS[sources[0].format]]
+        name=sources[0].name[:200], request=request, created_by=account_of(user), tags=[tool_title(sources[0].format)]
     )
     for run in runs:
         run.experiment = experiment
@@ -282,8 +269,8 @@ def imported_tasks(source: ImportedRun, request: ImportRequest) -> tuple[Dataset
 
 
 def _spec(source: ImportedRun) -> DatasetSpec:
-    name = " ".join(source.name.split())[:190] or TOOLS[source.format]
-    description = f"The tasks of {name} as sent {SENT[source.format]}."
+    name = " ".join(source.name.split())[:190] or tool_title(source.format)
+    description = f"The tasks of {name} as sent {sent_by(source.format)}."
     sent = DatasetSpec(name=name, description=description, tasks=tuple(source.tasks))
     spec, problems = validate_dataset_fields(as_mapping(sent))
     if spec is None:
@@ -294,9 +281,6 @@ def _spec(source: ImportedRun) -> DatasetSpec:
 
 def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict[str, Task]]:
     """The tasks of a dataset's current version with the same input, by their id in the file."""
-
-    def spaced(text: str) -> str:
-        return " ".join(text.split())
 
     dataset = Dataset.objects.select_related("current_version").filter(slug=slug).first()
     if dataset is None or dataset.current_version is None or dataset.kind != Dataset.Kind.YAML:
@@ -318,6 +302,11 @@ def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict
     return version, tasks
 
 
+def spaced(text: str) -> str:
+    """The text by which inputs of tasks are compared."""
+    return " ".join(text.split())
+
+
 def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportRequest) -> dict[str, Any]:
     facts = {name: text for name, text in source.facts.items() if text}
     judges = sorted({name for result in source.results for name in result.judging})
@@ -327,6 +316,7 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportReq
         dataset_version=version,
         model=source.model,
         variant=source.variant,
+        name=request.name,
         metrics=list(dict.fromkeys([*source.metrics, *(metric.name for metric in request.ours)])),
         parameters=dict(source.parameters),
         tags=list(source.tags),

@@ -15,7 +15,7 @@ from celery.schedules import ParseException, crontab
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.engine.execution.db_retry import DATABASE_UNAVAILABLE
+from benchmarks.engine.db_retry import DATABASE_UNAVAILABLE
 from benchmarks.engine.webhooks.outbox import enqueue_deliveries
 from benchmarks.models import LIVE, Dataset, Run, Schedule, ScheduledRun, ScoreDrop, WebhookDelivery
 from benchmarks.services.access import Caller, account_of, may_launch, record

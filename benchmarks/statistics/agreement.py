@@ -71,7 +71,7 @@ def cohen_kappa(
     if 0 < observed < 1 and spread.degrees > 0:
         factor = score_factor(spread, observed * (1 - observed), confidence)
     else:
-        notes.append("no spread to estimate an error from: bounds from the observed agreement")
+        notes.append("the ratings do not vary, so the bounds come from the observed agreement")
         factor = two_sided_z(confidence) ** 2 * spread.concentration
     # κ ± t · error covers too rarely near 1. The score interval of the agreement, with the variance of κ, covers.
     low, high = ((bound - expected) / (1 - expected) for bound in score_bounds(observed, factor))

@@ -92,7 +92,7 @@ def alpha_of(
     if 0 < agreement < 1 and spread.degrees > 0:
         factor = score_factor(spread, agreement * (1 - agreement), confidence)
     else:
-        notes.append("no spread to estimate an error from: bounds from the observed agreement")
+        notes.append("the ratings do not vary, so the bounds come from the observed agreement")
         factor = two_sided_z(confidence) ** 2 * spread.concentration
     low, high = ((bound - chance) / (1 - chance) for bound in score_bounds(agreement, factor))
     return Alpha(alpha, max(-1.0, low), min(1.0, high), n, n_ratings, "; ".join(notes))

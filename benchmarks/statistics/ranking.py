@@ -23,9 +23,9 @@ from itertools import combinations, pairwise
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from benchmarks.presentation.ranks import are_equal
 from benchmarks.statistics.paired import Comparison, compare, holm
 from benchmarks.statistics.permutation import sign_flip_test
+from benchmarks.statistics.spread import are_equal
 
 if TYPE_CHECKING:
     import numpy as np

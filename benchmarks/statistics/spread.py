@@ -18,6 +18,13 @@ ClusterCount = tuple[int, float, int]
 
 _NO_SPREAD = 1e-12
 """A smaller variance is rounding, not spread: scores closer together than a millionth are equal."""
+_EQUAL = 1e-9
+"""Means of equal scores may differ in their last digits."""
+
+
+def are_equal(a: float, b: float) -> bool:
+    """Whether two means are the same number, apart from rounding."""
+    return abs(a - b) <= _EQUAL * max(1.0, abs(a), abs(b))
 
 
 def normal_quantile(probability: float) -> float:

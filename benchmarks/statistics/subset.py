@@ -1,15 +1,15 @@
 """Estimate the score of a full run from a part of its tasks, with the scores of other models on all of them.
 
-The prediction of a task is the mean of the other models' scores, drawn towards ½ by one answer. Tasks are put into
-strata of similar predictions, and the part is drawn at random in each: more where the prediction is uncertain, since an
-answer there says most about a new model (Neyman's allocation). The estimate is the combined regression estimator: the
+The prediction of a task is the mean of the other models' scores and one further score of ½. Tasks are put into strata
+of similar predictions, and the part is drawn at random in each: more where the prediction is uncertain, since an answer
+there says most about a new model (Neyman's allocation). The estimate is the combined regression estimator: the
 stratified mean, corrected by what the drawn tasks' predictions miss of all tasks' predictions.
 
 The interval rests on the random draw alone, never on the prediction: a bad one makes it wider, not wrong. It holds the
 score that the same answers would give on all tasks, so the part that was asked is certain (finite population). It is
-the score interval of ``intervals`` with the variance of the residuals. To these, each stratum adds half an answer of
-the predicted variance, because the drawn tasks of a stratum may all have equal residuals. Where all drawn tasks score
-0, or all 1, the bound is exact instead: the number of other tasks that the draw misses with a chance of 2.5%.
+the score interval of ``intervals`` with the variance of the residuals. In each stratum, the variance predicted for half
+an answer is added, because its drawn tasks may all have equal residuals by chance. Where all drawn tasks score 0, or
+all 1, the bound is exact instead: the number of other tasks that the draw misses with a chance of 2.5%.
 
 Sources: Cochran (1977), Sampling Techniques, 5.5 and 7.10; Särndal, Swensson & Wretman (1992), Model Assisted Survey
 Sampling, 6.4; arXiv:2603.19160 on these as prediction-powered inference; arXiv:2402.14992 (tinyBenchmarks).

@@ -96,3 +96,24 @@ def test_sound_imports_stay_as_they_are() -> None:
         runs_without_worker()
         run.refresh_from_db()
         assert (numbers(run), run.summarized_at) == (wanted, stamp), name
+
+
+def test_stored_runs_are_told_their_kind_as_new_ones_are() -> None:
+    version = make_dataset(1).current_version
+    assert version is not None
+    made_by = {
+        "asked": {},
+        "rescored": {"rescored_from": 1, "import_format": "inspect"},
+        "imported": {"import_format": "inspect"},
+        "pushed": {"import_format": "api"},
+        "calibration": {"calibration": {}},
+        "preference": {"preference": {}},
+    }
+    runs = {
+        kind: Run.objects.create(dataset=version.dataset, dataset_version=version, model="m", metrics=[], **fields)
+        for kind, fields in made_by.items()
+    }
+    assert {kind: run.kind for kind, run in runs.items()} == {kind: kind for kind in made_by}
+    Run.objects.update(kind="asked")
+    migrate("0009_run_kind", "tell_kinds")
+    assert {kind: Run.objects.get(pk=run.pk).kind for kind, run in runs.items()} == {kind: kind for kind in made_by}

@@ -18,6 +18,7 @@ import pytest
 
 from tasks_app.tasks.tests.test_readme import follow_readme
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 COPIED = ("codeforge", "frontend", "benchmarks", "datasets", "manage.py", "codeforge.yaml")
 RUNS = "/api/v1/benchmarks/runs"

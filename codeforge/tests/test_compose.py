@@ -260,6 +260,7 @@ def by_hand(resolved: dict[str, Any], tmp_path: Path) -> Iterator[ByHand]:
             stack.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_services_run_without_docker_and_a_killed_worker_costs_no_result(by_hand: ByHand) -> None:
     """Web and two workers on PostgreSQL and Redis, in production mode; one worker is killed in the middle."""
@@ -293,6 +294,7 @@ def test_the_services_run_without_docker_and_a_killed_worker_costs_no_result(by_
     assert any(line.get("path") == run and line["status"] == 200 and line["request_id"] for line in lines)
 
 
+@pytest.mark.slow
 def test_the_embedded_services_run_without_docker(resolved: dict[str, Any], tmp_path: Path) -> None:
     """Web and worker in production mode, with SQLite and the broker of files in one folder."""
     with spawn("--delay-ms", "1") as url:

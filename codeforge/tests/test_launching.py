@@ -20,6 +20,7 @@ import pytest
 
 from tests.loopback.hosting import spawn
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 
 

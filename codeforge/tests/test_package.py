@@ -20,6 +20,7 @@ from codeforge.command import LONG, SHORT
 from codeforge.tests.test_launching import ROOT, Launched, free_port, terminal
 from frontend.documents import TITLES
 
+pytestmark = pytest.mark.slow
 INSTALL = "pip install --no-deps --require-hashes -r requirements-{}.txt"
 SCRIPT = "from codeforge.command import main\nmain()\n"
 

@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve, reverse
 
 from benchmarks.admin.tests.test_roles import one_of_each
-from benchmarks.models import Experiment, Run, Task, WebhookDelivery
+from benchmarks.models import Experiment, Run, RunKind, Task, WebhookDelivery
 from benchmarks.services.access import assign_group
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review, start_labeling
@@ -126,7 +126,7 @@ def crawl(client: Client) -> list[Form]:
 def unlinked() -> list[Form]:
     """Requests of scripts, and of pages that the objects of this test do not lead to."""
     run, other = Run.objects.filter(experiment__isnull=False).order_by("pk")
-    calibration = Run.objects.get(calibration__isnull=False)
+    calibration = Run.objects.get(kind=RunKind.CALIBRATION)
     written = Task.objects.filter(version=run.dataset.current_version)[0]
     task_key = {"slug": run.dataset.slug, "pk": written.pk}
     copies = {"result": [str(run.results.all()[0].pk)], "dataset": [run.dataset.slug], "slug": [""], "name": [""]}

@@ -35,6 +35,7 @@ from tests.loopback.server import LoopbackServer
 from tests.support import services
 from tests.support.stack import Stack, installed
 
+pytestmark = [pytest.mark.slow, pytest.mark.services]
 PLANTED = {
     "SECRET_KEY": "planted-django-secret-5c1f0e9a7d3b48261f-b06d97e2a45c",
     "GATEWAY": "planted-gateway-9b04d7f6a1c25e83",  # a provider's key in a variable whose name does not say so
@@ -230,7 +231,6 @@ def database_text(found: Installation) -> str:
     return "\n".join(str(row) for (table,) in tables for row in found.rows(f'SELECT t::text FROM "{table}" t'))
 
 
-@pytest.mark.services
 def test_the_endpoint_was_given_the_keys_and_quoted_them(installation: Installation) -> None:
     """Else nothing below would show anything."""
     sent = {headers["authorization"] for headers in installation.endpoint.stats.headers}
@@ -241,7 +241,6 @@ def test_the_endpoint_was_given_the_keys_and_quoted_them(installation: Installat
     assert leaks(f"x{PLANTED['GATEWAY'][10:]}") == ["GATEWAY"]
 
 
-@pytest.mark.services
 def test_no_page_export_or_figure_holds_a_secret(installation: Installation) -> None:
     addresses = list(public_addresses(installation))
     answers = {path: installation.text(path) for path in addresses}
@@ -253,7 +252,6 @@ def test_no_page_export_or_figure_holds_a_secret(installation: Installation) -> 
     assert any("/api/v1/" in path for path in shown)
 
 
-@pytest.mark.services
 def test_no_page_of_the_admin_holds_a_secret(installation: Installation) -> None:
     answers = {path: installation.text(path) for path in admin_addresses(installation)}
     assert {path: leaks(text) for path, text in answers.items() if leaks(text)} == {}
@@ -261,7 +259,6 @@ def test_no_page_of_the_admin_holds_a_secret(installation: Installation) -> None
     assert len(opened) > 30
 
 
-@pytest.mark.services
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -280,7 +277,6 @@ def test_no_refusal_holds_a_secret(installation: Installation, path: str, body: 
     assert leaks(answer) == []
 
 
-@pytest.mark.services
 def test_no_row_of_the_database_holds_a_secret(installation: Installation) -> None:
     text = database_text(installation)
     assert leaks(text) == []
@@ -289,7 +285,6 @@ def test_no_row_of_the_database_holds_a_secret(installation: Installation) -> No
     assert installation.rows(query)[0][0]
 
 
-@pytest.mark.services
 def test_no_backup_holds_a_secret(installation: Installation, tmp_path: Path) -> None:
     installation.stack.manage("backup", str(tmp_path / "all.zip"))
     with zipfile.ZipFile(tmp_path / "all.zip") as archive:
@@ -298,7 +293,6 @@ def test_no_backup_holds_a_secret(installation: Installation, tmp_path: Path) ->
     assert "[key hidden]" in text
 
 
-@pytest.mark.services
 def test_no_command_prints_a_secret(installation: Installation) -> None:
     quoted = str(installation.runs["quoted"]["id"])
     printed = [
@@ -313,7 +307,6 @@ def test_no_command_prints_a_secret(installation: Installation) -> None:
     assert leaks("\n".join(printed)) == []
 
 
-@pytest.mark.services
 def test_no_log_line_or_file_of_the_state_holds_a_secret(installation: Installation) -> None:
     installation.text(f"/nowhere/?key={PLANTED['GATEWAY']}")
     given = ("static", "codeforge.yaml")

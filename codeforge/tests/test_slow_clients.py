@@ -20,6 +20,7 @@ import pytest
 
 from tests.support import services
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 EACH = 64
 HALF_HEADERS = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "

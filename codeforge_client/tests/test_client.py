@@ -38,6 +38,7 @@ def client(stack: Stack) -> Client:
     return Client(stack.address)
 
 
+@pytest.mark.slow
 def test_a_run_is_started_awaited_and_read(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     run = client.start_run("basic-coding", "baseline/reference", metrics=["exact_match"], limit=5)
     run.wait(timeout=60)
@@ -54,6 +55,7 @@ def test_a_run_is_started_awaited_and_read(client: Client, capsys: pytest.Captur
         run.cancel()
 
 
+@pytest.mark.slow
 def test_an_experiment_is_read_as_its_matrix(client: Client) -> None:
     models = ["baseline/reference", "baseline/random"]
     experiment = client.start_experiment("Two", ["basic-coding"], models, metrics=["exact_match"])
@@ -65,6 +67,7 @@ def test_an_experiment_is_read_as_its_matrix(client: Client) -> None:
     assert experiment.frame().shape[0] == 2
 
 
+@pytest.mark.slow
 def test_a_refusal_names_the_fields(client: Client) -> None:
     with pytest.raises(ApiError) as refused:
         client.start_run("basic-codng", "gpt-4o", metrics=["exact"], temprature=0)
@@ -73,6 +76,7 @@ def test_a_refusal_names_the_fields(client: Client) -> None:
     assert "dataset: " in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_to_its_end(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEFORGE_URL", stack.address)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -105,6 +109,7 @@ def pushed_runs(client: Client) -> list[Any]:
     return [row for row in client.pages("/imports/runs") if row["model"] == "ci/model"]
 
 
+@pytest.mark.slow
 def test_a_push_that_was_killed_continues_and_doubles_nothing(client: Client) -> None:
     command = [sys.executable, "-c", PUSH, client.url]
     pushing = subprocess.Popen(command, cwd=ROOT)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from textwrap import dedent, indent
 from types import ModuleType
 from typing import Any, get_args
 from xml.etree import ElementTree
@@ -23,7 +24,6 @@ from pages import ROOT, blocks, page, table_rows
 
 from benchmarks.engine.webhooks.delivery import signature
 from benchmarks.engine.webhooks.outbox import body_of
-from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.management.commands.datasets import Command as DatasetsCommand
 from benchmarks.models import ScheduledRun, ScoreDrop, WebhookDelivery
 from benchmarks.providers.base import ChatRequest, ProviderError, ProviderSpec
@@ -48,12 +48,14 @@ def follow(text: str, folder: Path) -> None:
         run(command, folder, environment(folder / "var"))
 
 
+@pytest.mark.slow
 def test_a_dataset_is_added_as_the_page_says(project: Path) -> None:
     text = page("docs/how-to/own-dataset.md")
     (project / "datasets/harbour-desk.yaml").write_text(blocks(text, "yaml")[0].text)
     follow(text, project)
 
 
+@pytest.mark.slow
 def test_a_run_is_brought_from_elsewhere_as_the_page_says(project: Path) -> None:
     text = page("docs/how-to/import.md")
     (project / "capitals.json").write_text(blocks(text, "json")[0].text)
@@ -61,20 +63,13 @@ def test_a_run_is_brought_from_elsewhere_as_the_page_says(project: Path) -> None
     follow(text, project)
 
 
+@pytest.mark.slow
 def test_a_public_benchmark_is_imported_as_the_page_says(project: Path) -> None:
     text = page("docs/how-to/public-benchmarks.md")
     follow(text, project)
     parser = DatasetsCommand().create_parser("manage.py", "datasets")
     for line in (line for block in blocks(text, "sh") for line in block.text.splitlines()):
         parser.parse_args(shlex.split(line)[3:])
-    rows = {row[0].strip("`"): row[1:] for row in table_rows(text)}
-    assert rows.keys() == REGISTERED_PRESETS.keys()
-    for name, preset in REGISTERED_PRESETS.items():
-        split, tasks = preset.split if preset.repository else "–", f"{preset.size:,}"
-        tasks = f"{preset.limit:,} of {tasks}" if preset.limit else tasks
-        examples, metrics = str(preset.shots or "–"), ", ".join(preset.metrics)
-        shown = [split, tasks, examples, metrics, preset.license, preset.difference]
-        assert "|".join(rows[name]).replace("`", "") == "|".join(shown).replace("`", ""), name
 
 
 @pytest.mark.parametrize(("place", "schema"), [(0, "vendor.github-workflows"), (1, "vendor.gitlab-ci")])
@@ -83,8 +78,18 @@ def test_the_schemas_of_the_services_accept_the_pipelines(place: int, schema: st
     _check(tmp_path / "pipeline.yml", schema)
 
 
-def test_the_schema_of_github_accepts_the_workflow_that_tests_the_project() -> None:
-    _check(ROOT / ".github/workflows/test.yml", "vendor.github-workflows")
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [
+        ("workflows/test.yml", "workflows"),
+        ("dependabot.yml", "dependabot"),
+        ("ISSUE_TEMPLATE/bug.yml", "issue-forms"),
+        ("ISSUE_TEMPLATE/feature.yml", "issue-forms"),
+        ("ISSUE_TEMPLATE/config.yml", "issue-config"),
+    ],
+)
+def test_the_schemas_of_github_accept_the_files_for_it(name: str, schema: str) -> None:
+    _check(ROOT / ".github" / name, "vendor." + (schema if schema == "dependabot" else f"github-{schema}"))
 
 
 def _check(file: Path, schema: str) -> None:
@@ -99,22 +104,31 @@ def _check(file: Path, schema: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_an_experiment_is_run_from_the_file_of_the_page(project: Path) -> None:
     text = page("docs/how-to/experiments.md")
     (project / "prompts.yaml").write_text(blocks(text, "yaml")[0].text)
     follow(text, project)
 
 
+@pytest.mark.slow
 def test_a_pipeline_gets_its_exit_codes_and_reports(project: Path) -> None:
     follow(page("docs/how-to/ci.md"), project)
     assert ElementTree.parse(project / "report.xml").getroot().tag == "testsuites"
     assert "exact_match" in (project / "summary.md").read_text()
 
 
+@pytest.mark.slow
+def test_the_tour_is_walked_as_the_page_says(project: Path) -> None:
+    follow(page("docs/tour.md"), project)
+
+
+@pytest.mark.slow
 def test_a_task_class_is_looked_at_as_the_page_says(project: Path) -> None:
     follow(page("tasks_app/tasks/README.md"), project)
 
 
+@pytest.mark.slow
 def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-metric.md")
     folder = copy_of_project(tmp_path)
@@ -136,6 +150,106 @@ def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
         ["python", "-m", "pytest", *options, "--rootdir", ".", "benchmarks/metrics/tests/test_brevity.py"]
     )
     run(Command(line, 0, ["5 passed…"]), folder, environment(folder / "var"))
+
+
+@pytest.mark.slow
+def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-importer.md")
+    folder = copy_of_project(tmp_path)
+    code, import_line, test = (block.text for block in blocks(text, "python"))
+    entry = re.search(r"add `(.+?)` to `_IMPORTERS`", text)
+    assert entry
+    imports = folder / "benchmarks/imports"
+    (imports / "acme_bench.py").write_text(code)
+    (imports / "tests/test_acme_bench.py").write_text(test)
+    _insert(imports / "registered_importers.py", import_line, "from benchmarks.imports.assembly")
+    _insert(imports / "registered_importers.py", f"    {entry[1]}\n", "    DeepEvalImporter(),")
+    (folder / "report.json").write_text(blocks(text, "json")[0].text)
+    run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
+    follow(text, folder)
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:django", "-p", "no:deepeval", "-c", "/dev/null")
+    line = shlex.join(
+        ["python", "-m", "pytest", *options, "--rootdir", ".", "benchmarks/imports/tests/test_acme_bench.py"]
+    )
+    run(Command(line, 0, ["1 passed…"]), folder, environment(folder / "var"))
+
+
+@pytest.mark.slow
+def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-task-field.md")
+    folder = copy_of_project(tmp_path)
+    key, in_item, metric = (block.text for block in blocks(text, "python"))
+    _insert(folder / "benchmarks/dataset_format/spec.py", key, "    constraints: Constraints")
+    _insert(folder / "benchmarks/metrics/base.py", in_item, "    constraints: Mapping")
+    (folder / "benchmarks/metrics/opening.py").write_text(metric)
+    registry = folder / "benchmarks/metrics/registered_metrics.py"
+    _insert(registry, "from benchmarks.metrics.opening import Opening\n", "from benchmarks.metrics.preference")
+    _insert(registry, "    Opening(),\n", "    Length(),\n")
+    (folder / "datasets/letters.yaml").write_text(blocks(text, "yaml")[0].text)
+    run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
+    follow(text, folder)
+    assert "| `opening` |" in (folder / "datasets/README.md").read_text()
+    schema = json.loads((folder / "datasets/dataset.schema.json").read_text())
+    assert "opening" in schema["$defs"]["TaskSpec"]["properties"]
+    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_KEY])
+    run(Command(look, 0, ["API, page and form have it"]), folder, environment(folder / "var"))
+
+
+def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-parameter.md")
+    folder = copy_of_project(tmp_path)
+    row, use = (block.text for block in blocks(text, "python"))
+    row = indent(row.rstrip(), "    ") + ",\n"
+    use = indent(dedent(use), "    ")
+    _insert(folder / "benchmarks/run_parameters.py", row, '    RunParameter(\n        "prompt_template",')
+    _insert(
+        folder / "benchmarks/engine/execution/prompts.py", use, '    template = run.parameters.get("prompt_template")'
+    )
+    for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
+        run(Command(line, 0, []), folder, environment(folder / "var"))
+    follow(text, folder)
+    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_PARAMETER])
+    run(Command(look, 0, ["two tables, and all ways in have it"]), folder, environment(folder / "var"))
+
+
+_LOOK_AT_THE_PARAMETER = """
+from django.test import Client
+from benchmarks.models import Run, Transcript
+from benchmarks.queries.leaderboard import latest_runs
+from django.db.models import Q
+first, second = Run.objects.order_by("pk")
+assert first.question_key != second.question_key
+assert len(latest_runs(Q())) == 2
+sent = Transcript.objects.filter(result__run=second).first().messages
+assert sent[-1]["content"].endswith("Answer in French."), sent
+client = Client(headers={"host": "localhost"})
+assert "French" in client.get("/runs/2/").content.decode()
+assert 'name="answer_language"' in client.get("/runs/new/").content.decode()
+assert "answer_language" in client.get("/api/schema?format=json").content.decode()
+print("two tables, and all ways in have it")
+"""
+
+
+_LOOK_AT_THE_KEY = """
+from django.test import Client
+from benchmarks.forms.datasets import TaskForm
+from benchmarks.models import Task
+task = Task.objects.get(task_id="complaint")
+client = Client(headers={"host": "localhost"})
+served = client.get("/api/v1/benchmarks/datasets/letters/tasks").json()["results"][0]
+assert served["opening"] == "Dear", served
+page = client.get(f"/datasets/letters/tasks/{task.pk}/").content.decode()
+assert "<h2>Opening</h2>" in page
+form = TaskForm(version=task.version, stored=task)
+assert form["opening"].value() == "Dear"
+print("API, page and form have it")
+"""
+
+
+def _insert(file: Path, text: str, before: str) -> None:
+    written = file.read_text()
+    assert written.count(before) == 1, (file, before)
+    file.write_text(written.replace(before, text + before))
 
 
 @pytest.fixture

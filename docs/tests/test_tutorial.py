@@ -18,6 +18,7 @@ import pytest
 from consoles import commands, environment, run
 from pages import ROOT, page
 
+pytestmark = pytest.mark.slow
 PAGE = page("docs/tutorial.md")
 ADDRESS = "http://localhost:8080"
 

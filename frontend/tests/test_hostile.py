@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.models import OF_MODELS, Experiment, PushedRun, ReviewQueue, Run, Schedule
+from benchmarks.models import OF_MODELS, Experiment, PushedRun, ReviewQueue, Run, RunKind, Schedule
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review, save_and_next, start_labeling
 from benchmarks.services.runs.exports import CONTENT_TYPES
@@ -91,7 +91,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
     """Route → addresses at which something of the run, its dataset or its canvas set is shown."""
     result = run.results.order_by("pk").first()
     other = Run.objects.filter(OF_MODELS).exclude(model=run.model).get()
-    preference = Run.objects.get(preference__isnull=False).pk
+    preference = Run.objects.get(kind=RunKind.PREFERENCE).pk
     assert result is not None
     shown, slug, task = f"/runs/{run.pk}/", run.dataset.slug, result.task_id
     canvases = f"/canvases/{CanvasSet.objects.get().slug}/"
@@ -165,9 +165,9 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "new-preference": [f"/preferences/new/?runs={run.pk},{other.pk}"],
         "preference": [f"/preferences/{preference}/"],
         "preference-pairs": [f"/preferences/{preference}/pairs/"],
-        "calibration": [f"/judges/{Run.objects.get(calibration__isnull=False).pk}/"],
+        "calibration": [f"/judges/{Run.objects.get(kind=RunKind.CALIBRATION).pk}/"],
         "judge-agreement": [f"/judges/agreement/?{urlencode({'judge': HOSTILE[:150], 'metric': 'correctness'})}"],
-        "calibration-progress": [f"/judges/{Run.objects.get(calibration__isnull=False).pk}/progress/"],
+        "calibration-progress": [f"/judges/{Run.objects.get(kind=RunKind.CALIBRATION).pk}/progress/"],
     }
 
 

@@ -35,7 +35,7 @@ def test_the_page_begins_with_what_to_do_and_joins_labels_with_known_answers(cli
             "more labels would lower that to",
             "Agreement with people",
             "Judge alone",
-            "Which way it errs",
+            "Direction of errors",
             "By model",
             "Against known answers",
         )

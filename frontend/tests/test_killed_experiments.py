@@ -19,6 +19,7 @@ from tests.loopback.hosting import serve
 from tests.loopback.replies import Asked
 from tests.support.stacks import BOTH, Site, kill, site
 
+pytestmark = pytest.mark.slow
 SKILLS = {"huge": 95, "large": 85, "medium": 60, "small": 30, "tiny": 25}
 VARIANTS = {"plain": "{input}", "stepwise": "{input} Think step by step.", "short": "{input} Be short."}
 DATASETS = {"sums": 40, "more": 30}

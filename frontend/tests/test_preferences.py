@@ -111,7 +111,7 @@ def test_the_next_pairs_start_a_run_that_joins_this_one(endpoint: Endpoint, clie
     given: dict[str, Any] = {"runs": ids, "judge_model": JUDGE, "criteria": "The longer one.", "tasks": 20}
     run = worked(start_preference(given))
     address = f"/preferences/{run.pk}/"
-    link = re.search(r"More tasks show most for <a href=\"([^\"]+)\"", text_of(client, address))
+    link = re.search(r"Pairs to judge next: <a href=\"([^\"]+)\"", text_of(client, address))
     assert link
     form = text_of(client, html.unescape(link[1]))
     assert "The longer one." in form
@@ -123,7 +123,7 @@ def test_the_next_pairs_start_a_run_that_joins_this_one(endpoint: Endpoint, clie
     worked(other)
     page = text_of(client, address)
     assert f"Pooled over 2 runs with the same judge and criteria ({run.pk} and {other.pk}):" in page
-    assert page.count("More tasks show most for") == 1
+    assert page.count("Pairs to judge next:") == 1
     assert "Strengths over 2 runs" in page
     detail = client.get(f"/api/v1/benchmarks/preferences/{run.pk}").json()
     assert (detail["numbers"]["n"], detail["pooled"]["n"]) == (40, 60)

@@ -369,6 +369,13 @@ def upload(content: Any, name: str = "log.json") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, json.dumps(content).encode())
 
 
+def test_the_page_of_imports_names_the_tools_and_leads_elsewhere(client: Client) -> None:
+    html = page(client, "/settings/imports/")
+    assert "Runs of Inspect, promptfoo, lm-evaluation-harness and DeepEval, to read" in html
+    assert "up to 32 MB" in html
+    assert re.search(r'<a href="/providers/"[^>]*>Providers</a>', html), "the navigation is as on every page"
+
+
 def test_a_file_of_runs_is_previewed_then_imported_with_links(client: Client) -> None:
     samples = [inspect_sample(1), inspect_sample(2, "I"), inspect_sample(3, error={"message": "<i>boom</i>"})]
     log = inspect_log(*samples)

@@ -14,11 +14,11 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
+from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import score
 from benchmarks.services.runs.sizing import size_run
 from benchmarks.services.runs.start import start_run
-from benchmarks.statistics.sentences import threshold_sentence
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run

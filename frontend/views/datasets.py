@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -15,9 +15,9 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
-from benchmarks.dataset_format.spec import as_mapping
+from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
 from benchmarks.models import Dataset, DatasetVersion, Run
-from benchmarks.presentation.labels import TASK_FIELD
+from benchmarks.presentation.labels import task_key
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.live import live_state
@@ -44,6 +44,11 @@ HEAD = {
     "rubrics": "Rubrics",
 }
 """Fields of a version besides its tasks, with their titles."""
+_COMPARED = tuple(key for key in (*TASK_KEYS, "other_answers") if key not in ("id", "messages"))
+"""Keys of a task, of which the input has the text of messages."""
+_SHOWN = TaskSpec.describing | {"input", "expected_output", "other_answers", "context"}
+_OTHERS = tuple(key for key in _COMPARED if key not in _SHOWN)
+"""Those that the page of a task does not show in a way of its own."""
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
 MOVED_SHOWN = 20
@@ -131,6 +136,7 @@ def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "dataset": dataset,
         "task": task,
         "images": images_of(task.messages),
+        "parts": [(task_key(key), text) for key in _OTHERS if (text := _as_text(task.value_of(key)))],
         "elsewhere": same_task_elsewhere(task),
         "version_before": dataset.versions.filter(number__lt=task.version.number).order_by("number").last(),
         "is_current": dataset.kind == Dataset.Kind.YAML and task.version_id == dataset.current_version_id,
@@ -162,12 +168,15 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "new": new,
         "changes": changes,
         "versions": [each.number for each in reads.versions_of(dataset)],
-        "head": _parts(HEAD, *versions),
+        "head": _parts({title: [getattr(each, name) for each in versions] for name, title in HEAD.items()}),
         "moved": moved,
         "is_open": bool(moved and runs_to_rescore(*versions, 1)),
         "most_moved": MOVED_SHOWN,
         "may_launch": may_launch(request.user),
-        "changed": [(after, _parts(TASK_FIELD, before, after)) for before, after in changes.changed],
+        "changed": [
+            (after, _parts({task_key(key): [task.value_of(key) for task in (before, after)] for key in _COMPARED}))
+            for before, after in changes.changed
+        ],
         "crumbs": dataset_crumbs(dataset, f"Version {old} to {new}"),
     }
     return render(request, "frontend/datasets/changes.html", context)
@@ -212,9 +221,9 @@ def version_or_404(dataset: Dataset, number: int) -> DatasetVersion:
     return or_404(lambda: reads.version_of(dataset, number), missing)
 
 
-def _parts(titles: Mapping[str, str], before: Any, after: Any) -> list[tuple[str, str, str, Difference | None]]:
-    """The fields in which two tasks or versions differ: title, both texts, their marked difference."""
-    texts = ((title, *(_as_text(getattr(row, name)) for row in (before, after))) for name, title in titles.items())
+def _parts(pairs: Mapping[str, Sequence[Any]]) -> list[tuple[str, str, str, Difference | None]]:
+    """The values by title that differ between two tasks or versions: title, both texts, their marked difference."""
+    texts = ((title, *map(_as_text, values)) for title, values in pairs.items())
     return [(title, left, right, difference(left, right)) for title, left, right in texts if left != right]
 
 
@@ -222,4 +231,6 @@ def _as_text(value: object) -> str:
     """A field's value for reading; empty if the field is not set."""
     if value in (None, [], {}):
         return ""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

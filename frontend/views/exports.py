@@ -86,11 +86,11 @@ def revoke_links(request: HttpRequest, pk: int) -> HttpResponse:
     run, page = run_or_404(pk), reverse("frontend:run", args=(pk,))
     if request.POST.get("back") == "links":
         page = reverse("frontend:share-links")
-    question, note = f"Revoke all share links of run {pk}?", "Nobody can open the report with them any more."
+    question, note = f"Revoke all share links of run {pk}?", "They no longer open the report."
     if confirmation := unconfirmed(request, question, "Revoke share links", page, note):
         return confirmation
     services.revoke_links(run, request.user)
-    messages.success(request, "Share links revoked. Nobody can open the report with them any more.")
+    messages.success(request, "Share links revoked. They no longer open the report.")
     return HttpResponseRedirect(page)
 
 

@@ -16,7 +16,7 @@ from benchmarks.queries import reviews as reads
 from benchmarks.queries.results import result_detail
 from benchmarks.services.access import LABEL_REFUSAL, may_label, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.reviews.labels import WITHOUT_ANSWER, label_result, reviewer_name, withdraw_label
+from benchmarks.services.labels import WITHOUT_ANSWER, label_result, reviewer_name, withdraw_label
 from frontend.reviews import label_form, shown_labels
 from frontend.views.shared import or_404
 

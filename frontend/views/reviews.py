@@ -27,9 +27,9 @@ from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.results import scores_of
 from benchmarks.services.access import EDIT_REFUSAL, Caller, may, may_label, may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.labels import reviewer_name
 from benchmarks.services.reviews import queues as services
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
-from benchmarks.services.reviews.labels import reviewer_name
 from frontend import params
 from frontend.reviews import label_form, label_row, review_pair
 from frontend.texts import context_excerpts, excerpt, turns

@@ -29,9 +29,9 @@ from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
+from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control as services
-from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.edit import edit_run
 from benchmarks.services.runs.exports import forms_here
 from frontend import params

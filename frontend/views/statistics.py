@@ -10,12 +10,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
+from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
-from benchmarks.statistics.sentences import threshold_sentence
 from frontend.difficulty_charts import DIFFICULTY, threshold_charts
 from frontend.forms import LaunchForm
 from frontend.view_models import MetricRow, metric_row

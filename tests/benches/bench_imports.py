@@ -17,9 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from benchmarks.imports.formats import read_runs
 from benchmarks.imports.reading import MAX_CONTAINERS, containers_in, zipfile
-from benchmarks.imports.tests.logs import inspect_log, inspect_sample, promptfoo_row
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample, promptfoo_row, read_runs
 
 UPLOAD_BYTES = 31 * 2**20
 ARCHIVE_BYTES = 256 * 2**20

@@ -59,7 +59,7 @@ def work(results: int, backup: bool) -> None:
     """Time what happens to one large run, and leave the database as it was."""
     from benchmarks.engine.execution.finishing import refresh_summary
     from benchmarks.engine.execution.preparing import prepare_run
-    from benchmarks.engine.execution.sql import analyze_changed_tables
+    from benchmarks.engine.sql import analyze_changed_tables
     from benchmarks.models import Dataset, Run
     from benchmarks.services.operations.retention import prune_texts
     from benchmarks.services.runs.control import delete_run

@@ -2,9 +2,9 @@
 
 Every worker has one thread, so that it holds one lease, with ``SLOTS_PER_LEASE`` requests in flight, and waits for most
 of its time. On PostgreSQL and Redis, in real processes. The ideal is what those requests in flight allow. The second
-table has what ``docs/scale.md`` computes with: what workers that wait for runs, and what results, cost the database and
-Redis. Both servers must be on this machine and serve nothing else: PostgreSQL's log and Redis's
-commands are counted for all of their clients.
+table has what ``docs/performance.md`` computes with: what workers that wait for runs, and what results, cost the
+database and Redis. Both servers must be on this machine and serve nothing else: PostgreSQL's log and Redis's commands
+are counted for all of their clients.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from statsmodels.stats.multitest import multipletests
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.models import Dataset, Run
+from benchmarks.presentation.comparisons import comparison_sentences
 from benchmarks.presentation.numbers import points
 from benchmarks.statistics.paired import compare, holm
-from benchmarks.statistics.sentences import comparison_sentences
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer

@@ -19,7 +19,7 @@ from django.db.models import Count
 
 from benchmarks.engine.canvas_sets.rows import stored_documents
 from benchmarks.engine.canvas_sets.shortcuts import probe_class
-from benchmarks.engine.execution.sql import update_rows
+from benchmarks.engine.sql import update_rows
 from benchmarks.models import Task
 from tasks_app.canvas.audit import audit as find_faults
 from tasks_app.canvas.faults import Fault, Finding

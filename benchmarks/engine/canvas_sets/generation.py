@@ -21,7 +21,7 @@ from benchmarks.engine import lease as leases
 from benchmarks.engine.canvas_sets import audit
 from benchmarks.engine.canvas_sets.audit import Progress
 from benchmarks.engine.canvas_sets.rows import NumberedCanvas, append
-from benchmarks.engine.execution.db_retry import DATABASE_UNAVAILABLE
+from benchmarks.engine.db_retry import DATABASE_UNAVAILABLE
 from benchmarks.models import Lease
 from tasks_app.canvas.generator import GENERATOR_VERSION
 from tasks_app.loader import build_canvas

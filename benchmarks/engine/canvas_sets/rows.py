@@ -16,10 +16,10 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from benchmarks.engine.execution.prompts import shapes_of
-from benchmarks.engine.execution.sql import insert_rows
+from benchmarks.engine.sql import insert_rows
 from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.presentation.labels import sentence_case
+from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import STORED_DESCRIPTIONS, CanvasDocument
 from tasks_app.models import Canvas, CanvasSet, Question
 from tasks_app.tasks.task import Question as Asked
@@ -201,6 +201,13 @@ def stored_documents(canvas_set: CanvasSet, begin: int, end: int) -> list[tuple[
         (canvas, _document(canvas, list(canvas.questions.all()), canvas_set))
         for canvas in canvases.prefetch_related("questions")
     ]
+
+
+def shapes_of(canvas: Canvas) -> tuple[Shape, ...]:
+    return tuple(
+        Shape(shape["shape"], shape["color"], shape["size"], (shape["center"][0], shape["center"][1]))
+        for shape in canvas.shapes
+    )
 
 
 def _document(canvas: Canvas, questions: Sequence[Question], canvas_set: CanvasSet) -> CanvasDocument:

@@ -17,7 +17,7 @@ from django.db.models.functions import Greatest
 from benchmarks.engine.canvas_sets.generation import GenerationFailed, grow
 from benchmarks.engine.canvas_sets.rows import added_canvases
 from benchmarks.engine.execution import lifecycle
-from benchmarks.engine.execution.sql import insert_results
+from benchmarks.engine.sql import insert_results
 from benchmarks.engine.summary.adaptive import asked_of, batch_of, look, strata_of
 from benchmarks.models import Run, RunStatus
 from tasks_app.models import CanvasSet

@@ -11,13 +11,13 @@ from django.db import transaction
 from django.db.models import Exists, QuerySet, Sum
 
 from benchmarks.engine import lease as leases
+from benchmarks.engine.db_retry import DATABASE_UNAVAILABLE, retry_db
 from benchmarks.engine.execution import lifecycle
-from benchmarks.engine.execution.db_retry import DATABASE_UNAVAILABLE, retry_db
 from benchmarks.engine.execution.executor import STOPPING, RunExecutor
-from benchmarks.engine.execution.finishing import WAITING, close_if_over, results_in
+from benchmarks.engine.execution.finishing import close_if_over, results_in
 from benchmarks.engine.execution.preparing import prepare_run
 from benchmarks.engine.execution.result_store import give_back_claims
-from benchmarks.models import Lease, Run, RunStatus
+from benchmarks.models import WAITING, Lease, Run, RunStatus
 from benchmarks.tracing import span
 
 logger = logging.getLogger(__name__)

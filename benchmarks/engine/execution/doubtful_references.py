@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from benchmarks.engine.execution.scoring import leading_value, outcome_of, scores_by_result
-from benchmarks.engine.execution.sql import among, update_rows
+from benchmarks.engine.sql import among, update_rows
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.base import ScoreStatus as Status
 from benchmarks.metrics.registered_metrics import metric_named

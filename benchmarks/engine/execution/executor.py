@@ -15,9 +15,9 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from benchmarks.engine import lease as leases
+from benchmarks.engine.db_retry import all_then_each, retry_db
 from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import WorstCase, money_left
-from benchmarks.engine.execution.db_retry import all_then_each, retry_db
 from benchmarks.engine.execution.engine_judge import judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
@@ -238,6 +238,7 @@ class RunExecutor:
     def _receive(self) -> list[Finished]:
         """What came in: wait a little for the first, then a moment for those right behind it, to store in batches."""
         try:
+            # Half of it, so that a silent endpoint does not delay the next heartbeat.
             batch = [self.inbox.get(timeout=CHECK_SECONDS / 2)]
         except Empty:
             return []
@@ -261,6 +262,7 @@ class RunExecutor:
             # lease judges them without asking the model.
             held = self._write_answers(scored)
             self._mark_stored(len(answers), len(answers))
+            # Only of results that are still held: whoever took over the others judges them.
             if self.sending:  # otherwise they are given back as answered, and judged once the run is resumed
                 self._submit([self.scorer.to_judge(s) for s in scored if s.to_judge and s.result_id in held])
         if judged:
@@ -344,6 +346,7 @@ class RunExecutor:
                 # Unlike a stop, this has no deadline: what was sent ends in its own time, retries included.
                 self._send_no_more(self.pool.drain)
             else:
+                # The time before the heartbeat was written: the lease is held at least since then.
                 ENGINE_LOOP.call(self.pool.renewed, now)
         elif now >= self.abort_at:
             ENGINE_LOOP.call(self.pool.abort)
@@ -379,12 +382,14 @@ class RunExecutor:
 
     def _stop(self) -> None:
         """Send nothing more; requests in flight have a grace period to be answered."""
+        # Set even if nothing is in flight: it also says that the run was stopped, so that it is not failed on top.
         self.abort_at = time.monotonic() + GRACE_SECONDS
         self._send_no_more(self.pool.stop_sending)
 
     def _send_no_more(self, drop_queued: Callable[[], int]) -> None:
         """Stop sending. Units that were dropped stay claimed until the lease is released and gives them back."""
 
+        # On the loop, where no slot can take a unit between the cancellation and the count.
         async def on_the_loop() -> int:
             return drop_queued()
 

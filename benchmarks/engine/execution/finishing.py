@@ -10,15 +10,17 @@ from django.utils import timezone
 
 from benchmarks.engine.execution import adaptive, lifecycle
 from benchmarks.engine.execution.doubtful_references import apply_audit
-from benchmarks.engine.execution.sql import note_ended, snapshot
+from benchmarks.engine.execution.verification import write_prompt_hash
+from benchmarks.engine.sql import note_ended, snapshot
 from benchmarks.engine.summary.agreement import why_no_agreement
 from benchmarks.engine.summary.summarize import summarize
-from benchmarks.engine.summary.verification import write_prompt_hash
 from benchmarks.models import (
     COMPLETED,
     ERRORS,
     LIVE,
+    STOPPED,
     TERMINAL,
+    TO_DO,
     Dataset,
     Lease,
     Outcome,
@@ -28,10 +30,6 @@ from benchmarks.models import (
     RunStatus,
 )
 from benchmarks.presentation.numbers import plural
-
-STOPPED = (RunStatus.FAILED, RunStatus.CANCELLED)
-WAITING = (ResultState.PENDING, ResultState.ANSWERED)
-TO_DO = (*WAITING, ResultState.CLAIMED, ResultState.JUDGING)
 
 
 def results_in(states: tuple[ResultState, ...]) -> QuerySet[Result]:

@@ -14,9 +14,9 @@ from dataclasses import replace
 from django.db import transaction
 from django.db.models import QuerySet
 
+from benchmarks.engine.db_retry import retry_db
 from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import TRIAL_CALLS, WorstCase, money_left, price_of
-from benchmarks.engine.execution.db_retry import retry_db
 from benchmarks.engine.execution.engine_judge import EngineJudge, judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.model_clients import Model, Slot, model_client

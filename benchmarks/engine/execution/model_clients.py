@@ -9,7 +9,7 @@ import asyncio
 import atexit
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from benchmarks.providers.registered_providers import BASELINE, make_provider, s
 from benchmarks.providers.retrying import Attempt, GaveUp, complete_with_retries
 
 if TYPE_CHECKING:
-    from benchmarks.providers.shared_limits import Gates
+    from benchmarks.providers.gates import Gates
 
 IMAGE_CHARACTERS = 6_000
 """What an image counts as against a limit of tokens: 1,500 tokens, about what vendors count for a large one."""
@@ -86,20 +86,13 @@ def provider_spec(name: str, api_key: str | None) -> ProviderSpec:
     configured = settings.CODEFORGE.providers.get(name)
     if configured is None:
         raise ValueError(f"Provider {name!r} is not configured. Add it to codeforge.yaml.")
-    return ProviderSpec(
-        name=name,
-        kind=configured.kind,
-        base_url=configured.base_url,
-        api_key=api_key,
-        timeouts=configured.timeouts,
-        headers=configured.headers,
-        stream=configured.stream,
-    )
+    options: dict[str, Any] = {each.name: getattr(configured, each.name, None) for each in fields(ProviderSpec)}
+    return ProviderSpec(**options | {"name": name, "api_key": api_key})
 
 
 @cache
 def _gates() -> Gates:
-    from benchmarks.providers.shared_limits import Gates  # a tenth of the start of every process that needs none
+    from benchmarks.providers.gates import Gates  # a tenth of the start of every process that needs none
 
     return Gates(settings.REDIS_URL or None)
 

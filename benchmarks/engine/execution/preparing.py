@@ -9,14 +9,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from benchmarks.engine.canvas_sets.rows import added_canvases
+from benchmarks.engine.db_retry import retry_db
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.adaptive import first_canvases, generate_needed, on_canvases
 from benchmarks.engine.execution.budget import price_of
-from benchmarks.engine.execution.db_retry import retry_db
 from benchmarks.engine.execution.finishing import reset_cancelled
 from benchmarks.engine.execution.judge_trial import judge_is_usable
-from benchmarks.engine.execution.sql import among, insert_results, note_prepared
 from benchmarks.engine.execution.stored_answers import batches_of_answers
+from benchmarks.engine.sql import among, insert_results, note_prepared
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Run, Task
 

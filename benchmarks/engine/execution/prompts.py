@@ -9,17 +9,19 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
+from benchmarks.dataset_format.expectations import TURN_EXPECTATIONS
 from benchmarks.dataset_format.messages import user_messages
-from benchmarks.dataset_format.spec import resolved_rubric
+from benchmarks.dataset_format.spec import TASK_KEYS, resolved_rubric
+from benchmarks.engine.canvas_sets.rows import shapes_of
 from benchmarks.engine.canvas_sets.shortcuts import BlindAnswers
 from benchmarks.engine.execution.budget import tool_steps
-from benchmarks.engine.execution.sql import among
 from benchmarks.engine.execution.work_items import Prompt, Question
+from benchmarks.engine.sql import among
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.conversations import most_turns
 from benchmarks.metrics.worlds import merged_world, world_spec
@@ -28,15 +30,16 @@ from benchmarks.prompt_template import fill, placeholders
 from benchmarks.providers.base import BaselineContext, Message
 from benchmarks.run_parameters import seed_of_repeat
 from tasks_app.canvas.picture import png
-from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import CanvasDocument, build_prompt
-from tasks_app.models import Canvas
 
 CONTEXT_HEADING = "Context:"
 ACKNOWLEDGMENT = "OK."
 """What the reference baseline answers to a turn that expects no text."""
 _png_of = lru_cache(maxsize=256)(png)
 """Cached, because the task classes of one canvas ask about the same image, one after the other."""
+_OF_ITEM = {field.name for field in fields(Item)}
+_IN_ITEM = tuple(key for key in TASK_KEYS if key in _OF_ITEM - {"input", "turns", "world", "rubric"})
+"""Keys of a task that metrics see as they are stored."""
 _JSON_TYPES = (
     (bool, "boolean"),  # before int, which it is a subclass of
     (int, "integer"),
@@ -92,28 +95,18 @@ class PromptBuilder:
         shows_pictures = any("picture" in each.get("sees", ()) for each in (rubric, *self.run.rubrics.values()))
         return Item(
             input=task.input,
-            expected_output=task.expected_output,
             actual_output="",
             other_answers=task.other_answers or (),
-            expected_tools=task.expected_tools,
             tools_offered=bool(self._tools(task)),
-            context=task.context,
-            tests=task.tests,
-            schema=task.schema,
-            choices=task.choices,
-            pattern=task.pattern,
-            constraints=task.constraints or {},
             world=world_spec(world, self._tools(task)) if world else None,
-            final_state=task.final_state or {},
-            tolerance=task.tolerance,
             rubric=rubric,
             pictures=_pictures(self.prompt(task)) if shows_pictures else (),
             other_output=(task.known_answer or {}).get("other", ""),
             group=task.group,
-            must_refuse=task.must_refuse,
             turns=_turns(task),
             simulated_turns=most_turns(task.user) if task.user else 0,
             opening_users=sum(message["role"] == "user" for message in task.messages or ()),
+            **_given(task, _IN_ITEM),
         )
 
     def _question(self, result: Result) -> Question:
@@ -152,16 +145,17 @@ def _turns(task: Task) -> tuple[Item, ...]:
         answers = stated.pop("expected_output", "")
         first, *others = [answers] if isinstance(answers, str) else answers
         items.append(Item(turn["user"], first, "", other_answers=others, **stated))
-    own = {name: getattr(task, name) for name in ("pattern", "tolerance", "schema")}
-    items[-1] = replace(
-        items[-1],
-        expected_output=task.expected_output,
+    items[-1] = Item(
+        task.turns[-1]["user"],
+        actual_output="",
         other_answers=task.other_answers or (),
-        choices=task.choices,
-        constraints=task.constraints or {},
-        **own,
+        **_given(task, TURN_EXPECTATIONS),
     )
     return tuple(items)
+
+
+def _given(task: Task, keys: Iterable[str]) -> dict[str, Any]:
+    return {key: value for key in keys if (value := task.value_of(key)) is not None}
 
 
 def conversation(run: Run, messages: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
@@ -241,13 +235,6 @@ def canvas_prompt(run: Run, task: Task) -> Prompt:
     ]
     picture = {"canvas": question.canvas_id, "sha256": hashlib.sha256(image).hexdigest()}
     return Prompt(_messages(system_prompt, content), picture=picture, extra=run.extra)
-
-
-def shapes_of(canvas: Canvas) -> tuple[Shape, ...]:
-    return tuple(
-        Shape(shape["shape"], shape["color"], shape["size"], (shape["center"][0], shape["center"][1]))
-        for shape in canvas.shapes
-    )
 
 
 def _messages(system_prompt: str | None, content: Any) -> tuple[Message, ...]:

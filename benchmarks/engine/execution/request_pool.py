@@ -104,6 +104,7 @@ class RequestPool:
 
     def _open_slot(self, queue: asyncio.Queue[Any], process: Callable[[Any, Slot], Awaitable[Answer | Judged]]) -> None:
         slot = Slot(may_send=self._wait_for_lease)
+        # The loop itself holds tasks weakly, so this mapping also keeps them alive.
         self._slots[asyncio.create_task(self._work(queue, process, slot))] = slot
 
     def submit(self, work: Sequence[Question | ToJudge]) -> None:
@@ -145,7 +146,7 @@ class RequestPool:
     def abort(self) -> None:
         """Break off what is in flight."""
         for task in self._slots:
-            task.cancel()
+            task.cancel()  # also between units: an idle slot then reports nothing, because it holds no unit
 
     async def close(self) -> None:
         """Break off what is in flight and wait until nothing runs."""
@@ -174,6 +175,7 @@ class RequestPool:
                 raise
             self._unstored += 1
             self.inbox.put(finished)
+            # ``_judge`` catches its cancellation to report what was spent, so the slot has to end here.
             if isinstance(finished, Judged) and finished.aborted:
                 return
 
@@ -183,6 +185,8 @@ class RequestPool:
         This bounds what a killed worker can lose: what is in flight, and as much again.
         """
         while self._unstored >= self._max_unstored:
+            # Nothing is awaited between the check and ``clear``, so no ``set`` is lost. One event serves both waits:
+            # every slot that wakes checks its own condition again.
             self._room.clear()
             await self._room.wait()
 
@@ -269,7 +273,7 @@ class RequestPool:
                 tools=question.prompt.tools,
                 extra=question.prompt.extra,
                 baseline=question.baseline and question.baseline.of_turn(turn),
-                **{**self.parameters, "seed": question.seed},
+                **{**self.parameters, "seed": question.seed},  # not the run's: each repeat has its own
             )
             reply, attempts = await slot.send(self.model, request)
             answer.attempts += attempts
@@ -292,6 +296,7 @@ class RequestPool:
                 await self._wait_for_room()
                 score = await self._score(self.deferred[name], request, judges)
             except asyncio.CancelledError:
+                # The judge was paid for calls whose verdict is now incomplete: their cost is stored, the score is not.
                 spent = tuple(judge.usage for judge in judges if judge.spent.calls)
                 if not spent:
                     raise
@@ -306,6 +311,7 @@ class RequestPool:
         """The score of a deferred metric; of a judged one by ``judges``, repeat by repeat."""
         if isinstance(metric, DeterministicMetric):
             async with SANDBOXES:
+                # Canceling does not stop the thread. It ends by the sandbox's own time limit, and its score is dropped.
                 return await asyncio.to_thread(score_of, metric, request.item)
         assert isinstance(metric, JudgedMetric), "a metric is judged or deterministic"
         assert judges, "runs with a judged metric have a judge"

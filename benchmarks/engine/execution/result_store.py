@@ -22,8 +22,8 @@ from django.utils import timezone
 from benchmarks.engine.execution.budget import money_left, price_of
 from benchmarks.engine.execution.reply_cache import store_responses
 from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, ending_of
-from benchmarks.engine.execution.sql import among, update_rows, upsert_rows
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
+from benchmarks.engine.sql import among, update_rows, upsert_rows
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
 from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, Transcript
 from benchmarks.models import Score as StoredScore
@@ -101,7 +101,7 @@ class ResultStore:
             reserved = 0.0
             for unit in units:
                 if left is None or reserved + unit.reserved_usd > left:
-                    break
+                    break  # no cheaper one overtakes it, or expensive questions would be starved
                 reserved += unit.reserved_usd
                 fitting.append(unit)
             Run.objects.filter(pk=run.pk).update(reserved_usd=run.reserved_usd + reserved)
@@ -149,6 +149,7 @@ class ResultStore:
             for judged in batch:
                 known = _known(judged, errors.get(judged.result_id, {}))
                 rows.append(self._judged_row(judged, known | scores[judged.result_id], held[judged.result_id]))
+            # Two statements, because all rows of one have the same fields.
             ended = [row for row in rows if "state" in row]
             _update_results(ended)
             _update_results([row for row in rows if "state" not in row])
@@ -160,8 +161,10 @@ class ResultStore:
                 judge_tokens_in=F("judge_tokens_in") + known_sum(*(usage.tokens_in for usage in usages)),
                 judge_tokens_out=F("judge_tokens_out") + known_sum(*(usage.tokens_out for usage in usages)),
                 judge_cost_usd=F("judge_cost_usd") + cost,
+                # One reservation covers all metrics of a result, and is free with the last of them.
                 reserved_usd=F("reserved_usd") - sum(j.request.reserved_usd for j in batch if not j.unfinished),
             )
+            # Counters of this process cannot be rolled back, so they count what is committed.
             transaction.on_commit(partial(count_cost, self.judge_model, cost))
         return list(held)
 
@@ -203,6 +206,7 @@ class ResultStore:
         if error is not None:
             return row | {"error_kind": error.kind, "error_message": error.message[:MAX_ERROR]}
         if scored.to_judge:
+            # It stays claimed: this lease has the answer in memory and judges it.
             waiting = {"state": ResultState.JUDGING, "claimed_by": self.lease_id, "outcome": "", "finished_at": None}
             return row | waiting | {"judge_cost_usd": 0.0}
         return row | ending_of(self.metrics, scored.scores, answer.finish_reason)

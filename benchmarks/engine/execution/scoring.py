@@ -35,7 +35,7 @@ from benchmarks.metrics.registered_metrics import metrics_with
 from benchmarks.metrics.rubrics import fails_at, rubric_metric
 from benchmarks.models import Outcome, Result, ResultState, Run
 from benchmarks.models import Score as StoredScore
-from benchmarks.presentation.labels import TASK_FIELD
+from benchmarks.presentation.labels import task_key
 from benchmarks.providers.base import ProviderError, ToolCall
 from benchmarks.sandbox.sandbox import Sandbox
 
@@ -262,7 +262,7 @@ def not_applicable_to(metric: Metric, item: Item) -> Score:
 
     Names the fields that the task lacks; if it has all of them, the metric says what does not fit.
     """
-    missing = [TASK_FIELD.get(name, "task class").lower() for name in sorted(metric.needs) if not getattr(item, name)]
+    missing = [task_key(name).lower() for name in sorted(metric.needs) if not getattr(item, name)]
     if not missing and isinstance(metric, DeterministicMetric) and not is_deferred(metric):
         score = score_of(metric, item)
         if score.status is ScoreStatus.NOT_APPLICABLE:

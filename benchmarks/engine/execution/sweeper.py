@@ -9,11 +9,11 @@ from django.db.models import Exists, Q
 from django.utils import timezone
 
 from benchmarks.engine import lease as leases
-from benchmarks.engine.execution.db_retry import try_db
+from benchmarks.engine.db_retry import try_db
 from benchmarks.engine.execution.dispatch import leases_missing
-from benchmarks.engine.execution.finishing import TO_DO, WAITING, close_if_over, results_in
+from benchmarks.engine.execution.finishing import close_if_over, results_in
 from benchmarks.engine.execution.result_store import give_back_claims
-from benchmarks.models import COMPLETED, Run, RunStatus
+from benchmarks.models import COMPLETED, STOPPED, TO_DO, WAITING, Run, RunStatus
 
 ENQUEUE_AGAIN_AFTER = timedelta(seconds=3)
 """How long a new run waits for its own message before the sweep enqueues it."""
@@ -40,7 +40,7 @@ def _unfinished() -> list[int]:
     completed runs whose numbers have to be computed again, because a migration changed their rows."""
     alone = Run.objects.filter(leases=None)
     to_do = Exists(results_in(TO_DO))
-    stopped = alone.filter(to_do | Q(summarized_at=None), status__in=(RunStatus.FAILED, RunStatus.CANCELLED))
+    stopped = alone.filter(to_do | Q(summarized_at=None), status__in=STOPPED)
     complete = alone.filter(~to_do, status=RunStatus.RUNNING, total__gt=0)
     changed = alone.filter(summarized_at=None, status__in=COMPLETED)
     return [pk for runs in (stopped, complete, changed) for pk in runs.values_list("pk", flat=True)]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.engine.execution.scoring import metrics_named
 from benchmarks.engine.summary.means import stored
 from benchmarks.metrics.panel import judges_named
-from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.statistics.panel import Verdict, panel_agreement
 
@@ -19,8 +17,8 @@ def panel_numbers(run: Run) -> dict[str, dict[str, Any]]:
         return {}
     numbers = {}
     for name in run.metrics:
-        known = metric_named(name)
-        if known is None or not known.judged:
+        metric = run.metric_named(name)
+        if metric is None or not metric.judged:
             continue
         rows = run.scores.filter(metric=name, detail__has_key="verdicts_of").order_by("result__position", "result_id")
         answers, clusters = [], []
@@ -29,7 +27,6 @@ def panel_numbers(run: Run) -> dict[str, dict[str, Any]]:
             answers.append([Verdict(row["judge"], row["value"], row["reordered"]) for row in verdicts])
             clusters.append(cluster)
         if answers:
-            (metric,) = metrics_named([name], run.rubrics)
             agreement = panel_agreement(answers, metric.passes_at, clusters)
             numbers[name] = {
                 "n_answers": agreement.n_answers,

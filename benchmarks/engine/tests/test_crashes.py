@@ -20,6 +20,7 @@ from tests.loopback.replies import Asked
 from tests.support.running import VERDICT, is_trial, relevant
 from tests.support.stacks import BOTH, kill, site
 
+pytestmark = pytest.mark.slow
 CRASHES = int(os.environ.get("CODEFORGE_CRASHES", "3"))
 CONCURRENCY = 8
 AT_RISK = 2 * CONCURRENCY

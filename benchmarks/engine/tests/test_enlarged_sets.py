@@ -8,7 +8,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run
 from benchmarks.queries.leaderboard import by_setting, whole_runs
 from benchmarks.queries.statistics import compared_runs
-from benchmarks.services.runs.contamination import check_contamination
+from benchmarks.services.contamination import check_contamination
 from tasks_app.models import CanvasSet
 from tests.support.canvas_sets import canvas_run, make_canvas_set
 
@@ -75,7 +75,7 @@ def test_an_adaptive_run_that_enlarges_its_set_says_by_how_many_canvases() -> No
 def test_a_fresh_set_is_not_enlarged_by_the_canvases_that_are_generated_later(
     before: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.services.runs.contamination.GENERATED_AT_ONCE", 3)
+    monkeypatch.setattr("benchmarks.services.contamination.GENERATED_AT_ONCE", 3)
     fresh = check_contamination(before)
     canvas_set = CanvasSet.objects.get(dataset=fresh.dataset)
     assert (canvas_set.count, canvas_set.wanted, canvas_set.initial_count) == (3, 6, 6)

@@ -18,6 +18,7 @@ import pytest
 from benchmarks.engine.processes import is_stopped
 from tests.support.stacks import BOTH, EMBEDDED, SERVICES, Site, site
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("waiting")]
 CONCURRENCY = 8
 AT_RISK = 2 * CONCURRENCY
 """Requests that a frozen worker can have sent in vain: those in flight, and as many answers not stored yet."""

@@ -21,6 +21,7 @@ from tests.support.networks import Network, separate_network
 from tests.support.stack import installed
 from tests.support.stacks import SERVICES, Site, kill, telling_the_log
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("waiting")]
 TASKS = 400
 
 

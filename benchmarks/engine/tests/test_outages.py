@@ -20,6 +20,7 @@ from tests.support.proxy import proxy_to
 from tests.support.stack import installed
 from tests.support.stacks import BOTH, SERVICES, Site, site
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("waiting")]
 OUTAGE_SECONDS = float(os.environ.get("CODEFORGE_OUTAGE_SECONDS", "10"))
 
 

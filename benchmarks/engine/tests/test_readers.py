@@ -9,6 +9,7 @@ from tests.benches.bench_readers import PAGES
 from tests.benches.readers import read
 from tests.support.stacks import BOTH, SERVICES, Site, site
 
+pytestmark = pytest.mark.slow
 TASKS = 600
 SLOW = ("--delay-ms", "100")
 

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
-from benchmarks.engine.summary.verification import verify_prompts
+from benchmarks.engine.execution.verification import verify_prompts
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus
 from benchmarks.queries.statistics import differing_settings

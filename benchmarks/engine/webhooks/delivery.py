@@ -24,11 +24,10 @@ from django.db import close_old_connections
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from benchmarks.engine.execution.finishing import STOPPED, TO_DO
 from benchmarks.engine.webhooks.outbox import body_of, is_current
 from benchmarks.engine.webhooks.receiver_settings import Redelivery
 from benchmarks.engine.webhooks.receivers import Receiver, receiver_of
-from benchmarks.models import RunStatus, WebhookDelivery
+from benchmarks.models import STOPPED, TO_DO, RunStatus, WebhookDelivery
 
 if TYPE_CHECKING:
     import aiohttp

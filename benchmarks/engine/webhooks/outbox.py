@@ -13,7 +13,7 @@ from typing import Any
 from django.utils import timezone
 
 from benchmarks.engine.webhooks.receivers import names_for
-from benchmarks.models import Run, RunStatus, ScheduledRun, WebhookDelivery
+from benchmarks.models import Run, RunKind, RunStatus, ScheduledRun, WebhookDelivery
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.sentences import headline_numbers
 
@@ -44,7 +44,7 @@ def enqueue_status(run_id: int, status: RunStatus, completed_at: datetime | None
 def enqueue_deliveries(run_id: int, event: WebhookDelivery.Event, completed_at: datetime | None) -> None:
     """Store a delivery of ``event``, due now, for every subscribed webhook. Judge calibrations are not reported."""
     webhooks = names_for(event)
-    if not webhooks or Run.objects.filter(pk=run_id, calibration__isnull=False).exists():
+    if not webhooks or Run.objects.filter(pk=run_id, kind=RunKind.CALIBRATION).exists():
         return
     now = timezone.now()
     WebhookDelivery.objects.bulk_create(

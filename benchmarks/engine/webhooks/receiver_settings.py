@@ -29,8 +29,11 @@ class Redelivery(Section):
     ``cap_seconds``."""
 
     max_attempts: Annotated[int, Field(ge=1, le=50)] = 10
+    """Attempts at one delivery"""
     base_seconds: Annotated[float, Field(ge=1, le=86_400)] = 30.0
+    """Seconds until the second attempt, doubled with each further one"""
     cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3600.0
+    """Limit of that doubling"""
 
     def pause(self, attempts: int) -> float:
         """Seconds from the end of attempt number ``attempts`` to the next one."""

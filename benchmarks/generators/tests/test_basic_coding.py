@@ -15,9 +15,12 @@ from benchmarks.metrics.base import Item
 from benchmarks.metrics.code_tests import CodeTests
 from benchmarks.sandbox.sandbox import Sandbox
 
-TASKS = dataset("basic-coding", 1, 300).tasks
 REFUSAL = Sandbox().refusal()
 REQUIRED = os.environ.get("CODEFORGE_REQUIRE_SERVICES") == "1"
+
+
+def tasks() -> tuple[TaskSpec, ...]:
+    return dataset("basic-coding", 1, 300).tasks
 
 
 def passed(task: TaskSpec, code: str) -> bool:
@@ -36,7 +39,7 @@ def test_every_reference_passes_its_hidden_tests() -> None:
 
 
 def test_the_example_of_a_prompt_is_right_and_the_only_test_that_it_shows() -> None:
-    for task in TASKS:
+    for task in tasks():
         call, value = re.search(r"Example: `(solve\(.*\))` returns `(.*)`\. Reply", task.input).groups()
         assert f"assert {call} == {value}\n" in task.tests, task.id
         shown = [
@@ -47,7 +50,7 @@ def test_the_example_of_a_prompt_is_right_and_the_only_test_that_it_shows() -> N
 
 
 def test_shortcuts_pass_nothing() -> None:
-    for task in TASKS:
+    for task in tasks():
         call, value = re.search(r"Example: `solve\((.*)\)` returns `(.*)`\. Reply", task.input).groups()
         for code in (
             "def solve(x): return x",
@@ -61,7 +64,7 @@ def test_shortcuts_pass_nothing() -> None:
 def test_every_rule_of_a_function_matters() -> None:
     """Without one of its rules, a reference fails its tests."""
     noticed = []
-    for task in TASKS:
+    for task in tasks():
         if task.tags[0] != "machine":
             lines = task.expected_output.splitlines()
             rules = [line for line in lines[1:-1] if not re.search("words = text", line)]
@@ -73,7 +76,7 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
     """A simulated programmer gets each rule right with a fixed probability."""
     for ability in (0.99, 0.9, 0.7):
         easy, medium, hard = (
-            mean(ability ** len(re.findall(r"^(?:\d+\.|-) ", t.input, re.M)) for t in TASKS if t.difficulty == level)
+            mean(ability ** len(re.findall(r"^(?:\d+\.|-) ", t.input, re.M)) for t in tasks() if t.difficulty == level)
             for level in LEVELS
         )
         assert easy > medium > hard, ability
@@ -92,4 +95,4 @@ def test_in_the_sandbox_references_score_1_and_shortcuts_0() -> None:
         return found[0], found[1]
 
     with ThreadPoolExecutor(2) as pool:
-        assert set(pool.map(scored, TASKS[:18])) == {(1.0, 0.0)}
+        assert set(pool.map(scored, tasks()[:18])) == {(1.0, 0.0)}

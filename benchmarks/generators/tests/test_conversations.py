@@ -13,7 +13,9 @@ from benchmarks.generators.tests.test_generators import LEVELS, dataset
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.conversations import Turns, conversation_score
 
-TASKS = dataset("conversations", 1, 360).tasks
+
+def tasks() -> tuple[TaskSpec, ...]:
+    return dataset("conversations", 1, 360).tasks
 
 
 def turn_item(turn: TurnSpec | TaskSpec, user: str) -> Item:
@@ -34,7 +36,7 @@ def references(task: TaskSpec) -> list[str]:
 
 
 def test_the_references_are_right_in_every_turn() -> None:
-    for task in TASKS:
+    for task in tasks():
         assert score(task, references(task)) == 1, task.id
 
 
@@ -47,29 +49,29 @@ def test_a_second_reader_of_the_texts_alone_agrees_with_every_reference() -> Non
 
 def test_one_answer_to_every_turn_reaches_little() -> None:
     for constant in ("OK", "ok", "OK.", "0", "I do not know.", "You are right.", "kitchen", "Ada"):
-        scores = [score(task, [constant] * len(task.turns)) for task in TASKS]
-        assert sum(value == 1 for value in scores) / len(TASKS) <= 0.02, constant
+        scores = [score(task, [constant] * len(task.turns)) for task in tasks()]
+        assert sum(value == 1 for value in scores) / len(tasks()) <= 0.02, constant
         assert mean(scores) <= 0.1, (constant, mean(scores))
 
 
 def test_a_reader_of_one_turn_alone_and_one_that_repeats_everything_reach_little() -> None:
     """Without memory: each turn is answered by its own last number or name."""
-    for task in TASKS:
+    for task in tasks():
         copied = [turn.user for turn in task.turns]
         assert score(task, copied) < 1, task.id
-    own = [score(task, [turn.user.rstrip(".?").split()[-1] for turn in task.turns]) for task in TASKS]
-    assert sum(value == 1 for value in own) / len(TASKS) <= 0.02
+    own = [score(task, [turn.user.rstrip(".?").split()[-1] for turn in task.turns]) for task in tasks()]
+    assert sum(value == 1 for value in own) / len(tasks()) <= 0.02
 
 
 def test_a_model_that_gives_in_and_one_that_never_learns_of_corrections_lose() -> None:
-    objections = [task for task in TASKS if "objections" in task.tags]
+    objections = [task for task in tasks() if "objections" in task.tags]
     for task in objections:
         said = references(task)
         for place, turn in enumerate(task.turns):
             if any(words in turn.user for words in ("I get", "is sure that", "Everybody here", "it must be")):
                 said[place] = turn.user.replace(":", " ").replace(".", " ").split("crowns")[0].split()[-1]
         assert score(task, said) < 1, task.id
-    for task in TASKS:
+    for task in tasks():
         if "corrections" in task.tags:
             early = replace_values(task)
             assert score(task, early) < 1, task.id
@@ -90,16 +92,16 @@ def replace_values(task: TaskSpec) -> list[str]:
 def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
     for ability in (0.999, 0.99, 0.95):
         expected: dict[tuple[str, str], list[float]] = {}
-        for task in TASKS:
+        for task in tasks():
             _, steps = answers([turn.user for turn in task.turns])
             expected.setdefault((task.tags[0], task.difficulty), []).append(ability**steps)
-        for kind in GENERATORS["conversations"]:
+        for kind in GENERATORS["conversations"].kinds:
             easy, medium, hard = (mean(expected[kind, level]) for level in LEVELS)
             assert easy > medium > hard, (ability, kind)
 
 
 def test_every_turn_that_is_judged_says_what_it_wants() -> None:
-    for task in TASKS:
+    for task in tasks():
         assert task.turns[0].user.startswith("I will tell you several things.")
         judged = [turn for turn in task.turns[:-1] if turn.expected_output]
         assert all(turn.constraints["words"]["max"] == 8 for turn in judged)

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.dataset_format.dumping import content_hash, dump_dataset
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
-from benchmarks.generators.registry import GENERATORS, SHARED, generate
+from benchmarks.generators.registry import GENERATORS, generate
 from benchmarks.generators.tests.reasoning_reader import SOLVERS
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
@@ -61,7 +61,8 @@ def _score(name: str, task: TaskSpec, accepted: str, answer: str) -> float:
         constraints=task.constraints,
         tolerance=task.tolerance,
     )
-    metric = next(metric for each in SHARED[name]["metrics"] if (metric := REGISTERED_METRICS[each]).applies_to(item))
+    metrics = (REGISTERED_METRICS[each] for each in GENERATORS[name].shared["metrics"])
+    metric = next(metric for metric in metrics if metric.applies_to(item))
     return metric.score(item).value or 0.0
 
 
@@ -95,7 +96,8 @@ def test_a_written_copy_has_the_same_content_and_needs_no_generator() -> None:
 
 
 def test_levels_and_kinds_take_turns() -> None:
-    for name, kinds in GENERATORS.items():
+    for name in GENERATORS:
+        kinds = GENERATORS[name].kinds
         tasks = dataset(name, tasks=3 * len(kinds) * 2).tasks
         counts = Counter((task.difficulty, *task.tags) for task in tasks)
         assert counts == {(level, kind): 2 for level in LEVELS for kind in kinds}, name
@@ -103,7 +105,7 @@ def test_levels_and_kinds_take_turns() -> None:
 
 def test_the_reference_scores_1_in_every_task() -> None:
     for name in SCORED:
-        before = "Let me see: 1, 2.\n\nAnswer: " if "exact_match" in SHARED[name]["metrics"] else ""
+        before = "Let me see: 1, 2.\n\nAnswer: " if "exact_match" in GENERATORS[name].shared["metrics"] else ""
         for task in dataset(name, tasks=300).tasks:
             for accepted in task.accepted_answers:
                 assert score(name, task, before + accepted) == 1, (task.id, accepted)
@@ -172,7 +174,7 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
         for task in dataset("reasoning", 1, 360).tasks:
             _, steps = SOLVERS[task.tags[0]](task.input)
             expected.setdefault((task.tags[0], task.difficulty), []).append(ability**steps)
-        for kind in GENERATORS["reasoning"]:
+        for kind in GENERATORS["reasoning"].kinds:
             easy, medium, hard = (sum(expected[kind, level]) for level in LEVELS)
             assert easy > medium > hard, (ability, kind)
 

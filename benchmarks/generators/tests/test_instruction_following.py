@@ -6,10 +6,10 @@ import re
 from statistics import mean
 from typing import Any
 
+from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.generators.tests.test_generators import LEVELS, dataset, full_marks, score
 from benchmarks.metrics.constraints import checked
 
-TASKS = dataset("instruction-following", 1, 300).tasks
 _EXACT = {
     r"Write exactly (\d+) sentences": "sentences",
     r"Write exactly (\d+) paragraphs": "paragraphs",
@@ -19,6 +19,10 @@ _EXACT = {
     r"Write exactly (\d+) words in capitals": "capital_words",
 }
 _SWITCHES = {"Include a title": "title", "Use no commas.": "no_commas", "Put the whole text in double": "quoted"}
+
+
+def tasks() -> tuple[TaskSpec, ...]:
+    return dataset("instruction-following", 1, 300).tasks
 
 
 def read(line: str) -> tuple[str, Any]:
@@ -44,20 +48,20 @@ def read(line: str) -> tuple[str, Any]:
 
 
 def test_the_prompt_states_every_constraint_that_is_checked() -> None:
-    for task in TASKS:
+    for task in tasks():
         stated = dict(read(line) for line in re.findall(r"^- (.*)$", task.input, re.MULTILINE))
         assert stated == dict(task.constraints), task.id
 
 
 def test_every_kind_of_constraint_but_json_occurs_often() -> None:
-    used = [name for task in TASKS for name in task.constraints]
+    used = [name for task in tasks() for name in task.constraints]
     assert min(used.count(name) for name in {*_EXACT.values(), *_SWITCHES.values(), "words", "case", "include"}) >= 30
     assert min(used.count(name) for name in ("exclude", "starts_with", "ends_with")) >= 30
 
 
 def test_a_text_for_another_task_follows_hardly_any_wholly() -> None:
-    shifted = [*TASKS[1:], TASKS[0]]
-    others = [(task, other.expected_output) for task, other in zip(TASKS, shifted, strict=True)]
+    shifted = [*tasks()[1:], tasks()[0]]
+    others = [(task, other.expected_output) for task, other in zip(tasks(), shifted, strict=True)]
     assert full_marks("instruction-following", others) < 0.06
     assert mean(score("instruction-following", task, text) for task, text in others) < 0.5
 
@@ -65,7 +69,7 @@ def test_a_text_for_another_task_follows_hardly_any_wholly() -> None:
 def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
     """A simulated writer follows each constraint with a fixed probability."""
     counts = {
-        level: [len(checked(task.constraints, "")) for task in TASKS if task.difficulty == level] for level in LEVELS
+        level: [len(checked(task.constraints, "")) for task in tasks() if task.difficulty == level] for level in LEVELS
     }
     for ability in (0.99, 0.95, 0.8):
         easy, medium, hard = (mean(ability**count for count in counts[level]) for level in LEVELS)

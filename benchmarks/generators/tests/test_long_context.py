@@ -15,7 +15,10 @@ from benchmarks.generators.registry import generate
 from benchmarks.generators.tests.test_generators import LEVELS, dataset, full_marks
 
 DATASETS = Path(__file__).resolve().parents[3] / "datasets"
-TASKS = dataset("long-context", 1, 96).tasks
+
+
+def tasks() -> tuple[TaskSpec, ...]:
+    return dataset("long-context", 1, 96).tasks
 
 
 def read(task: TaskSpec) -> tuple[str, int]:
@@ -34,7 +37,7 @@ def read(task: TaskSpec) -> tuple[str, int]:
 
 
 def test_a_second_reader_agrees_with_every_answer() -> None:
-    for task in TASKS:
+    for task in tasks():
         assert read(task)[0] == task.expected_output, task.id
 
 
@@ -42,14 +45,14 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
     """A simulated reader finds each line that counts with a fixed probability."""
     for kind in ("count", "holder", "price", "total"):
         easy, medium, hard = (
-            mean(0.95 ** read(task)[1] for task in TASKS if (kind, level) == (task.tags[0], task.difficulty))
+            mean(0.95 ** read(task)[1] for task in tasks() if (kind, level) == (task.tags[0], task.difficulty))
             for level in LEVELS
         )
         assert easy > medium > hard, kind
 
 
 def test_the_last_number_or_name_of_the_register_reaches_little() -> None:
-    last = [(t, re.findall(r"\d+(?= crates)|[A-Z]\w+(?=\.)", "\n".join(t.context))[-1]) for t in TASKS]
+    last = [(t, re.findall(r"\d+(?= crates)|[A-Z]\w+(?=\.)", "\n".join(t.context))[-1]) for t in tasks()]
     assert full_marks("long-context", last) < 0.1
 
 

@@ -10,9 +10,16 @@ from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.generators.rag_faithfulness import ABSENT, MONTHS
 from benchmarks.generators.tests.test_generators import LEVELS, dataset, full_marks
 
-TASKS = dataset("rag-faithfulness", 1, 315).tasks
 _FEE = re.compile(r"(?:of|at) (the [a-z ]+ of \w+):.* the fee for a ([a-z ]+) is (\d+) crowns")
 _CHANGE = re.compile(r"from 1 (\w+) 2025 the fee")
+
+
+def tasks() -> tuple[TaskSpec, ...]:
+    return dataset("rag-faithfulness", 1, 315).tasks
+
+
+def kinds() -> list[str]:
+    return sorted({task.tags[0] for task in tasks()})
 
 
 def read(task: TaskSpec) -> str:
@@ -64,17 +71,17 @@ def test_copying_answers_nothing() -> None:
         "question": lambda task: task.input,
     }
     for how, copy in copies.items():
-        assert full_marks("rag-faithfulness", [(task, copy(task)) for task in TASKS]) < 0.01, how
+        assert full_marks("rag-faithfulness", [(task, copy(task)) for task in tasks()]) < 0.01, how
 
 
 def test_a_number_picked_from_the_nearest_passage_is_not_enough() -> None:
-    picked = [(task, (re.findall(r"\d+|[A-Z]\w+$", _nearest(task).rstrip(".")) or ["0"])[-1]) for task in TASKS]
+    picked = [(task, (re.findall(r"\d+|[A-Z]\w+$", _nearest(task).rstrip(".")) or ["0"])[-1]) for task in tasks()]
     assert full_marks("rag-faithfulness", picked) < 0.4
     assert full_marks("rag-faithfulness", [(t, a) for t, a in picked if t.tags[0] in ("absent", "conflict")]) == 0
 
 
 def test_the_wrong_answers_that_a_careless_reader_gives_are_wrong() -> None:
-    for task in TASKS:
+    for task in tasks():
         numbers = set(re.findall(r"\d+", " ".join(task.context))) | {ABSENT, "It is not there.", "No."}
         wrong = numbers - {*task.accepted_answers}
         assert full_marks("rag-faithfulness", [(task, f"Answer: {answer}") for answer in wrong]) == 0, task.id
@@ -82,16 +89,16 @@ def test_the_wrong_answers_that_a_careless_reader_gives_are_wrong() -> None:
 
 def test_a_refusal_is_right_where_nothing_answers_and_wrong_elsewhere() -> None:
     refused = {
-        kind: full_marks("rag-faithfulness", [(t, f"Answer: {ABSENT}") for t in TASKS if kind in t.tags])
-        for kind in KINDS
+        kind: full_marks("rag-faithfulness", [(t, f"Answer: {ABSENT}") for t in tasks() if kind in t.tags])
+        for kind in kinds()
     }
-    assert refused == {kind: float(kind == "absent") for kind in KINDS}
+    assert refused == {kind: float(kind == "absent") for kind in kinds()}
 
 
 def test_more_passages_look_relevant_at_a_higher_level() -> None:
-    for kind in KINDS:
+    for kind in kinds():
         lengths = [
-            mean(len(t.context) for t in TASKS if (kind, level) == (t.tags[0], t.difficulty)) for level in LEVELS
+            mean(len(t.context) for t in tasks() if (kind, level) == (t.tags[0], t.difficulty)) for level in LEVELS
         ]
         assert lengths == sorted(set(lengths)), kind
 
@@ -100,7 +107,7 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
     """A simulated reader reads each passage right with a fixed probability."""
     for ability in (0.99, 0.95, 0.9):
         easy, medium, hard = (
-            mean(ability ** len(task.context) for task in TASKS if task.difficulty == level) for level in LEVELS
+            mean(ability ** len(task.context) for task in tasks() if task.difficulty == level) for level in LEVELS
         )
         assert easy > medium + 0.02, ability
         assert medium > hard + 0.02, ability
@@ -109,6 +116,3 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
 def _nearest(task: TaskSpec) -> str:
     words = Counter(re.findall(r"\w+", task.input.partition("\n")[0].lower()))
     return max(task.context, key=lambda passage: len(words & Counter(re.findall(r"\w+", passage.lower()))))
-
-
-KINDS = sorted({task.tags[0] for task in TASKS})

@@ -9,14 +9,13 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.dataset_format.spec import TaskSpec
-from benchmarks.generators.registry import GENERATORS, SHARED
+from benchmarks.generators.registry import GENERATORS
 from benchmarks.generators.tests.test_generators import LEVELS, dataset
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.final_state import FinalState
 from benchmarks.metrics.worlds import World, WorldSpec, merged_world, world_spec
 from benchmarks.providers.base import ToolCall
 
-TASKS = dataset("tool-use", 1, 300).tasks
 CHANGES = ("move_parcel", "load_parcel", "hold_parcel", "release_parcel", "send_truck", "charge_client", "give_credit")
 STEPS = {"easy": range(3, 6), "medium": range(6, 8), "hard": range(8, 13)}
 
@@ -42,8 +41,12 @@ class Desk:
         return found
 
 
+def tasks() -> tuple[TaskSpec, ...]:
+    return dataset("tool-use", 1, 300).tasks
+
+
 def _world(task: TaskSpec) -> WorldSpec:
-    shared = SHARED["tool-use"]
+    shared = GENERATORS["tool-use"].shared
     return world_spec(merged_world(shared["world"], task.world), shared["tools"])
 
 
@@ -139,7 +142,7 @@ def score(task: TaskSpec, calls: list[tuple[str, dict[str, Any]]]) -> float:
 
 
 def test_a_second_reader_reaches_every_state_in_3_to_12_calls() -> None:
-    assert READERS.keys() == GENERATORS["tool-use"].keys()
+    assert READERS.keys() == GENERATORS["tool-use"].kinds.keys()
     for seed in (1, 2):
         for task in dataset("tool-use", seed, 300).tasks:
             calls = calls_of(task)
@@ -156,12 +159,12 @@ def test_shortcuts_reach_little() -> None:
         "everything in sight": _everything,
         "all but the last change": lambda task: calls_of(task)[:-1],
     }
-    solved = {how: mean(score(task, calls(task)) == 1 for task in TASKS[:150]) for how, calls in shortcuts.items()}
+    solved = {how: mean(score(task, calls(task)) == 1 for task in tasks()[:150]) for how, calls in shortcuts.items()}
     assert {how: share for how, share in solved.items() if share > 0.05} == {}
 
 
 def test_a_reader_that_takes_one_branch_unread_solves_half_of_the_conditions() -> None:
-    branch = [task for task in TASKS if task.tags[0] == "branches"]
+    branch = [task for task in tasks() if task.tags[0] == "branches"]
     assert 0.35 < mean(any(use.name == "hold_parcel" for use in task.expected_tools) for task in branch) < 0.65
 
 
@@ -172,7 +175,7 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
             easy, medium, hard = (
                 mean(
                     ability ** len(task.expected_tools)
-                    for task in TASKS
+                    for task in tasks()
                     if (kind, level) == (task.tags[0], task.difficulty)
                 )
                 for level in LEVELS
@@ -182,7 +185,7 @@ def test_readers_of_graded_ability_do_worse_on_every_higher_level() -> None:
 
 def _of_another(task: TaskSpec) -> list[tuple[str, dict[str, Any]]]:
     """What solves the task before it of this kind and level."""
-    same = [each for each in TASKS if (each.tags, each.difficulty) == (task.tags, task.difficulty)]
+    same = [each for each in tasks() if (each.tags, each.difficulty) == (task.tags, task.difficulty)]
     return [(use.name, dict(use.args)) for use in same[same.index(task) - 1].expected_tools]
 
 

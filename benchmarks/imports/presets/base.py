@@ -13,7 +13,7 @@ from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.problems import format_path, printable, quoted
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import check_dataset
-from benchmarks.imports.reading import shown
+from benchmarks.imports.parts import shown
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import LETTERS, cell_text
 from benchmarks.imports.tables import Row

@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.imports.reading import zipfile
+from benchmarks.imports.registered_importers import logs_in
+from benchmarks.imports.runs import ImportedRun
+
+
+def read_runs(path: Path, **options: Any) -> list[ImportedRun]:
+    return [run for log in logs_in([(path, path.name)], **options) for run in log.runs()]
 
 
 def inspect_sample(number: int = 1, value: Any = "C", epoch: int = 1, **fields: Any) -> dict[str, Any]:

@@ -80,7 +80,7 @@ REFUSALS: list[tuple[dict[str, Any], tuple[str, str], str]] = [
     ({}, ("v9", "test.jsonl"), "this revision does not exist. Leave @REVISION out"),
     ({}, (COMMIT, "gone.jsonl"), '"gone.jsonl" does not exist'),
     ({"damaged": True}, (COMMIT, "test.jsonl"), '"test.jsonl" arrived damaged (its SHA-256 differs): import it again'),
-    ({"files": {}}, (COMMIT, "test.jsonl"), "there is no such dataset, or it is private. Check owner and name"),
+    ({"files": {}}, (COMMIT, "test.jsonl"), "the dataset does not exist, or it is private. Check owner and name"),
 ]
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.imports.formats import read_runs
 from benchmarks.imports.reading import zipfile
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
-from benchmarks.imports.tests.logs import inspect_log, inspect_sample, write_archive, write_json
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample, read_runs, write_archive, write_json
 from benchmarks.metrics.base import ScoreStatus
 
 COMPRESSIONS = pytest.mark.parametrize(
@@ -194,7 +193,7 @@ def test_an_input_that_no_task_can_have_becomes_text_and_is_said(tmp_path: Path)
     ):
         run = read(tmp_path, inspect_sample(1, input=chat))
         assert (run.tasks[0].input, run.tasks[0].messages) == (text, ()), chat
-        assert "input as messages, which is text here, of samples (1)" in run.unused[0]
+        assert "input as messages, which is text here, of samples (1)" in run.unused[-1]
 
 
 def test_metadata_that_a_task_cannot_have_is_said_and_that_of_all_epochs_kept(tmp_path: Path) -> None:
@@ -237,11 +236,11 @@ def test_an_error_is_reported_with_its_place(tmp_path: Path) -> None:
         (inspect_log(inspect_sample(1, input=7)), "samples[0].input: expected a list, found 7"),
         (inspect_log(inspect_sample(1, epoch=1.5)), "samples[0].epoch: expected a whole number"),
         (inspect_log(inspect_sample(1, scores=[])), "samples[0].scores: expected an object, found a list"),
-        (inspect_log(inspect_sample(1), inspect_sample(1)), 'sample "1": epoch 1 occurs twice'),
+        (inspect_log(inspect_sample(1), inspect_sample(1)), 'task "1": repeat 1 occurs twice'),
         (inspect_log(inspect_sample(1), inspect_sample(1, epoch=2, input="Else?")), 'sample "1": its epochs differ'),
         (inspect_log(inspect_sample(1, completed_at="yesterday")), "completed_at: expected a time"),
-        ([], "neither a log of Inspect"),
-        ({}, "neither a log of Inspect"),
+        ([], "none of Inspect logs"),
+        ({}, "none of Inspect logs"),
     ):
         with pytest.raises(ImportProblem) as problem:
             read_runs(write_json(tmp_path / "log.json", log))

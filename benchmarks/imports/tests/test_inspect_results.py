@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.imports.formats import read_runs
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.imports.tests.logs import inspect_log, inspect_sample, write_json
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample, read_runs, write_json
 
 EPOCHS: dict[str, list[Any]] = {"a": ["C", "I", "N", "C", "I"], "b": ["I", "C", "C", "C", "I"], "c": ["I", "N", "I"]}
 PARTIAL: dict[str, list[Any]] = {"a": [0.25, 0.75, 0.5, 1], "b": [0.75, 0.75, 0]}

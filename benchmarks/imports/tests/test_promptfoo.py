@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.imports import reading
-from benchmarks.imports.formats import read_runs
 from benchmarks.imports.runs import ImportedRun, ImportProblem
-from benchmarks.imports.tests.logs import promptfoo_results, promptfoo_row, write_json
+from benchmarks.imports.tests.logs import promptfoo_results, promptfoo_row, read_runs, write_json
 from benchmarks.metrics.base import ScoreStatus
 
 PASS = "promptfoo:pass"

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 from argparse import BooleanOptionalAction
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.imports.formats import FORMATS, with_summaries
+from benchmarks.imports.registered_importers import IMPORTERS, logs_in
 from benchmarks.management import printing, reports
-from benchmarks.management.actions import JSON, MISSED, NAME_AND_TAGS, OK, action, argument, group, request_data, switch
+from benchmarks.management.actions import (
+    JSON,
+    MISSED,
+    NAME_AND_TAGS,
+    OK,
+    action,
+    argument,
+    group,
+    reader_of,
+    request_data,
+    switch,
+)
 from benchmarks.management.experiments import ExperimentCommand
 from benchmarks.management.running import RUN, RunningCommand, find_run
 from benchmarks.models import Run, RunStatus
@@ -24,18 +34,21 @@ from benchmarks.presentation.actions import done_sentence
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, money, number, plural
 from benchmarks.queries.compare import runs_to_compare
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.comparisons import Comparisons
+from benchmarks.queries.resources.plans import Plan, Size
+from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.statistics import common_metrics, compared_runs
 from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import OUR_METRICS, import_runs
+from benchmarks.services.imports import OUR_METRICS, import_log
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
-from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.edit import edit_run
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.sizing import size_run
-from benchmarks.statistics.planning import SampleSize
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 a requirement was not met or prompts differ; 2 request refused or invalid usage; "
@@ -74,9 +87,9 @@ class Command(RunningCommand, ExperimentCommand):
         if status and status not in RunStatus.values:
             raise NotPossible(f"Status {status} does not exist. Choose from: {', '.join(RunStatus.values)}.")
         chosen = {name: options[name] for name in ("dataset", "model", "name", "tag", "pinned")}
-        runs = run_list(RunFilters(status=status, **chosen))[: max(number, 1)]
+        runs = run_list(RunFilters(status=status, **chosen), full=as_json)[: max(number, 1)]
         if as_json:
-            self.print_json([reports.run_json(run) for run in runs])
+            self.print_json([RunResource.of(run, reader_of()) for run in runs])
         else:
             self.print_rows([_row(run) for run in runs], "No runs yet.", right=(0, 5, 6))
 
@@ -84,17 +97,15 @@ class Command(RunningCommand, ExperimentCommand):
     def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> None:
         data = request_data(options)
         if to_see is None:
-            plan, size, lines = plan_run(data), {}, []
-        else:
-            chosen = {name: options[name] for name in SIZING if options[name] is not None}
-            sizing = size_run({**data, "to_see": to_see, **chosen})
-            plan, size = sizing.plan, {name: getattr(sizing.size, name) for name in SampleSize.__slots__}
-            size |= {"discordance": sizing.design.discordance, "assuming": sizing.assuming}
-            size["fewer_tasks"] = [asdict(outlook) for outlook in sizing.fewer_tasks]
-            lines = [sizing.needed, sizing.assuming, sizing.available]
-            lines += [outlook.sentence for outlook in sizing.fewer_tasks]
-            lines += ["", "Estimate for a run of that size:"]
-        self.print_either(as_json, {**size, **asdict(plan)}, "\n".join([*lines, printing.plan_text(plan)]))
+            plan = plan_run(data)
+            self.print_either(as_json, Plan.of(plan, reader_of()), printing.plan_text(plan))
+            return
+        chosen = {name: options[name] for name in SIZING if options[name] is not None}
+        sizing = size_run({**data, "to_see": to_see, **chosen})
+        lines = [sizing.needed, sizing.assuming, sizing.available]
+        lines += [outlook.sentence for outlook in sizing.fewer_tasks]
+        lines += ["", "Estimate for a run of that size:", printing.plan_text(sizing.plan)]
+        self.print_either(as_json, Size.of(sizing, reader_of()), "\n".join(lines))
 
     @action("Rebuild a run's prompts and compare their hashes.", RUN, JSON)
     def verify(self, run: int, *, as_json: bool, **options: Any) -> int:
@@ -122,8 +133,8 @@ class Command(RunningCommand, ExperimentCommand):
             shared = f"They share: {', '.join(metrics)}." if metrics else "They share no score from 0 to 1."
             raise NotPossible(f"These runs cannot be compared. {shared}")
         comparisons = [each for each in compared_runs(chosen) if metric in ("", each.metric)]
-        rows = [reports.comparison_json(each) for each in comparisons]
-        self.print_either(as_json, rows, printing.comparisons_text(comparisons))
+        compared = Comparisons.of(chosen, reader_of(), comparisons=comparisons)
+        self.print_either(as_json, compared, printing.comparisons_text(comparisons))
 
     @action(
         "Change the name, tags, notes or pin of a run, or make it the baseline of its dataset.",
@@ -171,7 +182,7 @@ class Command(RunningCommand, ExperimentCommand):
 
     def _print_changed(self, run: int, text: str, as_json: bool) -> None:
         """The run as it is after a change, or the sentence that says what changed."""
-        self.print_either(as_json, reports.run_json(find_run(run)), text)
+        self.print_either(as_json, RunResource.of(find_run(run), reader_of()), text)
 
     @action("Run tasks of the same kinds from a new secret seed.", RUN, JSON)
     def check_contamination(self, run: int, *, as_json: bool, **options: Any) -> None:
@@ -179,11 +190,11 @@ class Command(RunningCommand, ExperimentCommand):
         self.stderr.write(f"After it ends, manage.py benchmark show {run} prints the difference.")
 
     @action(
-        "Import Inspect, promptfoo, lm-evaluation-harness or DeepEval runs from files.",
+        "Import runs of other tools from files.",
         argument(
             "files", "FILE", "a log, results or test run; samples_*.jsonl and results_*.json", nargs="+", type=Path
         ),
-        argument("--format", None, "tool of the file, by default detected", choices=FORMATS, dest="form"),
+        argument("--format", None, "tool of the file, by default detected", choices=IMPORTERS.names(), dest="form"),
         argument("--slug", "SLUG", "slug of the new dataset for the tasks"),
         argument("--dataset", "SLUG", "existing dataset that has these tasks"),
         argument("--model", "NAME", "model that answered, if the file does not name it"),
@@ -211,19 +222,17 @@ class Command(RunningCommand, ExperimentCommand):
         if slug and dataset:
             raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
         imported: list[dict[str, Any]] = []
-        options = {"form": form, "slug": slug, "dataset": dataset, "model": model, "metrics": metric or OUR_METRICS}
-        for position, summary in with_summaries([path.name for path in files]).items():
-            path, beside = files[position], None if summary is None else files[summary]
-            for result in import_runs(path, summary=beside, **options):
+        for log in logs_in([(path, path.name) for path in files], form):
+            for result in import_log(log, slug=slug, dataset=dataset, model=model, metrics=metric or OUR_METRICS):
                 run, how = result.run, "imported" if result.is_new else "already imported from this file"
                 on = f"{run.model} on {run.dataset.slug}, {plural(run.total, 'result')}"
                 if as_json:
                     imported.append(
                         {
-                            "file": str(path),
+                            "file": str(log.files[0].path),
                             "is_new": result.is_new,
                             "unused": [*result.unused],
-                            **reports.run_json(run),
+                            **json_of(RunResource.of(run, reader_of())),
                         }
                     )
                 else:

@@ -14,9 +14,10 @@ from django.core.management import CommandError
 
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_audited
-from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, table
+from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of, table
 from benchmarks.management.following import bar
 from benchmarks.queries.canvas_sets import canvas_sets
+from benchmarks.queries.resources.canvas_sets import CanvasSetDetail, CanvasSetResource
 from benchmarks.services.canvas_sets.control import canvas_set_of, generate_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
@@ -75,9 +76,12 @@ class Command(ActionCommand):
 
     @action("List the sets.", JSON, name="list")
     def list_sets(self, *, as_json: bool, **options: Any) -> None:
-        rows = [_row(canvas_set) for canvas_set in canvas_sets().defer("audit")]
+        listed = canvas_sets().defer("audit")
+        if as_json:
+            self.print_json([CanvasSetResource.of(each, reader_of()) for each in listed])
+            return
         empty = "No canvas sets yet. To generate one, run: canvases generate --shapes 7 --count 1000 --seed 11"
-        self.print_rows(rows, empty, as_json=as_json)
+        self.print_rows(list(map(_row, listed)), empty)
 
     @action("Audit a set again: balance, guessing, duplicates, solver.", SLUG, JSON)
     def audit(self, slug: str, *, as_json: bool, **options: Any) -> int:
@@ -86,7 +90,7 @@ class Command(ActionCommand):
     def _audited(self, canvas_set: CanvasSet, made: str, as_json: bool, *, only_new: bool = False) -> int:
         """Print how the set was made, audit it and print the audit; 1 if the solver does not agree with every answer.
 
-        With ``as_json``, the document is the audit, and for a set that was made, the set with its audit.
+        With ``as_json``, the document is the set with its audit.
         """
         if made and not as_json:
             tasks = f"{_tasks(canvas_set):,} tasks"
@@ -94,7 +98,7 @@ class Command(ActionCommand):
         audit = audit_set(canvas_set.pk, bar("Auditing"), only_new=only_new)
         refresh_audited(canvas_set.pk)
         if as_json:
-            self.print_json({**_row(canvas_set), "audit": audit} if made else audit)
+            self.print_json(CanvasSetDetail.of(canvas_sets().get(pk=canvas_set.pk), reader_of()))
         else:
             rows = [(name, *(_cell(it[key]) for key in AUDITED.values())) for name, it in audit["tasks"].items()]
             self.stdout.write(table(("task class", *AUDITED), rows))

@@ -23,10 +23,11 @@ from benchmarks.imports.hub import HubAddress
 from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.imports.presets.base import SEED, Preset, PresetRequest
 from benchmarks.imports.table_tasks import KNOWN, USES, TableReport, TableRequest
-from benchmarks.management.actions import JSON, OK, ActionCommand, action, argument, switch, writing
+from benchmarks.management.actions import JSON, OK, ActionCommand, action, argument, reader_of, switch, writing
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import number, plural
 from benchmarks.queries.datasets import dataset_list
+from benchmarks.queries.resources.datasets import DatasetResource
 from benchmarks.queries.task_analysis.analysis import task_analysis
 from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page, as_mapping
@@ -252,9 +253,11 @@ class Command(ActionCommand):
 
     @action("List the datasets in the database.", JSON, name="list")
     def list_datasets(self, *, as_json: bool, **options: Any) -> None:
-        rows = [_row(dataset, as_json=as_json) for dataset in dataset_list()]
+        if as_json:
+            self.print_json([DatasetResource.of(dataset, reader_of()) for dataset in dataset_list()])
+            return
         empty = "No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync"
-        self.print_rows(rows, empty, as_json=as_json)
+        self.print_rows(list(map(_row, dataset_list())), empty)
 
     @action(
         "Write a dataset as YAML that loads to the same content.",
@@ -327,14 +330,13 @@ def _as_json(file: Mapping[str, Any]) -> dict[str, Any]:
     return {**file, "problems": [{name: getattr(problem, name) for name in names} for problem in file["problems"]]}
 
 
-def _row(dataset: Dataset, *, as_json: bool) -> dict[str, Any]:
+def _row(dataset: Dataset) -> dict[str, Any]:
     version = dataset.current_version
     file = getattr(dataset, "file", None)
     return {
         "dataset": dataset.slug,
         "kind": dataset.kind,
-        "version": version and (version.number if as_json else version.label),
-        **({"added_canvases": version.added_canvases if version else 0} if as_json else {}),
+        "version": version and version.label,
         "tasks": version.task_count if version else 0,
         "file": f"{file.path} ({file.state})" if file else "",
         "name": dataset.name,

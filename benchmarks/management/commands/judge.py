@@ -20,6 +20,7 @@ from benchmarks.presentation.numbers import MISSING, interval, money, p_words, p
 from benchmarks.queries.judge_agreement import JudgeAgreement, judge_agreement
 from benchmarks.queries.judge_comparisons import Separation
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
+from benchmarks.queries.resources.judging import CalibrationDetail, CalibrationResource
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, start_calibration
 
@@ -31,6 +32,7 @@ OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', 
 
 class Command(JudgingCommand):
     command, noun = "judge", "Calibration"
+    listed, shown = CalibrationResource, CalibrationDetail
     help = f"Calibrate judges on canvas answers with known truth. {EXIT_CODES}"
 
     @action(
@@ -77,21 +79,6 @@ class Command(JudgingCommand):
             "canvas set": _canvas_set(run),
             "κ": score(kappa),
             "cost": money(run.judge_cost_usd),
-        }
-
-    def as_json(self, run: Run) -> dict[str, Any]:
-        return {
-            "id": run.pk,
-            **{name: getattr(run, name) for name in ("judge_model", "repeats", "status", "error_message", "done")},
-            "metric": run.metrics[0],
-            "canvas_set": _canvas_set(run),
-            **(run.calibration or {}),
-            "total": answers_to_judge(run),
-            "tokens_in": run.judge_tokens_in,
-            "tokens_out": run.judge_tokens_out,
-            "cost_usd": run.judge_cost_usd,
-            "numbers": agreement_of(run),
-            "created_at": run.created_at.isoformat(),
         }
 
     def lines(self, run: Run) -> Iterator[str]:

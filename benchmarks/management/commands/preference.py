@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.management.actions import JSON, OK, action, argument, switch, table
+from benchmarks.management.actions import JSON, OK, action, argument, reader_of, switch, table
 from benchmarks.management.judging import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
 from benchmarks.presentation.labels import run_status
@@ -33,6 +33,8 @@ from benchmarks.queries.preferences import (
     pooled_numbers,
     preferences,
 )
+from benchmarks.queries.resources.judging import PreferenceDetail, PreferenceResource
+from benchmarks.queries.resources.plans import Plan
 from benchmarks.services.access import may_see_reviewers
 from benchmarks.services.preferences import PreferenceRequest, plan_preference, start_preference
 
@@ -44,6 +46,7 @@ OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', 
 
 class Command(JudgingCommand):
     command, noun = "preference", "Preference run"
+    listed, shown = PreferenceResource, PreferenceDetail
     help = f"Have a judge choose between the stored answers of runs to the same tasks, in both orders. {EXIT_CODES}"
 
     @action(
@@ -69,10 +72,9 @@ class Command(JudgingCommand):
 
     def _print_plan(self, request: dict[str, Any], as_json: bool) -> None:
         plan = plan_preference(request)
-        numbers = {name: getattr(plan, name) for name in plan.__slots__ if name not in ("requests", "subset")}
         cost, time = money_range(plan.cost_low, plan.cost_high), interval(plan.seconds_low, plan.seconds_high, duration)
         text = f"{plural(plan.judge_requests, 'request')} to the judge, {cost}, {time}."
-        self.print_either(as_json, numbers, text)
+        self.print_either(as_json, Plan.of(plan, reader_of()), text)
 
     def runs(self) -> QuerySet[Run]:
         return preferences()
@@ -87,22 +89,6 @@ class Command(JudgingCommand):
             "dataset": (run.preference or {})["dataset"],
             "strongest": best,
             "cost": money(run.judge_cost_usd),
-        }
-
-    def as_json(self, run: Run) -> dict[str, Any]:
-        return {
-            "id": run.pk,
-            **{name: getattr(run, name) for name in ("judge_model", "status", "error_message", "done", "errors")},
-            **(run.preference or {}),
-            "candidates": candidates_of(run),
-            "total": judgements_to_make(run),
-            "tokens_in": run.judge_tokens_in,
-            "tokens_out": run.judge_tokens_out,
-            "cost_usd": run.judge_cost_usd,
-            "numbers": numbers_of(run),
-            "pooled": pooled_numbers(run),
-            "people": _of_people(run),
-            "created_at": run.created_at.isoformat(),
         }
 
     def lines(self, run: Run) -> Iterator[str]:

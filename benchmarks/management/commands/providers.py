@@ -10,11 +10,14 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.management.actions import JSON, MISSED, OK, ActionCommand, action, argument, table
+from benchmarks.management.actions import JSON, MISSED, OK, ActionCommand, action, argument, reader_of, table
 from benchmarks.models import ModelTest
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, ago, milliseconds, number
 from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, PROVIDER_STATUS, SUPPORT
-from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
+from benchmarks.queries.providers import ProviderRow, provider_rows
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.providers import ModelTest as TestResponse
+from benchmarks.queries.resources.providers import ProviderDetail, ProviderResource
 from benchmarks.services.providers import check_providers, run_tests
 
 EXIT_CODES = "Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or invalid usage."
@@ -27,7 +30,7 @@ class Command(ActionCommand):
     @action("List the providers as last checked. Nothing is sent.", JSON, name="list")
     def list_providers(self, *, as_json: bool, **options: Any) -> None:
         rows = provider_rows()
-        self.print_either(as_json, [_as_json(row) for row in rows], _overview(rows))
+        self.print_either(as_json, [ProviderResource.of(row, reader_of()) for row in rows], _overview(rows))
 
     @action(
         "Have providers list their models, which costs no tokens. Without names: all providers.",
@@ -41,7 +44,8 @@ class Command(ActionCommand):
         text = "\n".join([_overview(rows), *(f"\n{row.name}: {row.problem}" for row in rows if row.problem)])
         if names:
             text += "".join(f"\n\n{_models(row)}" for row in rows if row.models or row.others)
-        self.print_either(as_json, [_as_json(row, models=bool(names)) for row in rows], text)
+        response = ProviderDetail if names else ProviderResource
+        self.print_either(as_json, [response.of(row, reader_of()) for row in rows], text)
         return MISSED if any(row.status in PROBLEMS for row in rows) else OK
 
     @action(
@@ -52,7 +56,8 @@ class Command(ActionCommand):
     )
     def test(self, *, model: str, as_json: bool, **options: Any) -> int:
         (done,) = run_tests([model])
-        self.print_either(as_json, _test_as_json(done), _tested(done))
+        report = {"model": done.model, **json_of(TestResponse.of(done, reader_of()))}
+        self.print_either(as_json, report, _tested(done))
         return MISSED if done.error_kind else OK
 
 
@@ -98,23 +103,3 @@ def _tested(test: ModelTest) -> str:
         return f"{test.model} did not answer. {test.error}"
     rows = [(CAPABILITY[name], SUPPORT[each["support"]], each["message"]) for name, each in test.capabilities.items()]
     return f"{test.model} answered in {milliseconds(test.duration_ms)}.\n{table(('', 'supported', ''), rows)}"
-
-
-def _test_as_json(test: ModelTest) -> dict[str, Any]:
-    names = ("model", "duration_ms", "error_kind", "error", "capabilities")
-    return {**{name: getattr(test, name) for name in names}, "tested_at": test.tested_at.isoformat()}
-
-
-def _as_json(row: ProviderRow, *, models: bool = False) -> dict[str, Any]:
-    names = ("name", "kind", "address", "status", "key_variable", "key_source", "problem")
-    values = {name: getattr(row, name) for name in names}
-    values["looked_at"] = row.looked_at.isoformat() if row.looked_at else None
-    if models:
-        values["models"] = [_model_as_json(model) for model in (*row.models, *row.others)]
-    return values
-
-
-def _model_as_json(model: ModelRow) -> dict[str, Any]:
-    prices = ("input_per_million", "cached_input_per_million", "output_per_million")
-    names = ("name", "configured", "listed", "context_length", *prices)
-    return {name: getattr(model, name) for name in names}

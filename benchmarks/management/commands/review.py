@@ -6,23 +6,24 @@ Exit codes: 0 success; 2 request refused or invalid usage.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import orjson
 from django.core.management import CommandError
 
-from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, table, writing
+from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of, table, writing
 from benchmarks.models import Result, ReviewQueue
 from benchmarks.presentation.numbers import plural, score
 from benchmarks.queries.judge_agreement import review_alpha
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.reviews import ResultLabels, ReviewDetail, ReviewResource
 from benchmarks.queries.results import result_of_any_run
-from benchmarks.queries.reviews import AnswerLabels, labels_of_answer, review_counts, review_detail, reviews
-from benchmarks.services.access import Caller, account_named, may_see_reviewers
+from benchmarks.queries.reviews import labels_of_answer, review_counts, review_detail, reviews
+from benchmarks.services.access import Caller, account_named
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.labels import LabelRequest, label_result, reviewer_name, withdraw_label
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels, import_labels
-from benchmarks.services.reviews.labels import LabelRequest, label_result, reviewer_name, withdraw_label
 from benchmarks.services.reviews.queues import ReviewRequest, close_review, create_review, delete_review, reopen_review
 
 FIELDS = {str(name): field for name, field in ReviewRequest().fields.items()}
@@ -53,8 +54,10 @@ class Command(ActionCommand):
 
     @action("List the reviews, open ones first.", JSON, name="list")
     def list_reviews(self, *, as_json: bool, **options: Any) -> None:
-        rows = [_row(queue) for queue in reviews()]
-        self.print_rows(rows, "No reviews yet.", as_json=as_json, right=(0, 4, 5))
+        if as_json:
+            self.print_json([ReviewResource.of(queue, reader_of()) for queue in reviews()])
+        else:
+            self.print_rows(list(map(_row, reviews())), "No reviews yet.", right=(0, 4, 5))
 
     @action("Print how far a review is, and how well its reviewers agree.", REVIEW, JSON)
     def show(self, *, review: int, as_json: bool, **options: Any) -> None:
@@ -143,30 +146,31 @@ class Command(ActionCommand):
         self._print_labels(_result(result), _account(user), as_json)
 
     def _print_review(self, queue: ReviewQueue, as_json: bool) -> None:
-        numbers = _numbers(queue)
+        review, alpha = ReviewDetail.of(queue, reader_of()), review_alpha(queue).alpha
+        counts = review.progress
         lines = [
-            f"Review {queue.pk}: {queue.name}, by {queue.metric}, {numbers['state']}",
-            f"{numbers['labels']} of {plural(numbers['wanted'], 'label')} on {plural(numbers['answers'], 'answer')}",
-            f"Labeled by two people: {numbers['twice']}, differently: {numbers['disagreeing']}",
-            f"Flagged: {numbers['flagged']}, labeled wrong: {numbers['wrong']}",
-            f"Agreement of people with each other (Krippendorff's α): {score(numbers['alpha'])}",
+            f"Review {queue.pk}: {queue.name}, by {queue.metric}, {_state(queue)}",
+            f"{counts.labels} of {plural(counts.wanted, 'label')} on {plural(counts.answers, 'answer')}",
+            f"Labeled twice: {counts.twice}, differently: {counts.disagreeing}",
+            f"Flagged: {counts.flagged}, labeled wrong: {counts.wrong}",
+            f"Agreement of people with each other (Krippendorff's α): {score(alpha)}",
         ]
-        self.print_either(as_json, numbers, "\n".join(lines))
+        self.print_either(as_json, {**json_of(review), "alpha": alpha}, "\n".join(lines))
 
     def _print_labels(self, result: Result, caller: Caller, as_json: bool) -> None:
-        labels = labels_of_answer(result, reviewer_name(caller), may_see_reviewers(caller))
-        rows = list(_label_rows(labels))
+        reader = reader_of(caller)
+        shown = ResultLabels.of(labels_of_answer(result, reader.name, reader.sees_reviewers), reader)
         if as_json:
-            self.print_json({"labels": rows, "hidden": labels.n_hidden})
+            self.print_json(shown)
             return
         cells = [
-            (row["author"], row["metric"], row["value"], " ".join(row["flags"]), row["reason"], row["created_at"])
-            for row in rows
+            (row.author, row.metric, row.value, " ".join(row.flags), row.reason, f"{row.created_at:%Y-%m-%d %H:%M:%S}")
+            for row in shown.labels
         ]
         head = ("author", "metric", "value", "flags", "reason", "at")
         self.stdout.write(table(head, cells, right=(2,)) if cells else f"Result {result.pk} has no labels to show.")
-        if labels.n_hidden:
-            self.stdout.write(f"Hidden in an open blind review: {labels.n_hidden}")
+        if shown.hidden:
+            self.stdout.write(f"Hidden in an open blind review: {shown.hidden}")
 
 
 def _review(pk: int) -> ReviewQueue:
@@ -187,40 +191,17 @@ def _account(name: str | None) -> Caller:
     return account_named(name) if name else None
 
 
+def _state(queue: ReviewQueue) -> str:
+    return "closed" if queue.closed_at else "open"
+
+
 def _row(queue: ReviewQueue) -> dict[str, Any]:
     counts = review_counts(queue)
     return {
         "id": queue.pk,
         "name": queue.name,
         "metric": queue.metric,
-        "state": "closed" if queue.closed_at else "open",
+        "state": _state(queue),
         "labels": counts.labels,
         "wanted": counts.wanted,
     }
-
-
-def _numbers(queue: ReviewQueue) -> dict[str, Any]:
-    counts, alpha = review_counts(queue), review_alpha(queue)
-    names = ("answers", "twice", "flagged", "disagreeing", "wrong")
-    return {
-        **_row(queue),
-        **{name: getattr(counts, name) for name in names},
-        "alpha": alpha.alpha,
-        "sampling": queue.sampling,
-        "blind": queue.blind,
-    }
-
-
-def _label_rows(labels: AnswerLabels) -> Iterable[dict[str, Any]]:
-    for shown in labels.shown:
-        label = shown.label
-        yield {
-            "author": shown.author,
-            "metric": label.metric,
-            "value": label.value,
-            "flags": label.flags,
-            "reason": label.reason,
-            "review": label.queue_id,
-            "created_at": label.created_at.isoformat(timespec="seconds"),
-            "replaced": len(shown.earlier),
-        }

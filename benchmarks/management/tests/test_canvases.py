@@ -113,7 +113,7 @@ def test_an_audit_that_finds_a_wrong_answer_exits_with_1() -> None:
     Question.objects.filter(pk=wrong.pk).update(answer="99")
     code, printed = run("audit", "mine", "--json")
     assert code == 1
-    assert json.loads(printed)["tasks"]["count"]["wrong"] == 1
+    assert json.loads(printed)["audit"]["tasks"]["count"]["wrong"] == 1
 
 
 def test_list_names_every_set() -> None:
@@ -121,7 +121,7 @@ def test_list_names_every_set() -> None:
     run("generate", "--shapes", "3-12", "--count", 10, "--seed", 4)
     assert run("list")[1].splitlines()[1].split()[:6] == ["3-to-12-shapes-seed-4", "10", "3-12", "4", "56", "generated"]
     (row,) = json.loads(run("list", "--json")[1])
-    assert (row["set"], row["canvases"], row["tasks"]) == ("3-to-12-shapes-seed-4", 10, 56)
+    assert (row["slug"], row["count"], row["tasks"]) == ("3-to-12-shapes-seed-4", 10, 56)
 
 
 @pytest.mark.parametrize("action", ["audit", "export"])

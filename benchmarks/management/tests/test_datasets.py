@@ -172,10 +172,10 @@ def test_list_shows_every_dataset_with_its_file(write: Write) -> None:
         "sums     yaml    1        3                     Sums",
     ]
     rows = json.loads(run("list", "--json")[1])
-    assert [(row["dataset"], row["version"], row["tasks"]) for row in rows] == [
-        ("a", 1, 2),
-        ("empty", None, 0),
-        ("sums", 1, 3),
+    assert [(row["slug"], row["version"], row["tasks"], row["file"]) for row in rows] == [
+        ("a", 1, 2, {"path": "a.yaml", "state": "good"}),
+        ("empty", None, None, None),
+        ("sums", 1, 3, None),
     ]
 
 

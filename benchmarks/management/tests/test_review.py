@@ -29,7 +29,7 @@ def test_a_label_is_added_corrected_listed_and_withdrawn() -> None:
     command(*label, "--value", 0, "--reason", "Another city", "--flag", "reference_doubtful")
     assert "Another city" in command("labels", result)
     listed = json.loads(command(*label, "--value", 1, "--json"))
-    assert [(row["author"], row["value"], row["replaced"]) for row in listed["labels"]] == [("ada", 1.0, 1)]
+    assert [(row["author"], row["value"], len(row["earlier"])) for row in listed["labels"]] == [("ada", 1.0, 1)]
     assert "no labels" in command(*label, "--withdraw")
     assert Label.objects.filter(author__username="ada", replaced_at=None).count() == 0
 

@@ -6,7 +6,8 @@ import pytest
 from limits.aio.storage import MemoryStorage
 
 from benchmarks.providers.base import Limits
-from benchmarks.providers.shared_limits import Gates, WindowRates
+from benchmarks.providers.gates import Gates
+from benchmarks.providers.shared_limits import WindowRates
 from benchmarks.providers.tests.stand_ins import FakeTime
 
 

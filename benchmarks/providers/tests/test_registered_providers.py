@@ -11,7 +11,8 @@ from benchmarks.providers.baseline import BaselineProvider
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 from benchmarks.providers.openai_responses import OpenAIResponsesProvider
-from benchmarks.providers.registered_providers import make_provider, provider_kinds, split_model
+from benchmarks.providers.registered_providers import PROVIDER_KINDS, make_provider, split_model
+from tests.support.packages import install_package
 
 
 @pytest.mark.parametrize(
@@ -57,20 +58,19 @@ not_a_provider = 7
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package with entry points, on a path of its own."""
-    (tmp_path / "echo_provider.py").write_text(PACKAGED)
-    (tmp_path / "broken_provider.py").write_text("raise RuntimeError('no license')")
-    info = tmp_path / "echo_package-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: echo-package\nVersion: 1.0\n")
-    points = ("echo = echo_provider:EchoProvider", "odd = echo_provider:not_a_provider", "broken = broken_provider:P")
-    lines = "\n".join((*points, "anthropic = echo_provider:EchoProvider"))
-    (info / "entry_points.txt").write_text(f"[codeforge_benchmarks.providers]\n{lines}\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    code = {"echo_provider": PACKAGED, "broken_provider": "raise RuntimeError('no license')"}
+    points = {
+        "echo": "echo_provider:EchoProvider",
+        "odd": "echo_provider:not_a_provider",
+        "broken": "broken_provider:P",
+        "anthropic": "echo_provider:EchoProvider",
+    }
+    install_package(monkeypatch, tmp_path, "echo-package", code, {"providers": points})
 
 
 @pytest.mark.usefixtures("package")
 async def test_a_package_adds_a_kind_and_replaces_none() -> None:
-    assert provider_kinds()[-3:] == ["broken", "echo", "odd"]
+    assert PROVIDER_KINDS.names()[-3:] == ["broken", "echo", "odd"]
     provider = make_provider(ProviderSpec("mine", "echo"))
     assert (await provider.complete(ChatRequest("m", [{"role": "user", "content": "hello"}]))).text == "hello"
     assert type(make_provider(ProviderSpec("a", "anthropic", "http://127.0.0.1:1/v1"))) is AnthropicProvider

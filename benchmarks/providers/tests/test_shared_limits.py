@@ -15,7 +15,8 @@ from redis.asyncio.connection import AbstractConnection
 
 from benchmarks.providers.base import Limits
 from benchmarks.providers.gate import Gate
-from benchmarks.providers.shared_limits import Gates, RedisPauses, RedisSlots
+from benchmarks.providers.gates import Gates
+from benchmarks.providers.shared_limits import RedisPauses, RedisSlots
 from benchmarks.providers.tests.stand_ins import FakeTime, rate_limited
 
 URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/15")

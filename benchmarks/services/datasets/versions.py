@@ -12,27 +12,18 @@ from django.db import transaction
 from benchmarks.dataset_format.dumping import content_hash, task_hash
 from benchmarks.dataset_format.expectations import TurnSpec
 from benchmarks.dataset_format.fields import TAGS
-from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping
+from benchmarks.dataset_format.spec import TASK_KEYS, DatasetSpec, TaskSpec, as_mapping
 from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import NotPossible
 
-NEEDED_FIELDS = (
-    *("expected_output", "expected_tools", "context", "tests", "schema", "choices", "pattern", "constraints"),
-    *("tolerance", "final_state", "rubric", "turns", "must_refuse"),
-)
-"""Task fields that some metric needs. A version counts how many of its tasks have each."""
+EXPECTING = tuple(key for key in TASK_KEYS if key not in TaskSpec.describing | {"id", "input"})
+"""Keys of a task that metrics may need. A version counts how many of its tasks have each."""
 
 MOST_VALUES = 20
 MOST_KEYS = 10
 """Runs are broken down by at most this many keys of metadata, each with at most ``MOST_VALUES`` values."""
-
-_AS_STORED = (
-    *("name", "difficulty", "split", "weight"),
-    *("tool_results", "tests", "schema", "pattern", "tolerance", "rubric", "must_refuse"),
-)
-"""Fields that a ``Task`` and a ``TaskSpec`` have in the same form."""
 
 
 def import_dataset(spec: DatasetSpec, slug: str, origin: str, user: Caller = None) -> DatasetVersion:
@@ -122,14 +113,14 @@ def add_version(dataset: Dataset, tasks: Sequence[Task], user: Caller, **fields:
 
 
 def _facets(spec: DatasetSpec) -> dict[str, Any]:
-    present = Counter(name for task in spec.tasks for name in NEEDED_FIELDS if task.states(name))
+    present = Counter(name for task in spec.tasks for name in EXPECTING if task.states(name))
     splits = Counter(task.split for task in spec.tasks if task.split)
     simulated = sum(bool(task.user) for task in spec.tasks)
     labels = _label_facets(spec)
     weights = {task.weight for task in spec.tasks}
     return {
         "difficulty": dict(Counter(task.difficulty for task in spec.tasks)),
-        "fields": {name: present[name] for name in NEEDED_FIELDS if present[name]},
+        "fields": {name: present[name] for name in EXPECTING if present[name]},
         **({"simulated_users": simulated} if simulated else {}),
         **({"split": dict(splits)} if splits else {}),
         **({"weights": [min(weights), max(weights)]} if len(weights) > 1 else {}),
@@ -167,29 +158,24 @@ def stored_fields(task: TaskSpec) -> dict[str, Any]:
     ]
     values["expected_output"], *others = task.accepted_answers
     values["input"] = task.question
-    return values | {"other_answers": others or None, "labels": task.labels or None}
+    beside = {key: values.pop(key) for key in list(values) if not hasattr(Task, key)}
+    return values | {"other_answers": others or None, "labels": task.labels or None, "other_fields": beside or None}
 
 
 def task_spec(task: Task) -> TaskSpec:
     """The content of a stored task of a YAML dataset."""
-    return TaskSpec(
-        id=task.task_id,
-        input="" if task.messages or task.turns else task.input,
-        messages=tuple(task.messages or ()),
-        turns=tuple(TurnSpec(**{name: _as_tuple(given) for name, given in turn.items()}) for turn in task.turns or ()),
-        expected_output=(task.expected_output, *task.other_answers) if task.other_answers else task.expected_output,
-        expected_tools=tuple(ToolUse(**use) for use in task.expected_tools),
-        tags=tuple(task.tags or ()),
-        metadata=task.metadata or {},
-        constraints=task.constraints or {},
-        user=task.user or {},
-        world=task.world or {},
-        final_state=task.final_state or {},
-        context=tuple(task.context),
-        tools=tuple(task.tools or ()),
-        choices=tuple(task.choices),
-        **{name: getattr(task, name) for name in _AS_STORED},
+    stored = ((key, task.value_of(key)) for key in TASK_KEYS if key != "id")
+    values = {key: _as_tuple(value) for key, value in stored if value is not None}
+    values["id"] = task.task_id
+    if task.messages or task.turns:
+        values["input"] = ""
+    if task.other_answers:
+        values["expected_output"] = (task.expected_output, *task.other_answers)
+    values["expected_tools"] = tuple(ToolUse(**use) for use in task.expected_tools)
+    values["turns"] = tuple(
+        TurnSpec(**{name: _as_tuple(given) for name, given in turn.items()}) for turn in task.turns or ()
     )
+    return TaskSpec(**values)
 
 
 def _as_tuple(value: Any) -> Any:

@@ -60,7 +60,7 @@ class ExperimentRequest(StrictRequest):
     tags = Tags(required=False)
     datasets = serializers.ListField(child=StrictText(), allow_empty=False, help_text="Slugs of datasets")
     models = serializers.ListField(child=StrictText(), allow_empty=False, help_text="provider/model of each model")
-    variants = VariantRequest(many=True, required=False, help_text="Ways of asking; by default one")
+    variants = VariantRequest(many=True, required=False, help_text="Prompt variants; by default one")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return super().get_fields() | {name: _without_default(name) for name in COMMON}

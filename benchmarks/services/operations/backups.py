@@ -27,7 +27,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Field, JSONField, Model
 from django.utils import timezone
 
-from benchmarks.engine.execution.sql import snapshot
+from benchmarks.engine.sql import snapshot
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.exports.rows import batches
 from benchmarks.models import LIVE, Run, Worker

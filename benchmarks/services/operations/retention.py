@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from benchmarks.engine import lease
-from benchmarks.engine.execution.sql import update_rows
+from benchmarks.engine.sql import update_rows
 from benchmarks.models import TERMINAL, CachedResponse, Result, Run, Score, Transcript
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible

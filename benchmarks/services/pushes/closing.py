@@ -12,15 +12,16 @@ from django.utils import timezone
 
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.dataset_format.validation import validate_task_fields
-from benchmarks.imports.reading import metric_name
-from benchmarks.imports.runs import ImportedResult, ImportedRun, with_all_scores
+from benchmarks.imports.assembly import with_all_scores
+from benchmarks.imports.runs import ImportedResult, ImportedRun
 from benchmarks.metrics.base import Score, ScoreStatus
+from benchmarks.metrics.imported import PUSHED
 from benchmarks.models import DatasetVersion, PushedResult, PushedRun, Run, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.imports import ImportRequest, chosen_metrics, imported_tasks, store_run
-from benchmarks.services.pushes.requests import FORMAT, MAX_BATCH, NO_SCORE, CloseRequest
+from benchmarks.services.pushes.requests import MAX_BATCH, NO_SCORE, CloseRequest, metric_of, metrics_of
 from benchmarks.services.requests import validated_by
 
 TOLERANCE = 1e-6
@@ -66,26 +67,23 @@ def _store(pushed: PushedRun, user: Caller) -> Run:
             specs[row.task] = spec
         results.append(_result(row))
     request = pushed.request
-    metrics = [metric_name(FORMAT, name) for name in request["metrics"]]
-    metrics += [metric_name(FORMAT, name, measurement=True) for name in request["measurements"]]
+    metrics = metrics_of(request)
     source = ImportedRun(
-        format=FORMAT,
+        format=PUSHED,
         model=pushed.model,
         name=pushed.dataset,
         tasks=[*specs.values()],
         results=with_all_scores(results, Score(ScoreStatus.METRIC_ERROR, reason=NO_SCORE), metrics),
         metrics=metrics,
         parameters=request["parameters"],
+        tags=request["tags"],
         completed_at=timezone.now(),
     )
     origin = {"tool": request["tool"]} if request["tool"] else {}
-    how = ImportRequest(origin, chosen_metrics(request["own_metrics"]), None, None, user)
+    how = ImportRequest(origin, chosen_metrics(request["own_metrics"]), None, None, user, request["name"])
     version, tasks = _asked_tasks(pushed) if pushed.dataset_version_id else imported_tasks(source, how)
-    key = hashlib.sha256(f"{FORMAT} {pushed.pk} {pushed.created_at.isoformat()}".encode()).hexdigest()
-    run = store_run(source, version, tasks, how, key).run
-    run.name, run.tags = request["name"], request["tags"]
-    run.save(update_fields=["name", "tags"])
-    return run
+    key = hashlib.sha256(f"{PUSHED} {pushed.pk} {pushed.created_at.isoformat()}".encode()).hexdigest()
+    return store_run(source, version, tasks, how, key).run
 
 
 def _asked_tasks(pushed: PushedRun) -> tuple[DatasetVersion, dict[str, Task]]:
@@ -121,7 +119,7 @@ def _result(row: PushedResult) -> ImportedResult:
 
 def _require_means(run: Run, pushed: PushedRun, given: Mapping[str, float]) -> None:
     for name, wanted in given.items():
-        metric = metric_name(FORMAT, name, measurement=name in pushed.request["measurements"])
+        metric = metric_of(pushed.request, name)
         mean = run.summary["metrics"].get(metric, {}).get("mean")
         if mean is None:
             raise NotPossible(f"The mean of {name} is {wanted:g} as given, and no result has this score.")

@@ -17,14 +17,21 @@ from rest_framework import serializers
 
 from benchmarks.dataset_format.spec import TaskSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_task_fields
-from benchmarks.imports.reading import metric_name
 from benchmarks.metrics.base import ScoreStatus
 from benchmarks.models import Dataset, DatasetVersion, PushedResult, PushedRun
 from benchmarks.presentation.numbers import plural
 from benchmarks.providers.clean_text import storable
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.pushes.requests import FORMAT, MAX_RESULTS, NO_SCORE, BatchRequest, PushRequest, ResultRequest
+from benchmarks.services.imports import spaced
+from benchmarks.services.pushes.requests import (
+    MAX_RESULTS,
+    NO_SCORE,
+    BatchRequest,
+    PushRequest,
+    ResultRequest,
+    metric_of,
+)
 from benchmarks.services.requests import check_idempotency_key, fingerprint, validated_by
 
 MAX_RESULT_BYTES = 64 * 2**20
@@ -183,11 +190,7 @@ def _ids_of_inputs(version: DatasetVersion, sent: Sequence[Any]) -> dict[str, st
     """Input → id of the dataset's task, if a result names its task by the input."""
     if all(isinstance(item, dict) and "task_id" in item for item in sent):
         return {}
-    return {_spaced(text): task for task, text in version.tasks.values_list("task_id", "input")}
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())
+    return {spaced(text): task for task, text in version.tasks.values_list("task_id", "input")}
 
 
 def _row(pushed: PushedRun, values: dict[str, Any], task_ids: Mapping[str, str], sent: str) -> PushedResult:
@@ -201,7 +204,7 @@ def _row(pushed: PushedRun, values: dict[str, Any], task_ids: Mapping[str, str],
         if foreign := [name for name in task if name != "input"]:
             raise serializers.ValidationError({foreign[0]: f"Remove it: the tasks are those of {pushed.dataset}."})
         if task_id is None:
-            task_id = task_ids.get(_spaced(task["input"])) if isinstance(task.get("input"), str) else None
+            task_id = task_ids.get(spaced(task["input"])) if isinstance(task.get("input"), str) else None
         if task_id is None:
             raise serializers.ValidationError({"input": f"No task of {pushed.dataset} has this input. Set task_id."})
     scores = dict(_scores(pushed, values.pop("scores")))
@@ -248,7 +251,7 @@ def _scores(pushed: PushedRun, given: Mapping[str, Any]) -> Iterator[tuple[str, 
             raise serializers.ValidationError(
                 {"scores": f"{name}: {value:g} is not from 0 to 1. Open the run with it in measurements."}
             )
-        metric = metric_name(FORMAT, name, measurement=name in measurements)
+        metric = metric_of(pushed.request, name)
         if value is None:
             failed = ScoreStatus.NOT_APPLICABLE if lacks else ScoreStatus.METRIC_ERROR
             yield metric, (failed.value, None, storable(reason, []) or NO_SCORE)

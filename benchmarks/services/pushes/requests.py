@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 
 from benchmarks.dataset_format.spec import DIFFICULTIES
-from benchmarks.imports.reading import LARGEST_INTEGER, MAX_REPEATS, metric_name
-from benchmarks.metrics.imported import MAX_NAME
+from benchmarks.imports.assembly import metric_name
+from benchmarks.imports.parts import LARGEST_INTEGER
+from benchmarks.imports.runs import MAX_REPEATS
+from benchmarks.metrics.imported import MAX_NAME, PUSHED
 from benchmarks.providers.clean_text import storable
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
-from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.imports import MAX_ERROR, MAX_MODEL_NAME, OUR_METRICS, own_metrics
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.imports import MAX_ERROR, MAX_MODEL_NAME, OUR_METRICS, chosen_metrics
 from benchmarks.services.requests import StrictNumber, StrictRequest, StrictText, Tags, validated_by
 from benchmarks.services.runs.requests import field_of
 
-FORMAT = "api"
 NO_SCORE = "The tool sent no score."
 MAX_BATCH = 1_000
 MAX_RESULTS = 20_000
 PARAMETERS = ("temperature", "top_p", "max_tokens", "seed", "system_prompt", "extra")
+
+
+def metric_of(request: Mapping[str, Any], name: str) -> str:
+    """The name here of a score that the request names."""
+    return metric_name(PUSHED, name, measurement=name in request["measurements"])
+
+
+def metrics_of(request: Mapping[str, Any]) -> list[str]:
+    return [metric_of(request, name) for name in (*request["metrics"], *request["measurements"])]
 
 
 class StorableText(StrictText):
@@ -66,13 +77,13 @@ class PushRequest(StrictRequest):
         required=False, min_value=1, max_value=MAX_RESULTS, help_text="Number of results"
     )
     name = StrictText(default="", allow_blank=True, max_length=200, help_text="By which people know the run")
-    tags = Tags(default=list, help_text="Words by which the run is found")
+    tags = Tags(default=list, help_text="Words for finding and filtering the run")
 
     def validate_own_metrics(self, names: list[str]) -> list[str]:
-        if unusable := [name for name in names if name not in own_metrics()]:
-            known = ", ".join(own_metrics())
-            raise serializers.ValidationError(f"{unusable[0]} cannot score imported answers. Choose from: {known}.")
-        return list(dict.fromkeys(names))
+        try:
+            return [metric.name for metric in chosen_metrics(list(dict.fromkeys(names)))]
+        except NotPossible as refusal:
+            raise serializers.ValidationError(refusal.message) from None
 
     def validate_parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -88,10 +99,8 @@ class PushRequest(StrictRequest):
             raise serializers.ValidationError({"model": f"At most {MAX_MODEL_NAME} characters, with its provider."})
         if ("dataset" in attrs) == ("dataset_name" in attrs):
             raise serializers.ValidationError({"dataset": "Set either ⟨dataset⟩ or ⟨dataset_name⟩."})
-        names = [metric_name(FORMAT, name) for name in attrs["metrics"]]
-        names += [metric_name(FORMAT, name, measurement=True) for name in attrs["measurements"]]
         given = [*attrs["metrics"], *attrs["measurements"]]
-        if len({*given}) < len(given) or len({*names}) < len(names):
+        if len({*given}) < len(given) or len({*metrics_of(attrs)}) < len(given):
             raise serializers.ValidationError({"metrics": "Name each score once in ⟨metrics⟩ or ⟨measurements⟩."})
         return {**attrs, "model": model}
 

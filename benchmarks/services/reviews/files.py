@@ -17,13 +17,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_line
-from benchmarks.imports.tables import MAX_LINE
+from benchmarks.imports.reading import MAX_LINE
 from benchmarks.metrics.preference import Preference
 from benchmarks.models import Label, Result, ReviewQueue
 from benchmarks.models.reviews import LABELED, results_of_answer
 from benchmarks.services.access import Caller, may_see_reviewers, record
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.reviews.labels import replace_label, review_of, reviewer_name, valid_label
+from benchmarks.services.labels import replace_label, review_of, reviewer_name, valid_label
 
 COLUMNS = (
     "result",

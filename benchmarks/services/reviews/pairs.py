@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.models import Run
+from benchmarks.models import Run, RunKind
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.preference_pairs import Pair, in_both_orders
@@ -27,7 +27,7 @@ def draw_pairs(request: Mapping[str, Any], user: Caller = None) -> tuple[list[in
     if request["preference"] is None:
         run = store_pairs(request, user)
     else:
-        compared = Run.objects.filter(pk=request["preference"], preference__isnull=False).first()
+        compared = Run.objects.filter(pk=request["preference"], kind=RunKind.PREFERENCE).first()
         if compared is None:
             raise InvalidRequest({"preference": [f"Preference run {request['preference']} does not exist."]})
         run = compared

@@ -21,8 +21,8 @@ from benchmarks.models.reviews import CLAIMED, LABELED, SKIPPED
 from benchmarks.presentation.labels import SAMPLING, STRATUM
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.labels import LabelRequest, label_result, reviewer_name, withdraw_label
 from benchmarks.services.requests import StrictBoolean, StrictRequest, StrictText, validated_by
-from benchmarks.services.reviews.labels import LabelRequest, label_result, reviewer_name, withdraw_label
 from benchmarks.services.reviews.pairs import draw_pairs
 from benchmarks.services.reviews.sampling import FILTERS, answers_of, draw
 

@@ -17,7 +17,7 @@ from django.db.models import Q
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Label, Result, ReviewQueue, Run, Score
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.reviews.labels import WITHOUT_ANSWER
+from benchmarks.services.labels import WITHOUT_ANSWER
 
 FILTERS = ("outcome", "reason", "difficulty", "group")
 _FIELDS = ("pk", "run", "run__rescored_from", "run__model", "task__task_id", "task__content_hash", "repeat")

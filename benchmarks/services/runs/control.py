@@ -11,14 +11,14 @@ from django.db.models import F
 
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.finishing import close_if_over, refresh_summaries, reset_cancelled
-from benchmarks.engine.summary.verification import Verification, verify_prompts
+from benchmarks.engine.execution.verification import Verification, verify_prompts
 from benchmarks.models import TERMINAL, UNSCORED, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
 from benchmarks.presentation.actions import imported_refusal, refusal
 from benchmarks.presentation.numbers import money
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.labels import pass_on_labels
 from benchmarks.services.providers import missing_keys
-from benchmarks.services.reviews.labels import pass_on_labels
 from benchmarks.services.runs.start import enqueue_run, models_asked
 
 

@@ -82,7 +82,7 @@ class RunRequest(StrictRequest):
     """A request for a run, with a field for each of ``RUN_PARAMETERS``. ``dataset`` becomes the ``Dataset``."""
 
     name = StrictText(default="", allow_blank=True, max_length=200, help_text="By which people know the run")
-    tags = Tags(default=list, help_text="Words by which the run is found")
+    tags = Tags(default=list, help_text="Words for finding and filtering the run")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {name: field_of(parameter) for name, parameter in RUN_PARAMETERS.items()} | super().get_fields()

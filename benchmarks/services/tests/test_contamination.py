@@ -15,9 +15,9 @@ from benchmarks.engine.execution.finishing import close_if_over
 from benchmarks.models import TERMINAL, Dataset, Run, RunStatus
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.canvas_sets import control as canvas_set_control
+from benchmarks.services.contamination import check_contamination
 from benchmarks.services.datasets.editing import create_dataset
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.contamination import check_contamination
 from benchmarks.services.runs.start import start_run
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 from tasks_app.models import CanvasSet
@@ -144,7 +144,7 @@ def test_a_run_over_part_of_a_set_gets_as_many_fresh_canvases(published: CanvasS
 
 
 def test_the_run_waits_for_all_its_canvases(published: CanvasSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.services.runs.contamination.GENERATED_AT_ONCE", 30)
+    monkeypatch.setattr("benchmarks.services.contamination.GENERATED_AT_ONCE", 30)
     monkeypatch.setattr(canvas_set_control, "_enqueue", lambda canvas_set: None)
     run = canvas_run(published, "baseline/reference", tasks=["existence"])
     fresh = check_contamination(run)

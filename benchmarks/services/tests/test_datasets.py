@@ -41,6 +41,8 @@ def test_a_new_file_becomes_a_dataset_named_by_the_file(folder: Path, write: Any
         "pattern",
         "constraints",
         "tolerance",
+        "tools",
+        "tool_results",
     )
     assert version.facets["fields"] == dict.fromkeys(hints, 1) | {"expected_output": 2}
 

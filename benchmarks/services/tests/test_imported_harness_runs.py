@@ -14,10 +14,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
 
-from benchmarks.imports.formats import with_summaries
+from benchmarks.imports.registered_importers import logs_in
 from benchmarks.models import Dataset, Outcome, Run, RunStatus
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import Imported, import_files, import_runs
+from benchmarks.services.imports import Imported, import_runs
 from benchmarks.services.runs import control
 from tests.support.factories import make_run
 from tests.support.running import Endpoint, worked
@@ -50,7 +50,7 @@ def take(task: str) -> Run:
 
 def imported(task: str) -> Imported:
     samples, results = files(task)
-    return import_runs(samples, summary=results)[0]
+    return import_runs(samples, results)[0]
 
 
 @pytest.mark.parametrize("task", HARNESS)
@@ -128,7 +128,7 @@ def test_a_chat_is_its_question_with_its_system_prompt_and_all_accepted_answers(
 
 def test_examples_as_turns_are_messages_which_are_sent_as_the_harness_sent_them(endpoint: Endpoint) -> None:
     (samples,), (results,) = (LOGS.glob(f"acme__turns/{name}_*") for name in ("samples", "results"))
-    run = import_runs(samples, summary=results)[0].run
+    run = import_runs(samples, results)[0].run
     server = endpoint(lambda asked: "hot")
     worked(make_run(run.dataset, metrics=["exact_match"], system_prompt=run.parameters["system_prompt"]))
     lines = [json.loads(line)["arguments"]["gen_args_0"]["arg_0"][0] for line in samples.read_text().splitlines()]
@@ -147,12 +147,12 @@ def test_answers_without_scores_and_log_likelihoods_of_a_perplexity_are_not_scor
     head["results"]["words"] |= {"bypass,none": 999, "perplexity,none": 12.2}
     (summary := tmp_path / results.name).write_text(json.dumps(head))
     (path := tmp_path / samples.name).write_text("\n".join(map(json.dumps, bypassed)))
-    (unscored,) = import_runs(path, summary=summary)
+    (unscored,) = import_runs(path, summary)
     assert unscored.unused[0] == "The answers have no scores, as requested (--predict_only)."
     assert {result.outcome for result in unscored.run.results.all()} <= {Outcome.CORRECT, Outcome.WRONG}
     assert not [name for name in unscored.run.metrics if name.startswith("lm-eval")]
     path.write_text("\n".join(map(json.dumps, lines)))
-    (scored,) = import_runs(path, summary=summary)
+    (scored,) = import_runs(path, summary)
     assert [name for name in scored.run.metrics if name.startswith("lm-eval")] == ["lm-eval:exact_match"]
     assert "Metrics without a number for each sample, not imported: perplexity,none." in scored.unused
 
@@ -166,7 +166,7 @@ def test_samples_alone_are_imported_and_say_what_was_not_checked() -> None:
     )
     (named,) = import_runs(files("capitals")[0], model=" acme/tiny ")
     assert named.run.model == "acme/tiny"
-    (both,) = import_runs(samples, summary=results)
+    (both,) = import_runs(samples, results)
     assert both.is_new, "the results file is part of the import"
     assert both.run.dataset_version == alone.run.dataset_version
 
@@ -227,7 +227,7 @@ def test_samples_that_contradict_their_results_are_refused(
     changed.write_text("\n".join(lines))
     (tmp_path / results.name).write_text(json.dumps(head))
     with pytest.raises(NotPossible, match=message):
-        import_runs(changed, summary=tmp_path / results.name)
+        import_runs(changed, tmp_path / results.name)
     assert not Run.objects.exists()
 
 
@@ -236,10 +236,10 @@ def test_samples_of_another_evaluation_are_refused(tmp_path: Path) -> None:
     changed = tmp_path / samples.name
     changed.write_text(samples.read_text().replace('"target_hash": "2', '"target_hash": "3'))
     with pytest.raises(NotPossible, match=r"task_hashes\.words: .* they are of another evaluation or not complete"):
-        import_runs(changed, summary=results)
+        import_runs(changed, results)
 
 
-def test_results_belong_to_samples_of_the_same_date_or_are_the_only_ones() -> None:
+def test_results_belong_to_samples_of_the_same_date_or_are_the_only_ones(tmp_path: Path) -> None:
     first, second = "2026-01-31T12-00-00.123", "2026-02-01T12-00-00.5"
     for names, expected in (
         (["a.eval", "results.json"], {0: None, 1: None}),
@@ -250,7 +250,11 @@ def test_results_belong_to_samples_of_the_same_date_or_are_the_only_ones() -> No
         (["samples_a.jsonl", "promptfoo.json"], {0: None, 1: None}),
         ([], {}),
     ):
-        assert with_summaries(names) == expected, names
+        for name in names:
+            (tmp_path / name).write_text('{"doc_id": 0, "resps": []}' if name.endswith(".jsonl") else "{}")
+        logs = logs_in([(tmp_path / name, name) for name in names])
+        found = {names.index(log.name): [names.index(file.name) for file in log.files[1:]] for log in logs}
+        assert found == {main: [] if beside is None else [beside] for main, beside in expected.items()}, names
 
 
 def test_the_command_imports_a_folder_of_the_harness() -> None:
@@ -510,7 +514,7 @@ def test_files_with_anything_in_any_place_are_imported_completely_or_not_at_all(
 def try_import(path: Path) -> None:
     before = Run.objects.count()
     try:
-        run = import_files([(path, path.name)])[0].run
+        run = import_runs(path)[0].run
     except NotPossible:
         assert Run.objects.count() == before
         return

@@ -14,11 +14,12 @@ from django.test import Client
 
 from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.imports import reading
+from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.models import Outcome, Run, RunStatus
 from benchmarks.queries.leaderboard import places, whole_runs
 from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import import_files, import_runs
+from benchmarks.services.imports import import_runs
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.running import Endpoint, worked
 
@@ -192,7 +193,7 @@ def test_what_solvers_made_of_the_inputs_is_sent_again(name: str, samples: tuple
 
 def test_numbers_by_other_reducers_are_compared_with_the_epochs_and_said(tmp_path: Path) -> None:
     (imported,) = import_runs(LOGS / "inspect_epochs.eval")
-    assert imported.unused[-1] == (
+    assert imported.unused[-2] == (
         "Epochs are repeats, whose mean counts here. The log also reports: "
         'accuracy of "match" by mode is 0, accuracy of "match" by at_least_2 is 0, '
         'accuracy of "match" by pass_at_2 is 0.666667.'
@@ -287,7 +288,8 @@ READERS = {
     "acme": numbers_of_harness,
     "deepeval": numbers_of_deepeval,
 }
-TITLES = {"inspect": "Inspect", "promptfoo": "promptfoo", "acme": "lm-evaluation-harness", "deepeval": "DeepEval"}
+PREFIXES = {"inspect": "inspect_", "promptfoo": "promptfoo_", "lm-eval": "acme__", "deepeval": "deepeval"}
+"""Importer → how the names of its logs begin."""
 VERSIONS = ("inspect_ai", "promptfoo", "lm_eval")
 
 
@@ -303,7 +305,7 @@ def test_the_table_of_logs(row: tuple[Any, ...]) -> None:
     assert read(name) == pytest.approx(tuple(numbers))
     (path,) = LOGS.glob(name)
     others = path.parent.glob("results_*.json") if read is numbers_of_harness else ()
-    runs = [imported.run for imported in import_files([(each, each.name) for each in (path, *others)])]
+    runs = [imported.run for imported in import_runs(path, *others)]
     assert (len(runs), sum(run.total for run in runs)) == (count, results)
     assert {next(filter(None, map(run.environment.get, VERSIONS)), "") for run in runs} == {version}
     first = [run.summary["metrics"][run.metrics[0]] for run in runs]
@@ -313,15 +315,12 @@ def test_the_table_of_logs(row: tuple[Any, ...]) -> None:
     assert (scored, mean, *spent) == pytest.approx(tuple(numbers))
 
 
-def test_the_document_shows_the_table() -> None:
+def test_the_document_names_every_tool_with_the_tested_version() -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "import.md").read_text()
-    for name, version, count, results, scored, mean, tokens_in, tokens_out, cost in TABLE:
-        tokens = "unknown" if tokens_in is None else f"{tokens_in} / {tokens_out}"
-        price = "unknown" if cost is None else f"${cost:.6f}".rstrip("0")
-        tool = re.split(r"[_.]", name)[0]
-        case = re.sub(r"^(inspect_|promptfoo_|acme__\w+/samples_)|_\*", "", name)
-        cells = [TITLES[tool], version or "–", case, count, results, scored, f"{mean:.4f}", tokens, price]
-        assert f"| {' | '.join(map(str, cells))} |" in page, f"| {' | '.join(map(str, cells))} |"
+    for importer in IMPORTERS.values():
+        assert f"| [{importer.title}](" in page
+        versions = {version for name, version, *_ in TABLE if name.startswith(PREFIXES[importer.name])} - {""}
+        assert all(f"{importer.title} {version}" in page for version in versions), importer.title
 
 
 def test_yaml_and_json_lines_of_one_evaluation_give_the_same_runs_whose_prompts_share_all_tasks() -> None:

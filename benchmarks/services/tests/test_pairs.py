@@ -17,8 +17,8 @@ from benchmarks.models import Label, ReviewQueue, Run, Score
 from benchmarks.queries.preferences import peoples_choices, preferences
 from benchmarks.services.access import assign_group
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.labels import label_result
 from benchmarks.services.reviews.files import export_labels
-from benchmarks.services.reviews.labels import label_result
 from benchmarks.services.reviews.queues import close_review, create_review, save_and_next, start_labeling, undo
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run

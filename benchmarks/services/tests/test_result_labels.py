@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from benchmarks.models import AuditEntry, Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run
 from benchmarks.queries.reviews import count_labeled, labels_of_answer, labels_of_run
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.reviews.labels import label_result, withdraw_label
+from benchmarks.services.labels import label_result, withdraw_label
 from benchmarks.services.runs.control import delete_run
 from tests.support.page_factories import make_scored_run
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from benchmarks.engine import lease
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.engine.summary.verification import verify_prompts
+from benchmarks.engine.execution.verification import verify_prompts
 from benchmarks.models import TERMINAL, AuditEntry, CachedResponse, Lease, Run, RunStatus, Score, Transcript
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations import retention

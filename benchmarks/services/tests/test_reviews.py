@@ -13,8 +13,9 @@ from django.db.models import F
 from benchmarks.models import AuditEntry, Experiment, Label, Result, ReviewItem, ReviewQueue, Run, Score
 from benchmarks.models.reviews import CLAIMED_FOR
 from benchmarks.queries.reviews import answers_where, labels_in, progress_of, review_counts
+from benchmarks.services import labels
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.reviews import labels, queues
+from benchmarks.services.reviews import queues
 from benchmarks.services.reviews.files import export_labels, import_labels
 from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run

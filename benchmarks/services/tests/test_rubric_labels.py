@@ -10,7 +10,7 @@ from benchmarks.models import Label, Run
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.reviews import levels_of
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.reviews.labels import label_result
+from benchmarks.services.labels import label_result
 from benchmarks.services.reviews.queues import create_review
 from tests.support.factories import JUDGE, make_dataset, make_task
 from tests.support.page_factories import make_scored_run

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.engine.execution import verification
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.engine.summary import verification
 from benchmarks.models import Run, Task, Transcript
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.errors import NotPossible

@@ -44,7 +44,7 @@ def test_full_agreement_is_1_with_a_lower_bound_below():
     assert (found.kappa, found.high) == (1.0, 1.0)
     assert 0.5 < found.low < 0.8
     assert (
-        found.note == "small sample: 20 items; no spread to estimate an error from: bounds from the observed agreement"
+        found.note == "small sample: 20 items; the ratings do not vary, so the bounds come from the observed agreement"
     )
 
 

@@ -15,6 +15,7 @@ from django.core.management import CommandParser
 from benchmarks.engine.execution.scoring import usable_metrics
 from benchmarks.extras import how_to_install
 from benchmarks.management.actions import JSON, ServiceCommand
+from benchmarks.plugins import installed_plugins
 from benchmarks.presentation.numbers import size
 from benchmarks.queries.providers import provider_rows
 from benchmarks.services.operations.code_version import code_version
@@ -52,7 +53,8 @@ class Command(ServiceCommand):
             self.stdout.write(f"CodeForge Benchmarks {head['version']}, Python {head['python']}")
             self.stdout.write(f"State: {head['state']}\nDatasets: {head['datasets']}\n")
             for row in rows:
-                shown = {"ok": self.style.SUCCESS, "missing": self.style.ERROR}.get(row.state, str)(row.state)
+                styles = {"ok": self.style.SUCCESS, "missing": self.style.ERROR, "broken": self.style.ERROR}
+                shown = styles.get(row.state, str)(row.state)
                 pad = " " * (len("not checked") - len(row.state))
                 self.stdout.write(f"  {shown}{pad}  {row.title}" + (f": {row.problem}" if row.problem else ""))
         if any(row.state == "missing" for row in rows):
@@ -60,8 +62,8 @@ class Command(ServiceCommand):
 
 
 class Row(NamedTuple):
-    """``state``: ok, missing (required), optional (not there, and not required) or not checked; ``problem``: what to
-    do."""
+    """``state``: ok, missing (required), optional (not there, and not required), broken (not used) or not checked;
+    ``problem``: what to do."""
 
     title: str
     state: str
@@ -84,6 +86,9 @@ def _rows() -> Iterator[Row]:
         yield Row(f"Provider {provider.name}", state, "" if state == "ok" else how)
     for module, (title, how) in OPTIONAL.items():
         yield row(title, "" if _installed(module) else how)
+    for plugin in installed_plugins():
+        title = f"{plugin.what.capitalize()} {plugin.name} of the package {plugin.package}"
+        yield row(title, plugin.problem and f"it {plugin.problem}", "broken")
 
 
 def _installed(module: str) -> bool:

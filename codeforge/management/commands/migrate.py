@@ -11,6 +11,8 @@ from benchmarks.services.operations.schema import schema_problem
 
 
 class Command(migrate.Command):
+    help = "Create or update the tables of the database, unless another checkout or a later version has filled it."
+
     def handle(self, *args: Any, **options: Any) -> None:
         if options["database"] == "default" and (problem := schema_problem()):
             raise CommandError(problem)

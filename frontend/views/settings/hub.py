@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmarks.models import Schedule
+from benchmarks.plugins import installed_plugins
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries.access import api_tokens
 from benchmarks.queries.members import members
@@ -75,7 +76,7 @@ SECTIONS = (
     Section(
         "Import runs",
         "import-runs",
-        "Runs of Inspect, promptfoo, lm-evaluation-harness and DeepEval.",
+        "Runs of other tools.",
         ("benchmarks.launch_run", "benchmarks.add_dataset"),
     ),
     Section(
@@ -94,7 +95,7 @@ def hub(request: HttpRequest) -> HttpResponse:
     sections = [(section, section.now(request)) for section in open_sections(request)]
     if not sections:
         raise PermissionDenied("You do not have access to any settings. Log in, or ask an administrator.")
-    return render(request, "frontend/settings/hub.html", {"sections": sections})
+    return render(request, "frontend/settings/hub.html", {"sections": sections, "plugins": installed_plugins()})
 
 
 def open_sections(request: HttpRequest) -> list[Section]:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.dataset_format.problems import printable
 from benchmarks.forms.imports import RunImportForm
+from benchmarks.imports.registered_importers import tools
 from benchmarks.models import PushedRun, Run
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries.imports import receiving
@@ -37,6 +38,7 @@ def import_runs(request: HttpRequest) -> HttpResponse:
     runs = form.save(request.user) or ()
     context: dict[str, Any] = {
         "form": form,
+        "tools_imported": tools(),
         "receiving": receiving(),
         "may_import": True,
         "preview": preview,

@@ -1,0 +1,212 @@
+"""What comparisons, rankings and checks for contamination show, in words.
+
+A complete sentence ends with a period; ``threshold_sentence`` is a phrase. Scores are written in percent and
+differences in percentage points, with one decimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.presentation.numbers import interval, n_of, number, p_words, plural, points, score
+from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
+from benchmarks.statistics.contamination import Contamination
+from benchmarks.statistics.paired import Comparison
+from benchmarks.statistics.ranking import Verdict
+from benchmarks.statistics.spread import are_equal
+
+
+def comparison_sentences(
+    comparison: Comparison,
+    a: str = "A",
+    b: str = "B",
+    *,
+    p_adjusted: float | None = None,
+    family_size: int = 1,
+    newer_first: bool = False,
+) -> list[str]:
+    """Which run is better and by how much, or that they tie or the difference is not significant; then what that rests
+    on, with the p-value.
+
+    ``p_adjusted``, the p-value within a family of ``family_size`` comparisons, decides if it is given. With
+    ``newer_first``, ``b`` is the subject although it may be worse: a schedule reports on its latest run.
+    """
+    if comparison.difference is None or comparison.low is None or comparison.high is None or comparison.p_value is None:
+        return [f"{a} and {b} cannot be compared: {comparison.note}."]
+    p_text = p_words(comparison.p_value)
+    if p_adjusted is not None and family_size > 1:
+        p_text += f", Holm-adjusted {p_words(p_adjusted)} for {number(family_size)} comparisons"
+    if not comparison.is_clear or (p_adjusted is not None and p_adjusted > 1 - comparison.confidence):
+        return _not_significant(comparison, a, b, p_text)
+    b_leads = comparison.difference > 0
+    nearest, farthest = sorted((abs(comparison.low), abs(comparison.high)))
+    size = f"{points(abs(comparison.difference))} points"
+    bounds = f"({points(nearest)} to {points(farthest)})"
+    shared = plural(comparison.n_shared, "shared task")
+    if newer_first:
+        direction, first, second = ("above", "better", "worse") if b_leads else ("below", "worse", "better")
+        counts = {"better": comparison.n_better, "worse": comparison.n_worse}
+        return [
+            f"{b} is {size} {direction} {a} {bounds}.",
+            f"{number(counts[first])} of {shared} got {first}, {number(counts[second])} got {second} ({p_text}).",
+        ]
+    winner, wins, loser, losses = b, comparison.n_better, a, comparison.n_worse
+    if not b_leads:
+        winner, wins, loser, losses = loser, losses, winner, wins
+    equal = comparison.n_shared - comparison.n_changed
+    return [
+        f"{winner} is better than {loser} by {size} {bounds}.",
+        f"{number(wins)} of {shared} favor {winner}, {number(losses)} favor {loser}, {number(equal)} are equal "
+        f"({p_text}).",
+    ]
+
+
+def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> list[str]:
+    difference = comparison.difference or 0.0
+    bounds = f"{points(comparison.low or 0.0)} to {points(comparison.high or 0.0)}"
+    if are_equal(difference, 0.0) and comparison.interval_a is not None:
+        on = f"{n_of(comparison.n_shared, comparison.n_shared + comparison.n_missing)} shared tasks"
+        lead = f"{a} and {b} tie at {score(comparison.interval_a.mean)} on {on} ({b} minus {a}: {bounds} points)."
+    else:
+        lead = f"No significant difference between {a} and {b} ({b} minus {a}: {points(difference)} points, {bounds})."
+    sentences = [lead, f"The paired test gives {p_text}."]
+    if comparison.note:
+        sentences.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
+    if not comparison.is_hopeless and comparison.detectable_difference is not None:
+        sentences.append(
+            f"With {plural(comparison.n_shared, 'shared task')}, differences of "
+            f"{points(comparison.detectable_difference)} points or more are detectable with "
+            f"{100 * comparison.power:g}% power."
+        )
+    return sentences
+
+
+def missing_sentence(comparison: Comparison, a: str = "A", b: str = "B") -> str:
+    """How tasks without a score could change the difference; empty if every common task has both scores."""
+    if not comparison.n_missing or comparison.worst_case is None or comparison.best_case is None:
+        return ""
+    tasks = f"{plural(comparison.n_missing, 'more shared task')} {'has' if comparison.n_missing == 1 else 'have'}"
+    scores = "its score" if comparison.n_missing == 1 else "their scores"
+    return (
+        f"{tasks} no score in {a} or {b}. Depending on {scores}, the difference ({b} minus {a}) is between "
+        f"{points(comparison.worst_case)} and {points(comparison.best_case)} points."
+    )
+
+
+def contamination_sentence(check: Contamination) -> str:
+    """The difference between the published and the fresh set with its interval, and its meaning."""
+    if check.difference is None or check.low is None or check.high is None or check.p_value is None:
+        return "Not comparable: no number of shapes or level has scores in both sets."
+    lower = check.difference < 0
+    low, high = (-check.high, -check.low) if lower else (check.low, check.high)
+    evidence = (
+        f"{points(abs(check.difference))} points {'lower' if lower else 'higher'} on the published set{{}} "
+        f"({points(low)} to {points(high)}; {number(check.n_published)} and {plural(check.n_fresh, 'result')})."
+    )
+    test = f"The test gives {p_words(check.p_value)}."
+    if check.low > 0:
+        scores = evidence.format(" than on the fresh set")
+        return (
+            f"Possible contamination: the model scores {scores} It may have been trained on the published set. {test}"
+        )
+    if check.high < 0:
+        return f"No sign of contamination: the model scores {evidence.format(' than on the fresh set')} {test}"
+    return f"No significant difference between the published and the fresh set: {evidence.format('')} {test}"
+
+
+def threshold_sentence(threshold: float | None, low: float | None, high: float | None, note: str) -> str:
+    """ "8.4 (7.9 to 9.0)", with an open bound "8.4 (at least 7.9)"; without a threshold the note, capitalized."""
+    if low is not None and high is not None:
+        bounds = f" ({low:.1f} to {high:.1f})"
+    elif low is not None:
+        bounds = f" (at least {low:.1f})"
+    else:
+        bounds = "" if high is None else f" (at most {high:.1f})"
+    if threshold is None:
+        return f"{note[:1].upper()}{note[1:]}{bounds}"
+    return f"{threshold:.1f}{bounds}; {note}" if note else f"{threshold:.1f}{bounds}"
+
+
+def ranking_sentences(
+    verdict: Verdict,
+    names: Sequence[str],
+    marks: Sequence[Mark] = (),
+    *,
+    bounds: tuple[float, float] | None = None,
+    measured: str = "",
+    noun: str = "models",
+) -> list[str]:
+    """Who leads, or that the first ones tie; who is next by how much ("" if nobody is behind); what is not separated.
+
+    ``names`` are those of the candidates in the order of the ranking's rows, all of them together are ``noun``, and
+    ``bounds`` is the interval of a single one. Candidates that score less than a baseline of ``marks`` are named with
+    it. ``measured`` says in parentheses what the score is, where that needs to be known.
+    """
+    tied, close = ([names[own] for own in part] for part in (verdict.tied, verdict.close))
+    best, bar, shown = verdict.means[verdict.tied[0]], effortless(marks), _gaps_shown(verdict)
+    under = against(bar) if bar is not None and is_below(best, bar) else ""
+    others = _not_behind(tied[0], close)
+    if under or len(tied) > 1:
+        verb = "scores" if len(tied) == 1 else "score" if len(tied) == len(names) > 2 else "tie at"
+        lead = f"{tied_names(tied, len(names), noun)} {verb} {score(best)}{measured}"
+        lead += f"; {under or shown}" if under or shown else ""
+        others += [f"{shown}."] if under and shown else []
+    elif len(names) == 1:
+        lead = f"{tied[0]} scores {score(best)}{f' ({interval(*bounds)})' if bounds else ''}{measured}"
+    else:
+        lead = _lead(tied[0], close, measured, is_all=verdict.behind is None)
+        others = [f"{shown}."] if shown else []
+    behind = ""
+    if verdict.behind is not None and verdict.gap is not None:
+        whom = f" {tied[0]}" if len(tied) > 1 or close or under else ""
+        gap = f"{points(verdict.gap.low)} to {points(verdict.gap.high)}"
+        behind = f"{names[verdict.behind]} is {points(verdict.gap.mean)} points behind{whom} ({gap})."
+    return [f"{lead}.", behind, *_unclear(verdict, names), *others, *([] if under else _below(verdict, names, bar))]
+
+
+def _lead(first: str, close: Sequence[str], measured: str, *, is_all: bool) -> str:
+    """Of one leader; ``close`` are those that are not significantly behind it; ``is_all``, if that is everybody."""
+    if not close:
+        return f"{first} leads{measured}"
+    if len(close) == 1:
+        verdict = "the difference between them is not significant"
+        leaders = f"{first} scores highest before {close[0]}" if is_all else f"{first} and {close[0]} lead"
+        return f"{leaders}{measured}; {verdict}"
+    verb = "scores highest" if is_all else "leads"
+    whom = f"the {number(len(close))} others" if is_all else listed(close) if len(close) < 5 else f"{len(close)} others"
+    return f"{first} {verb}{measured}; its differences from {whom} are not significant"
+
+
+def _not_behind(first: str, close: Sequence[str]) -> list[str]:
+    """What is said of those close to the first where the lead does not name them."""
+    if len(close) < 2:
+        return [f"The difference between {first} and {other} is not significant." for other in close]
+    return [f"{number(len(close))} others are not significantly behind."]
+
+
+def _unclear(verdict: Verdict, names: Sequence[str]) -> list[str]:
+    """Which neighbors among those behind the first are not separated."""
+    if len(verdict.unclear) > 2:
+        return [f"{number(len(verdict.unclear))} more differences between neighbors are not significant."]
+    return [f"The difference between {names[a]} and {names[b]} is not significant." for a, b in verdict.unclear]
+
+
+def _gaps_shown(verdict: Verdict) -> str:
+    """``23 tasks can show gaps of 25 points or more``, if the first one is not alone; empty over several datasets."""
+    if verdict.nearest is None or not verdict.nearest.n_tasks:
+        return ""
+    tasks = plural(verdict.nearest.n_tasks, "task")
+    if verdict.nearest.detectable is None:
+        return f"{tasks} cannot show a gap"
+    return f"{tasks} can show gaps of {points(verdict.nearest.detectable).removesuffix('.0')} points or more"
+
+
+def _below(verdict: Verdict, names: Sequence[str], bar: Mark | None) -> list[str]:
+    """Who scores less than a baseline that reads no question."""
+    found = [(names[own], mean) for own, mean in enumerate(verdict.means) if bar is not None and is_below(mean, bar)]
+    if bar is None or not found:
+        return []
+    if len(found) == 1:
+        return [f"{found[0][0]} scores {score(found[0][1])}; {against(bar)}."]
+    who = listed([f"{name} ({score(mean)})" for name, mean in sorted(found, key=lambda each: -each[1])])
+    return [f"{who} score less than {bar.phrase} ({score(bar.mean)})."]

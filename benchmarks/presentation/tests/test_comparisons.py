@@ -1,0 +1,115 @@
+from benchmarks.presentation.comparisons import (
+    comparison_sentences,
+    contamination_sentence,
+    missing_sentence,
+    threshold_sentence,
+)
+from benchmarks.statistics.contamination import Sample, published_against_fresh
+from benchmarks.statistics.paired import compare
+
+
+def comparison_sentence(*compared, **options):
+    return " ".join(comparison_sentences(*compared, **options))
+
+
+def two_runs(gained, lost, n, missing=0):
+    a = {task: float(gained <= task < gained + lost) for task in range(n)}
+    b = {task: float(task < gained) for task in range(n)}
+    b.update(dict.fromkeys(range(n - missing, n)))
+    return a, b
+
+
+def test_a_significant_difference_names_the_winner_once_and_counts_for_and_against():
+    a, b = two_runs(28, 9, 480)
+    sentence = (
+        "llama is better than gpt by 4.0 points (1.6 to 6.7). "
+        "28 of 480 shared tasks favor llama, 9 favor gpt, 443 are equal (p = 0.003)."
+    )
+    assert comparison_sentence(compare(a, b), "gpt", "llama") == sentence
+    assert comparison_sentence(compare(b, a), "llama", "gpt") == sentence
+
+
+def test_the_newer_run_is_the_subject_of_a_change():
+    a, b = two_runs(28, 9, 480)
+    assert comparison_sentence(compare(b, a), "run 1", "run 2", newer_first=True) == (
+        "run 2 is 4.0 points below run 1 (1.6 to 6.7). 28 of 480 shared tasks got worse, 9 got better (p = 0.003)."
+    )
+    assert comparison_sentence(compare(a, b), "run 1", "run 2", newer_first=True) == (
+        "run 2 is 4.0 points above run 1 (1.6 to 6.7). 28 of 480 shared tasks got better, 9 got worse (p = 0.003)."
+    )
+
+
+def test_a_difference_that_is_not_significant_comes_with_the_detectable_one():
+    comparison = compare(*two_runs(30, 24, 480))
+    detectable = f"{100 * comparison.detectable_difference:.1f}"
+    assert comparison_sentence(comparison) == (
+        "No significant difference between A and B (B minus A: 1.2 points, −1.8 to 4.4). "
+        "The paired test gives p = 0.50. "
+        f"With 480 shared tasks, differences of {detectable} points or more are detectable with 80% power."
+    )
+
+
+def test_equal_means_tie():
+    sentences = comparison_sentences(compare(*two_runs(9, 9, 480)))
+    assert sentences[0] == "A and B tie at 0.019 on 480 of 480 shared tasks (B minus A: −1.9 to 1.9 points)."
+    assert sentences[1] == "The paired test gives p = 1.00."
+
+
+def test_the_adjusted_p_value_decides_in_a_family():
+    comparison = compare(*two_runs(28, 9, 480))
+    rejected = comparison_sentence(comparison, p_adjusted=0.07, family_size=30)
+    assert rejected.startswith("No significant difference between A and B (B minus A: 4.0 points, ")
+    assert "p = 0.003, Holm-adjusted p = 0.070 for 30 comparisons." in rejected
+    accepted = comparison_sentence(comparison, p_adjusted=0.041, family_size=15)
+    assert accepted.startswith("B is better than A by 4.0 points (1.6 to 6.7). 28 of 480 ")
+    assert accepted.endswith(" are equal (p = 0.003, Holm-adjusted p = 0.041 for 15 comparisons).")
+
+
+def test_a_small_sample_is_named_and_a_hopeless_one_detects_nothing():
+    hopeless = comparison_sentence(compare({1: 0.0, 2: 0.0}, {1: 1.0, 2: 1.0}))
+    assert hopeless.startswith("No significant difference between A and B (B minus A: 100.0 points, ")
+    assert hopeless.endswith(
+        " 2 independent pairs are too few to show a difference: the smallest possible p-value is 0.5."
+    )
+    small = comparison_sentence(compare(*two_runs(3, 2, 20)))
+    assert " Small sample: 20 independent pairs. With 20 shared tasks, differences of " in small
+
+
+def test_runs_without_shared_scores_cannot_be_compared():
+    assert comparison_sentence(compare({}, {})) == "A and B cannot be compared: no task has a score in both runs."
+
+
+def test_missing_scores_come_with_the_range_of_the_difference():
+    assert missing_sentence(compare(*two_runs(28, 9, 480, missing=1))) == (
+        "1 more shared task has no score in A or B. Depending on its score, "
+        "the difference (B minus A) is between 4.0 and 4.2 points."
+    )
+    assert missing_sentence(compare(*two_runs(28, 9, 480, missing=2))).startswith("2 more shared tasks have no score")
+    assert missing_sentence(compare(*two_runs(28, 9, 480))) == ""
+
+
+def test_a_threshold_comes_with_the_bounds_it_has():
+    for threshold, words in (
+        ((8.42, 7.9, 9.04, ""), "8.4 (7.9 to 9.0)"),
+        ((8.42, 7.9, None, "upper bound unknown"), "8.4 (at least 7.9); upper bound unknown"),
+        ((None, 11.2, None, "above the midpoint, up to 12"), "Above the midpoint, up to 12 (at least 11.2)"),
+        ((None, None, 3.3, "below the midpoint"), "Below the midpoint (at most 3.3)"),
+        ((None, None, None, "no significant decrease"), "No significant decrease"),
+    ):
+        assert threshold_sentence(*threshold) == words
+
+
+def test_a_contamination_check_says_what_the_difference_means():
+    known, unknown = Sample([1] * 90 + [0] * 10), Sample([1] * 55 + [0] * 45)
+    possible = contamination_sentence(published_against_fresh({"3": (known, unknown)}))
+    assert possible.startswith("Possible contamination: the model scores 35.0 points higher on the published set than")
+    assert possible.endswith(
+        "; 100 and 100 results). It may have been trained on the published set. The test gives p < 0.001."
+    )
+    none = contamination_sentence(published_against_fresh({"3": (unknown, known)}))
+    assert none.startswith("No sign of contamination: the model scores 35.0 points lower on the published set than on ")
+    same = contamination_sentence(published_against_fresh({"3": (known, Sample([1] * 88 + [0] * 12))}))
+    assert same.startswith("No significant difference between the published and the fresh set: 2.0 points higher on ")
+    assert contamination_sentence(published_against_fresh({})) == (
+        "Not comparable: no number of shapes or level has scores in both sets."
+    )

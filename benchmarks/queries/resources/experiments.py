@@ -1,0 +1,92 @@
+"""Experiments and their matrix, as other programs read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self, TypedDict
+
+from benchmarks.models import Experiment
+from benchmarks.queries import experiments as reads
+from benchmarks.queries.matrix import matrix, matrix_rows
+from benchmarks.queries.resources.base import Reader, Resource, Url
+from benchmarks.queries.resources.runs import Progress
+
+
+class Cell(TypedDict):
+    """A run in the matrix. Rank and group are those of its model and variant over all datasets of the matrix."""
+
+    model: str
+    variant: str
+    differs: str
+    """The parameters in which its row differs from others; empty if in none"""
+    dataset: str
+    run: int
+    status: str
+    mean: float | None
+    """Strict mean"""
+    low: float | None
+    high: float | None
+    n: int
+    total: int | None
+    """Results that the metric applies to"""
+    coverage: float | None
+    subset: int | None
+    """Number of tasks from which the score on all tasks is estimated"""
+    rank: list[int] | None
+    """Lowest and highest rank that the tests allow"""
+    group: str | None
+    """Letters; candidates that share one are not significantly different"""
+    best: float | None
+    """Chance of being the best"""
+    cost_usd: float | None
+    latency_ms: float | None
+    """Median"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentResource(Resource):
+    described_by: ClassVar = Experiment
+
+    id: int
+    url: Url
+    """Its page"""
+    name: str
+    description: str
+    tags: list[str]
+    status: str
+    progress: Progress
+    budget_usd: float | None
+    cost_usd: float | None
+    runs: list[int]
+    """IDs"""
+    request: Any
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: Experiment, reader: Reader, **given: Any) -> Self:
+        members = list(row.runs.all())
+        state = reads.progress(members)
+        return super().of(
+            row,
+            reader,
+            url=Url(f"{reader.site}/experiments/{row.pk}"),
+            status=state.status,
+            progress=Progress.of(state),
+            cost_usd=state.cost_usd,
+            runs=sorted(run.pk for run in members),
+            **given,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentDetail(ExperimentResource):
+    verdict: str
+    """Who leads, by how much, and which differences are not significant"""
+    matrix: list[Cell]
+
+    @classmethod
+    def of(cls, row: Experiment, reader: Reader, *, metric: str = "", dataset: str = "", **given: Any) -> Self:
+        """The matrix by one metric, or of one dataset, if they are named."""
+        grid = matrix(reads.experiment_runs(row), metric, dataset)
+        return super().of(row, reader, verdict=grid.verdict, matrix=matrix_rows(grid), **given)

@@ -1,0 +1,113 @@
+"""Providers and their models, as other programs read them. Keys are not shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Self, TypedDict
+
+from benchmarks.engine.provider_keys import KeySource
+from benchmarks.presentation.providers import CAPABILITY
+from benchmarks.queries.providers import ModelRow, ProviderRow, Status
+from benchmarks.queries.resources.base import Reader, Resource
+
+Support = Literal["yes", "ignored", "refused", "unknown"]
+
+
+class Capability(TypedDict):
+    support: Support
+    message: str
+    """What the endpoint said, if it refused or failed"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelTest(Resource):
+    tested_at: datetime
+    duration_ms: float | None
+    error_kind: str
+    """Empty if the model answered"""
+    error: str
+    capabilities: dict[str, Capability] = field(
+        metadata={"text": f"By name: {', '.join(CAPABILITY)}. Empty without an answer"}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderModel(Resource):
+    name: str
+    """As in a request for a run"""
+    configured: bool
+    """Whether codeforge.yaml has it under models"""
+    listed: bool
+    """Whether the endpoint lists it"""
+    judge: bool
+    """Whether it is the configured judge"""
+    context_length: int | None
+    input_per_million: float | None
+    """US dollars; null: unknown"""
+    cached_input_per_million: float | None
+    """null: as other input"""
+    output_per_million: float | None
+    test: ModelTest | None
+
+    @classmethod
+    def of(cls, row: ModelRow, reader: Reader, **given: Any) -> Self:
+        return super().of(row, reader, test=row.test and ModelTest.of(row.test, reader), **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastRun(Resource):
+    run: int
+    at: datetime | None
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderLimits(Resource):
+    max_in_flight: int | None
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderResource(Resource):
+    name: str
+    kind: str
+    address: str
+    """Empty for kinds without one"""
+    key_variable: str | None
+    """Environment variable of the key"""
+    key_source: KeySource
+    status: Status
+    problem: str
+    """Why a run would fail, and what to do. Empty if nothing is known"""
+    looked_at: datetime | None
+    """Of the latest check or test"""
+    duration_ms: float | None
+    """Of the latest test's answer"""
+    listed_at: datetime | None
+    """When the endpoint listed its models"""
+    limits: ProviderLimits
+    last_answer: LastRun | None
+    last_errors: LastRun | None
+
+    @classmethod
+    def of(cls, row: ProviderRow, reader: Reader, **given: Any) -> Self:
+        last = {name: getattr(row, name) for name in ("last_answer", "last_errors")}
+        return super().of(
+            row,
+            reader,
+            limits=ProviderLimits.of(row.limits, reader),
+            **{name: each and LastRun.of(each, reader) for name, each in last.items()},
+            **given,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderDetail(ProviderResource):
+    models: list[ProviderModel]
+
+    @classmethod
+    def of(cls, row: ProviderRow, reader: Reader, **given: Any) -> Self:
+        models = [ProviderModel.of(each, reader) for each in (*row.models, *row.others)]
+        return super().of(row, reader, models=models, **given)

@@ -1,0 +1,278 @@
+"""Runs and their results, as other programs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, make_dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Literal, NotRequired, Self, TypedDict
+
+from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
+from benchmarks.presentation.sentences import headline_numbers
+from benchmarks.queries.resources.base import Reader, Resource, Url, type_of
+from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
+
+STORED = [row for row in RUN_PARAMETERS.values() if row.field and row.name != "allow_self_judging"]
+"""The parameters that are fields of a run; the others are in its ``parameters``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    total: int
+    done: int
+    errors: int
+
+    @classmethod
+    def of(cls, counted: Any) -> Self:
+        return cls(total=counted.total, done=counted.done, errors=counted.errors)
+
+
+class Readable(TypedDict):
+    """The mean over readable answers, and their share of all scored answers."""
+
+    mean: float | None
+    n: int
+    share: float | None
+
+
+class Weighted(TypedDict):
+    """The mean in which a task counts by its weight, with its 95% interval."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    n_effective: float
+    """Number of tasks of equal weight that would give an equally narrow interval"""
+
+
+class Mean(TypedDict):
+    """A strict mean with its 95% interval: an unparsable, cut off or refused answer counts as 0. Means are ``null`` if
+    nothing is scored, and the others before the first summary."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    n_expected: int | None
+    """Results that the metric applies to"""
+    n_not_applicable: int | None
+    """Results whose task lacks what the metric needs; they are in no mean of it"""
+    coverage: float | None
+    """n / n_expected"""
+    readable: Readable | None
+    weighted: NotRequired[Weighted]
+    """Only if the weights of the tasks differ"""
+
+
+class Times(TypedDict, total=False):
+    """Quantiles of answered requests; empty if nothing was measured."""
+
+    n: int
+    mean: float
+    p50: float
+    p95: float
+    max: float
+
+
+class Failure(TypedDict):
+    outcome: str
+    reason: str
+    """In a few words, or the kind of error; empty if unknown"""
+    n: int
+    """Number of results"""
+    where: dict[str, int]
+    """Task class, or difficulty, → number of results"""
+    examples: list[int]
+    """Ids of up to three results"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run(Resource):
+    described_by: ClassVar = Run
+
+    id: int
+    url: Url
+    """Its page"""
+    dataset_version: int
+    added_canvases: int
+    import_format: str
+    status: RunStatus
+    error_message: str
+    name: str
+    tags: list[str]
+    notes: str
+    pinned: bool
+    baseline: bool
+    self_judged: bool
+    parameters: Any
+    """What is sent with every request, such as ``temperature`` and ``system_prompt``"""
+    seed_per_repeat: bool
+    """Whether repeat r sends seed + r − 1; runs until 0.1.0 sent one seed with every repeat"""
+    model_params: Any
+    judge_settings: Any
+    rubrics: Any
+    judge_trial: Any | None
+    adjustments: dict[str, dict[str, str]]
+    """Parameters that requests omit because the model or the judge refuses them: name → sentence"""
+    fresh_of: int | None
+    rescored_from: int | None
+    progress: Progress
+    waits_until: datetime | None
+    """Until when the endpoint asked the workers to wait"""
+    headline: str
+    """Key of ``summary`` with the score of the run: the metric that decides every task, or ``task:`` and those that do
+    together, of each task the first that applies"""
+    summary: dict[str, Mean]
+    outcomes: dict[str, int]
+    error_kinds: dict[str, int]
+    """Number of results that ended in an error, by kind"""
+    failures: list[Failure]
+    cost_usd: float | None
+    judge_cost_usd: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    reasoning_tokens: int | None
+    """Part of tokens_out"""
+    cached_tokens: int | None
+    """Part of tokens_in"""
+    user_tokens_in: int | None
+    user_tokens_out: int | None
+    user_cost_usd: float | None
+    judge_tokens_in: int | None
+    judge_tokens_out: int | None
+    latency_ms: Times
+    first_token_ms: Times
+    tokens_per_second: Times
+    code_version: str
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    duration_seconds: float | None
+    """Time in preparation and running so far, without pauses and the time before a retry; ``null`` before that."""
+    texts_pruned_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Run, reader: Reader, **given: Any) -> Self:
+        summary, tokens = row.summary, row.summary.get("tokens", {})
+        return super().of(
+            row,
+            reader,
+            url=Url(f"{reader.site}/runs/{row.pk}"),
+            dataset_version=row.dataset_version.number,
+            fresh_of=row.fresh_of_id,
+            progress=Progress.of(row),
+            waits_until=getattr(row, "waits_until", None),
+            summary=headline_numbers(summary, row.all_metrics),
+            outcomes=summary.get("outcomes", {}),
+            error_kinds=summary.get("error_kinds", {}),
+            failures=[_only(Failure, failure) for failure in summary.get("failures", ())],
+            reasoning_tokens=tokens.get("reasoning"),
+            cached_tokens=tokens.get("cached"),
+            **{name: _only(Times, summary.get(name, {})) for name in ("latency_ms", "first_token_ms")},
+            tokens_per_second=_only(Times, summary.get("tokens_per_second", {})),
+            **{parameter.name: getattr(row, parameter.field) for parameter in STORED} | {"dataset": row.dataset.slug},
+            **given,
+        )
+
+
+def _parameter(row: RunParameter) -> tuple[str, Any, Any]:
+    kind = list[str] if row.kind is Kind.NAMES else type_of(Run._meta.get_field(row.field))
+    return row.name, str if row.name == "dataset" else kind, field(metadata={"text": row.description})
+
+
+RunResource: type[_Run] = make_dataclass(
+    "RunResource", map(_parameter, STORED), bases=(_Run,), frozen=True, kw_only=True
+)
+"""A run with its parameters, each a field of the name that requests give it."""
+
+
+class ToolCall(TypedDict):
+    name: str
+    arguments: dict[str, Any] | None
+    raw: str
+    malformed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultResource(Resource):
+    described_by: ClassVar = Result
+
+    id: int
+    task_id: str
+    task_name: str
+    repeat: int
+    seed: int | None
+    """What this repeat sends as its seed"""
+    difficulty: str
+    group: str
+    n_shapes: int | None
+    state: ResultState
+    input: str
+    labels: list[str]
+    """Tags, split and metadata of a task, such as `tags: math` and `source: gsm8k`."""
+    expected_output: str
+    other_answers: list[str]
+    """Texts that are accepted besides the expected output; empty if there are none."""
+    actual_output: str | None
+    """``null`` if there is none, or if it was pruned (see ``texts_pruned_at`` of the run)."""
+    outcome: Outcome | Literal[""]
+    failure: str
+    score: float | None
+    """By the metric that decides the outcome; none if no metric applies"""
+    scores: dict[str, float | None]
+    errors: dict[str, str]
+    """Metric → why it has no value, or why the answer scores 0 without being read. The error of a failed request is in
+    ``error_message`` instead."""
+    error_kind: str
+    error_message: str
+    tool_calls: list[ToolCall]
+    duration_ms: float | None
+    first_token_ms: float | None
+    tokens_per_second: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    reasoning_tokens: int | None
+    cached_tokens: int | None
+    cost_usd: float | None
+    judge_cost_usd: float | None
+    user_cost_usd: float | None
+    cached: bool
+    attempts: int
+    finish_reason: str
+    response_model: str
+    finished_at: datetime | None
+    notes: list[str]
+    """What a reader of the answer must know, such as parameters that were not sent."""
+    judge_notes: dict[str, list[str]]
+    """Metric → what a reader of the judge's verdict must know, such as parameters that were not sent."""
+
+    @classmethod
+    def of(cls, row: Result, reader: Reader, **given: Any) -> Self:
+        run, task, scores = row.run, row.task, list(row.scores.all())
+        transcript = row.transcript if hasattr(row, "transcript") else None
+        unscored = [score for score in scores if score.status != Score.Status.SCORED]
+        judged = {score.metric: (score.judge or {}).get("notes") for score in scores}
+        return super().of(
+            row,
+            reader,
+            task_id=task.task_id,
+            task_name=task.name,
+            seed=run.sent_seed(row.repeat),
+            input=task.input,
+            labels=task.labels or [],
+            expected_output=task.expected_output,
+            other_answers=task.other_answers or [],
+            actual_output=transcript.actual_output if transcript and not run.texts_pruned_at else None,
+            score=row.value,
+            scores={score.metric: score.value for score in scores},
+            errors={score.metric: score.reason or f"(reason {run.texts_pruned})" for score in unscored},
+            tool_calls=[*transcript.tool_calls] if transcript else [],
+            notes=[*transcript.notes] if transcript else [],
+            judge_notes={metric: [*notes] for metric, notes in judged.items() if notes},
+        )
+
+
+def _only(shape: Any, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of what is stored that other programs read."""
+    return {name: stored[name] for name in shape.__annotations__ if name in stored}
