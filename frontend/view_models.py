@@ -14,11 +14,12 @@ from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.labels import OUTCOME, run_status, sentence_case, words
-from benchmarks.presentation.numbers import MISSING, interval, score
+from benchmarks.presentation.numbers import interval, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place
 from benchmarks.queries.matrix import FACETS, rank_ranges, tested
+from benchmarks.queries.tables.runs import cost
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure
 
@@ -113,7 +114,6 @@ def run_row(run: Run) -> RunRow:
     elapsed = run.duration_seconds
     # Over all of its active time: a rate of the last seconds would jump with every batch.
     rate = run.done / elapsed if elapsed and run.done else None
-    judge_cost = run.judge_cost_usd if run.judge_model else 0.0
     return RunRow(
         run=run,
         headline=metric_row(run.headline, run.summary.get("metrics", {}).get(run.headline)),
@@ -121,8 +121,7 @@ def run_row(run: Run) -> RunRow:
         rate=rate,
         elapsed=elapsed,
         left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
-        # Before a run is prepared, nothing was sent, which is not an unknown cost.
-        cost=sentences.total_cost(run.cost_usd, judge_cost) if run.total else MISSING,
+        cost=cost(run),
         provisional=run.status not in COMPLETED,
     )
 

@@ -18,6 +18,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError, ProgrammingError
 
 from benchmarks.page_urls import site_address
+from benchmarks.presentation.tables import aligned
 from benchmarks.providers.extra_parameters import pair_of, parsed_pairs
 from benchmarks.queries.resources.base import Reader, json_of
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
@@ -146,7 +147,7 @@ class ActionCommand(ServiceCommand):
         self, rows: Sequence[Mapping[str, Any]], empty: str, *, as_json: bool = False, right: Sequence[int] = ()
     ) -> None:
         """Print rows below their keys, or ``empty`` if there are none."""
-        text = table(list(rows[0]), [list(row.values()) for row in rows], right) if rows else empty
+        text = aligned(list(rows[0]), [list(row.values()) for row in rows], right) if rows else empty
         self.print_either(as_json, rows, text)
 
     def print_outcome(self, text: str, errors: object = None) -> None:
@@ -160,20 +161,6 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CommandError(f"Cannot write {path}: {error.strerror}", returncode=REFUSED) from None
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[int] = ()) -> str:
-    """Aligned columns below a head, those in ``right`` to the right; an empty cell for ``None``."""
-    lines = [tuple(head), *(tuple("" if cell is None else str(cell) for cell in row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-
-    def aligned(cells: Sequence[str]) -> str:
-        placed = enumerate(zip(cells, widths, strict=True))
-        return "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width) for place, (cell, width) in placed
-        ).rstrip()
-
-    return "\n".join(map(aligned, lines))
 
 
 def request_arguments() -> list[Argument]:

@@ -16,7 +16,6 @@ from benchmarks.management.actions import (
     argument,
     reader_of,
     switch,
-    table,
     writing,
 )
 from benchmarks.management.following import Progress, follow
@@ -35,6 +34,7 @@ from benchmarks.presentation.numbers import (
     rank_range,
     score,
 )
+from benchmarks.presentation.tables import aligned
 from benchmarks.queries.experiments import experiment_detail, experiment_runs, experiments, progress
 from benchmarks.queries.matrix import Cell, Row, matrix
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
@@ -81,7 +81,7 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
     ]
     rows = [_cells(row) for row in grid.rows]
     reasons = [f"{row.name}: not ranked. {row.reason}" for row in grid.rows if row.reason]
-    return "\n\n".join([head, verdict, table([*columns, "latency"], rows), *reasons])
+    return "\n\n".join([head, verdict, aligned([*columns, "latency"], rows), *reasons])
 
 
 def _cells(row: Row) -> list[str]:

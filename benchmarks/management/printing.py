@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.engine.execution.verification import Verification
-from benchmarks.management.actions import table
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
@@ -35,6 +34,7 @@ from benchmarks.presentation.sentences import (
     unscored,
     weighted,
 )
+from benchmarks.presentation.tables import aligned
 from benchmarks.queries.statistics import Compared
 from benchmarks.services.runs.estimate import RunPlan
 
@@ -105,7 +105,7 @@ def run_text(run: Run) -> str:
         lines.append(run.error_message)
     lines += adjustments(run.adjustments, run.judge_trial, run.summary.get("response_models", {}))
     if rows := metric_rows(run):
-        lines += ["", table(METRIC_HEAD, rows, right=(1, 3)), "", *weighted_lines(run)]
+        lines += ["", aligned(METRIC_HEAD, rows, right=(1, 3)), "", *weighted_lines(run)]
     lines += [f"Outcomes: {outcome_words(run)}", f"Cost: {cost_words(run)}", f"Page: {page_address(run)}"]
     return "\n".join(lines)
 
@@ -119,7 +119,9 @@ def plan_text(plan: RunPlan) -> str:
         ("cost", money_range(plan.cost_low, plan.cost_high)),
         ("duration", f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}"),
     ]
-    return "\n".join([table(("", "full run"), rows), *([plan.subset.sentence] if plan.subset else []), *plan.warnings])
+    return "\n".join(
+        [aligned(("", "full run"), rows), *([plan.subset.sentence] if plan.subset else []), *plan.warnings]
+    )
 
 
 def verification_text(run: Run, verification: Verification, code_now: str) -> str:
@@ -154,7 +156,7 @@ def statistics_text(run: Run) -> str:
             )
             for each in thresholds
         ]
-        parts.append(table(("difficulty", "task class", "50% threshold", "n"), rows, right=(3,)))
+        parts.append(aligned(("difficulty", "task class", "50% threshold", "n"), rows, right=(3,)))
     parts += [_reliability(metric, numbers) for metric, numbers in summary.get("reliability", {}).items()]
     parts += [run.same_seed_sentence] if summary.get("reliability") and run.repeats_same_seed else []
     if adaptive := summary.get("adaptive"):
@@ -170,7 +172,7 @@ def _chance(metric: str, numbers: Numbers) -> str:
     if len(rows) > 1:
         rows.append(("average", "", "", "", *_mean(numbers["average"]), n_of_expected(numbers["average"])))
     head = (metric, "guess rate", "raw", "95% interval", "above guessing", "95% interval", "n")
-    text = table(head, rows, right=(1, 2, 4, 6))
+    text = aligned(head, rows, right=(1, 2, 4, 6))
     if numbers["left_out"]:
         text += (
             f"\nNo score or no known guess rate: {', '.join(numbers['left_out'])}. An average needs all task classes."
@@ -186,7 +188,7 @@ def _reliability(metric: str, numbers: Numbers) -> str:
         ("agreement of two repeats", numbers["agreement"]),
     ]
     rows = [(words, *_mean(share), n_of_expected(share)) for words, share in shares]
-    text = table((f"repeats, {metric}", "share", "95% interval", "tasks"), rows, right=(1, 3))
+    text = aligned((f"repeats, {metric}", "share", "95% interval", "tasks"), rows, right=(1, 3))
     if judge := numbers.get("judge"):
         spread = MISSING if judge["deviation"] is None else points(judge["deviation"])
         text += (
@@ -202,7 +204,7 @@ def _adaptive(numbers: Numbers) -> str:
     return (
         f"{number(numbers['canvases'])} of at most {plural(numbers['max_canvases'], 'canvas')}: {numbers['reason']}. "
         f"Target interval half-width of {points(numbers['target_half_width'])} points {reached}.\n"
-        + table(("shapes", "mean", "confidence sequence", "canvases"), rows, right=(0, 1, 3))
+        + aligned(("shapes", "mean", "confidence sequence", "canvases"), rows, right=(0, 1, 3))
     )
 
 
@@ -210,7 +212,7 @@ def comparisons_text(comparisons: Sequence[Compared]) -> str:
     """The sentences, then the same in numbers."""
     rows = [_comparison_row(each) for each in comparisons]
     sentences = [line for each in comparisons for line in comparison_sentences(each)]
-    return "\n".join([*sentences, "", table(COMPARISON_HEAD, rows, right=(3, 4, 7, 8))])
+    return "\n".join([*sentences, "", aligned(COMPARISON_HEAD, rows, right=(3, 4, 7, 8))])
 
 
 def comparison_sentences(compared: Compared) -> Iterator[str]:

@@ -22,6 +22,7 @@ from benchmarks.models import Run, WebhookDelivery
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
+from benchmarks.queries.tables import runs
 from frontend import bars
 from frontend.chart_parts import Chart
 from frontend.drawing import BUNDLE_VERSION, drawable
@@ -84,7 +85,7 @@ _STROKED = {
 
 
 @lru_cache(1_000)  # a table has hundreds of a few
-def _badge(state: str, label: str) -> SafeString:
+def state_badge(state: str, label: str) -> SafeString:
     """A state: its outline, its color and its label."""
     style = 'stroke="none"' if state in _SOLID else 'fill="none" stroke-width="2"'
     return format_html(
@@ -135,19 +136,19 @@ def url(parser: Parser, token: Token) -> _AddressNode:
 @register.simple_tag
 def run_badge(status: str, errors: int = 0) -> SafeString:
     """The status of a run; with its number of errors: "Completed, 3 errors"."""
-    return _badge(status, labels.run_status(status, errors))
+    return state_badge(status, labels.run_status(status, errors))
 
 
 @register.simple_tag
 def mark(state: str, label: str) -> SafeString:
     """The outline of a state alone, where the text beside it says what it means; ``label`` is for screen readers."""
-    return format_html('{}<span class="visually-hidden">{}</span>', _badge(state, ""), label)
+    return format_html('{}<span class="visually-hidden">{}</span>', state_badge(state, ""), label)
 
 
 @register.simple_tag
 def badge(outcome: str, state: str = "pending") -> SafeString:
     """The outcome of a result; its state while it has none."""
-    return _badge(outcome or "pending", labels.result_label(state, outcome))
+    return state_badge(outcome or "pending", labels.result_label(state, outcome))
 
 
 _PROVIDER_MARK = {
@@ -166,7 +167,7 @@ def provider_badge(status: str, name: str = "") -> SafeString:
     """The status of a provider; with its name: "ollama: No connection", or the name alone if it is ready."""
     label = PROVIDER_STATUS[status]
     named = name if status == "ready" else f"{name}: {label}"
-    return _badge(_PROVIDER_MARK[status], named if name else label)
+    return state_badge(_PROVIDER_MARK[status], named if name else label)
 
 
 _DELIVERY_MARK = {"delivered": "completed", "pending": "pending", "given_up": "failed"}
@@ -174,13 +175,13 @@ _DELIVERY_MARK = {"delivered": "completed", "pending": "pending", "given_up": "f
 
 @register.simple_tag
 def delivery_badge(delivery: WebhookDelivery) -> SafeString:
-    return _badge(_DELIVERY_MARK[delivery.state], delivery.get_state_display().capitalize())
+    return state_badge(_DELIVERY_MARK[delivery.state], delivery.get_state_display().capitalize())
 
 
 @register.simple_tag
 def support_badge(support: str, message: str) -> SafeString:
     """Whether a model supports something, with what the endpoint said in the title."""
-    mark = _badge(_SUPPORT_MARK[support], SUPPORT[support])
+    mark = state_badge(_SUPPORT_MARK[support], SUPPORT[support])
     return format_html('<span title="{}">{}</span>', texts.visible(message), mark) if message else mark
 
 
@@ -231,29 +232,17 @@ def tags(names: Iterable[str]) -> SafeString:
 
 @register.simple_tag
 def run_tags(run: Run) -> SafeString:
-    """How a run is marked: pinned, as the baseline, with its own tags."""
-    marked = (("Pinned", run.pinned), ("Baseline run", run.baseline))
-    return tags([*(name for name, holds in marked if holds), *run.tags])
+    return tags(runs.marks(run))
 
 
 @register.simple_tag
 def origin(run: Run) -> SafeString:
-    """Whether a run asked no model, or was not made here."""
-    return tags(["Baseline"] if run.is_baseline else ["Imported"] if run.is_imported else [])
+    return tags(runs.origin(run))
 
 
 @register.simple_tag
 def doubtful(run: Run) -> SafeString:
-    """Which tasks of a run do not count, or count although their references are doubtful."""
-    names = []
-    if run.subset:
-        n_tasks = numbers.number(run.summary.get("subset", {}).get("n_tasks"))
-        names.append(f"Estimated from {numbers.number(run.subset)} of {n_tasks} tasks")
-    if run.include_doubtful:
-        names.append("Includes doubtful references")
-    elif run.n_doubtful:
-        names.append(f"{numbers.plural(run.n_doubtful, 'doubtful reference')} left out")
-    return tags(names)
+    return tags(runs.left_out(run))
 
 
 @register.simple_tag

@@ -23,6 +23,7 @@ from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
+from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.queries.task_analysis.findings import TaskAnalysis
 from benchmarks.services.access import may, may_launch
@@ -31,7 +32,7 @@ from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
 from frontend.texts import Difference, difference
-from frontend.view_models import MetricRow, RunRow, metric_row, run_row, run_rows
+from frontend.view_models import MetricRow, RunRow, metric_row, run_row
 from frontend.views.shared import chart_response, or_404, paged, placed
 
 HEAD = {
@@ -84,7 +85,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "numbers": [each.number for each in versions],
         "filters": filters,
         "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
-        "runs": run_rows(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN]),
+        "runs": RUNS.of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
         "charts": placed(_charts(dataset), "dataset-chart", slug),
         "analysis": _analysis(version),
         "may_launch": may_launch(request.user),

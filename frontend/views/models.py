@@ -15,9 +15,10 @@ from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.models import ModelStanding, model_standings, model_totals
 from benchmarks.queries.runs import RunFilters, run_list
+from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.access import may_launch
 from frontend.history import history_charts
-from frontend.view_models import MetricRow, metric_row, run_rows
+from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
 
 RUNS_SHOWN = 20
@@ -53,7 +54,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "is_baseline": name.startswith("baseline/"),
         "standings": [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
-        "runs": run_rows(run_list(RunFilters(model=name))[:RUNS_SHOWN]),
+        "runs": RUNS.of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
         "runs_shown": RUNS_SHOWN,
         "may_launch": may_launch(request.user),
         "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), (name, None)],

@@ -31,6 +31,7 @@ from benchmarks.queries.leaderboard import MIN_COVERAGE, scored_runs, standings
 from benchmarks.queries.live import live_state
 from benchmarks.queries.providers import provider_rows
 from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
+from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.access import may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.start import plan_experiment
@@ -39,7 +40,6 @@ from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.operations.local_model import PROVIDER, local_model
 from benchmarks.services.schedules import dismiss_score_drop
 from frontend.overview import changes, live_runs, standing_panels
-from frontend.view_models import run_rows
 from frontend.views.shared import require_launch
 
 LATEST, LIVE, TROUBLED, RANKED, CHANGED, EXPERIMENTS = 5, 6, 5, 200, 12, 5
@@ -54,7 +54,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     shown: dict[str, object] = {
         "live_state": state,
         "live": live_runs(run_reads.latest_runs(LIVE, models.LIVE) if state.is_live else []),
-        "latest": run_rows(run_reads.latest_runs(LATEST)),
+        "latest": RUNS.of(run_reads.latest_runs(LATEST), title="Latest runs"),
         "may_launch": may_launch(request.user),
     }
     latest = list(experiments()[:EXPERIMENTS])

@@ -27,6 +27,7 @@ from benchmarks.queries.live import live_state
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import scheduled_run_of
+from benchmarks.queries.tables.runs import TICKED_RUNS
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
@@ -72,7 +73,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     context = {
         "live_state": live_state(),
         "page": page,
-        "rows": run_rows(page.object_list),
+        "runs": TICKED_RUNS.of(page.object_list),
         "filters": filters,
         "sort": filters.sort,
         # The address has the filters and the order, so a link to it is a saved view.

@@ -31,8 +31,7 @@ from benchmarks.management.running import RUN, RunningCommand, find_run
 from benchmarks.models import Run, RunStatus
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
-from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.numbers import MISSING, money, number, plural
+from benchmarks.presentation.numbers import plural
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.comparisons import Comparisons
@@ -40,6 +39,7 @@ from benchmarks.queries.resources.plans import Plan, Size
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.statistics import common_metrics, compared_runs
+from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import NotPossible
@@ -91,7 +91,7 @@ class Command(RunningCommand, ExperimentCommand):
         if as_json:
             self.print_json([RunResource.of(run, reader_of()) for run in runs])
         else:
-            self.print_rows([_row(run) for run in runs], "No runs yet.", right=(0, 5, 6))
+            self.stdout.write(RUNS.text(runs) if runs else "No runs yet.")
 
     @action("Estimate a run without starting it.", *SIZE, JSON, request=True)
     def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> None:
@@ -241,18 +241,3 @@ class Command(RunningCommand, ExperimentCommand):
                         self.stdout.write(f"  {sentence}")
         if as_json:
             self.print_json(imported)
-
-
-def _row(run: Run) -> dict[str, str]:
-    rows = printing.metric_rows(run)
-    return {
-        "run": str(run.pk),
-        "name": run.name,
-        "status": run_status(run.status),
-        "dataset": run.dataset.slug,
-        "model": run.model_label,
-        "done": f"{number(run.done)}/{number(run.total)}",
-        "errors": number(run.errors),
-        "score": f"{rows[0][0]} {rows[0][1]}" if rows else MISSING,
-        "cost": money(run.cost_usd),
-    }

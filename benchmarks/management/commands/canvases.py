@@ -14,8 +14,9 @@ from django.core.management import CommandError
 
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_audited
-from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of, table
+from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of
 from benchmarks.management.following import bar
+from benchmarks.presentation.tables import aligned
 from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.resources.canvas_sets import CanvasSetDetail, CanvasSetResource
 from benchmarks.services.canvas_sets.control import canvas_set_of, generate_canvas_set
@@ -101,7 +102,7 @@ class Command(ActionCommand):
             self.print_json(CanvasSetDetail.of(canvas_sets().get(pk=canvas_set.pk), reader_of()))
         else:
             rows = [(name, *(_cell(it[key]) for key in AUDITED.values())) for name, it in audit["tasks"].items()]
-            self.stdout.write(table(("task class", *AUDITED), rows))
+            self.stdout.write(aligned(("task class", *AUDITED), rows))
             for fault in audit["faults"]:
                 self.stdout.write(f"{fault['count']} × {fault['fault']} ({fault['verdict']}): {fault['meaning']}")
         return int(any(it["wrong"] + it["undetermined"] for it in audit["tasks"].values()))

@@ -10,13 +10,14 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.management.actions import JSON, action, argument, table
+from benchmarks.management.actions import JSON, action, argument
 from benchmarks.management.judging import EXIT_CODES, JudgingCommand
 from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, interval, money, p_words, percent, plural, points, score
+from benchmarks.presentation.tables import aligned
 from benchmarks.queries.judge_agreement import JudgeAgreement, judge_agreement
 from benchmarks.queries.judge_comparisons import Separation
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
@@ -102,7 +103,7 @@ def _canvas_set(run: Run) -> str:
 
 def _agreement(numbers: Numbers) -> Iterator[str]:
     rows = [(truth, *(str(numbers["confusion"][f"{truth}_as_{verdict}"]) for verdict in VERDICTS)) for truth in TRUTHS]
-    yield "\n" + table(("truth", *(f"judged {verdict}" for verdict in VERDICTS)), rows, right=(1, 2, 3))
+    yield "\n" + aligned(("truth", *(f"judged {verdict}" for verdict in VERDICTS)), rows, right=(1, 2, 3))
     shares = [
         ("accuracy", numbers["accuracy"]),
         ("wrong answers accepted", numbers["false_accepts"]),
@@ -110,7 +111,7 @@ def _agreement(numbers: Numbers) -> Iterator[str]:
         *((f"accuracy, {name}", share) for name, share in numbers["by_phrasing"].items()),
     ]
     cells = [(title, *_interval(share)) for title, share in shares]
-    yield "\n" + table(("", "share", "95% interval", "n"), cells, right=(1, 3))
+    yield "\n" + aligned(("", "share", "95% interval", "n"), cells, right=(1, 3))
     yield f"\nAgreement with the truth beyond chance (Cohen's κ): {_kappa(numbers['kappa'])}"
     unpaired = "unknown, because no question has a verdict on a correct and on a wrong answer"
     yield f"Wrong answers accepted minus correct answers rejected: {_difference(numbers['leniency'], unpaired)}"
@@ -135,10 +136,10 @@ def _people(people: JudgeAgreement) -> Iterator[str]:
     means = [("all runs", numbers["corrected"])] if numbers["corrected"] else []
     means += [(f"run {each['run']}, {each['model']}", each["corrected"]) for each in numbers["runs"]]
     rows = [(name, *_three(each)) for name, each in means]
-    yield "\n" + table(("mean and 95% interval", "judge alone", "labels alone", "corrected"), rows)
+    yield "\n" + aligned(("mean and 95% interval", "judge alone", "labels alone", "corrected"), rows)
     if people.separations:
         heads = ("enough to separate", "judge alone", "corrected difference, points", "verdict")
-        yield "\n" + table(heads, [_separation(each) for each in people.separations], right=(1,))
+        yield "\n" + aligned(heads, [_separation(each) for each in people.separations], right=(1,))
     if people.favor:
         yield "\nDoes it favor its own family? " + " ".join(people.favor.words)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.management.actions import JSON, OK, action, argument, reader_of, switch, table
+from benchmarks.management.actions import JSON, OK, action, argument, reader_of, switch
 from benchmarks.management.judging import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
 from benchmarks.presentation.labels import run_status
@@ -25,6 +25,7 @@ from benchmarks.presentation.preferences import (
     strength,
     verdict,
 )
+from benchmarks.presentation.tables import aligned
 from benchmarks.queries.preferences import (
     candidates_of,
     judgements_to_make,
@@ -139,7 +140,7 @@ def _tables(names: Sequence[str], numbers: Numbers) -> Iterator[str]:
         for place in numbers["order"]
         for each in [numbers["strengths"][place]]
     ]
-    yield "\n" + table(
+    yield "\n" + aligned(
         ("rank", "candidate", "strength", "95% interval", "win rate", "judgements"), rows, right=(2, 4, 5)
     )
     pairs = [
@@ -147,4 +148,4 @@ def _tables(names: Sequence[str], numbers: Numbers) -> Iterator[str]:
         for pair in numbers["pairs"]
         if pair["n"]
     ]
-    yield "\n" + table(("first", "second", "wins", "ties", "losses", "n"), pairs, right=(2, 3, 4, 5))
+    yield "\n" + aligned(("first", "second", "wins", "ties", "losses", "n"), pairs, right=(2, 3, 4, 5))

@@ -10,10 +10,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.management.actions import JSON, MISSED, OK, ActionCommand, action, argument, reader_of, table
+from benchmarks.management.actions import JSON, MISSED, OK, ActionCommand, action, argument, reader_of
 from benchmarks.models import ModelTest
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, ago, milliseconds, number
 from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, PROVIDER_STATUS, SUPPORT
+from benchmarks.presentation.tables import aligned
 from benchmarks.queries.providers import ProviderRow, provider_rows
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.providers import ModelTest as TestResponse
@@ -73,11 +74,11 @@ def _overview(rows: Sequence[ProviderRow]) -> str:
         )
         for row in rows
     ]
-    return table(("provider", "status", "key", "checked", "models", "address"), cells, right=(4,))
+    return aligned(("provider", "status", "key", "checked", "models", "address"), cells, right=(4,))
 
 
 def _models(row: ProviderRow) -> str:
-    return table(
+    return aligned(
         ("model", "context", "$ in / M", "$ cached / M", "$ out / M", "configured"),
         [
             (
@@ -102,4 +103,4 @@ def _tested(test: ModelTest) -> str:
     if test.error_kind:
         return f"{test.model} did not answer. {test.error}"
     rows = [(CAPABILITY[name], SUPPORT[each["support"]], each["message"]) for name, each in test.capabilities.items()]
-    return f"{test.model} answered in {milliseconds(test.duration_ms)}.\n{table(('', 'supported', ''), rows)}"
+    return f"{test.model} answered in {milliseconds(test.duration_ms)}.\n{aligned(('', 'supported', ''), rows)}"

@@ -12,9 +12,10 @@ from typing import Any
 import orjson
 from django.core.management import CommandError
 
-from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of, table, writing
+from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of, writing
 from benchmarks.models import Result, ReviewQueue
 from benchmarks.presentation.numbers import plural, score
+from benchmarks.presentation.tables import aligned
 from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.reviews import ResultLabels, ReviewDetail, ReviewResource
@@ -168,7 +169,7 @@ class Command(ActionCommand):
             for row in shown.labels
         ]
         head = ("author", "metric", "value", "flags", "reason", "at")
-        self.stdout.write(table(head, cells, right=(2,)) if cells else f"Result {result.pk} has no labels to show.")
+        self.stdout.write(aligned(head, cells, right=(2,)) if cells else f"Result {result.pk} has no labels to show.")
         if shown.hidden:
             self.stdout.write(f"Hidden in an open blind review: {shown.hidden}")
 

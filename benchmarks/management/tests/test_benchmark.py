@@ -352,7 +352,7 @@ def test_runs_are_listed_newest_first_and_filtered(endpoint: Endpoint) -> None:
     dataset = make_dataset(1)
     first, second = make_run(dataset), make_run(dataset, model="baseline/reference")
     lines = run("list")[1].splitlines()
-    assert [line.split()[0] for line in lines] == ["run", str(second.pk), str(first.pk)]
+    assert [line.split("  ")[0] for line in lines] == ["run", f"Run {second.pk}", f"Run {first.pk}"]
     assert len(run("list", "--model", MODEL)[1].splitlines()) == 2
     assert run("list", "--status", "sleeping")[0] == 2
 

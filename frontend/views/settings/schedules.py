@@ -17,6 +17,7 @@ from benchmarks.presentation.timetables import in_words
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops, with_latest_run
+from benchmarks.queries.tables.runs import RUNS
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services import schedules as services
 from benchmarks.services.access import may, may_launch
@@ -24,7 +25,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.start import request_of
 from frontend import params
 from frontend.forms import ScheduleForm
-from frontend.view_models import run_row, run_rows
+from frontend.view_models import run_row
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, run_or_404, unconfirmed
 
@@ -70,7 +71,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
             (RUN_PARAMETERS[name].label, ", ".join(value) if isinstance(value, list) else value)
             for name, value in stored.request.items()
         ],
-        "rows": run_rows(runs().filter(pk__in=list(latest)).order_by("-pk")),
+        "runs": RUNS.of(runs().filter(pk__in=list(latest)).order_by("-pk"), title="Latest runs of the schedule"),
         "score_drops": open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN],
         "score_drop_level": percent(LEVEL),
         "may_change": may(request.user, *CHANGE),

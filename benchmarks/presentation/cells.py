@@ -1,0 +1,173 @@
+"""What a cell of a table says, beside plain text: each part knows its text, and a page draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from benchmarks.presentation import numbers
+from benchmarks.presentation.labels import run_status
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """``page`` is the name of an address of the dashboard, ``of`` what it takes."""
+
+    label: str
+    page: str
+    of: tuple[object, ...] = ()
+    query: Mapping[str, str | int] = field(default_factory=dict)
+    look: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Text in a look of its own, such as ``tag``, ``soft small`` or ``field-error``."""
+
+    text: str
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What something is in, with the mark of a state: of a run, of a delivery, of a provider."""
+
+    mark: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time: how long ago it was, or exactly when it is."""
+
+    at: datetime
+    exact: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.exact:
+            return f"{self.at.astimezone():%Y-%m-%d %H:%M %Z}"
+        return numbers.ago(self.at, datetime.now(self.at.tzinfo))
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean with its 95% interval, where they are known."""
+
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def text(self) -> str:
+        if self.mean is None or self.low is None or self.high is None:
+            return numbers.score(self.mean)
+        return f"{numbers.score(self.mean)} ({numbers.interval(self.low, self.high)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The same mean drawn on a line from 0 to 1. It has no text."""
+
+    mean: Mean
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How much of ``most`` is done, drawn. It has no text."""
+
+    done: int
+    most: int
+    label: str
+    words: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Sends a form to a page of the dashboard; ``name`` says to screen readers what it concerns."""
+
+    label: str
+    name: str
+    page: str
+    of: tuple[object, ...]
+    sent: Mapping[str, str] = field(default_factory=dict)
+    look: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A checkbox that belongs to a form elsewhere on the page."""
+
+    name: str
+    value: object
+    form: str
+    label: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A text with a button that copies it."""
+
+    text: str
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parts that stay together, in a look of their own; a ``block`` stands on a line of its own."""
+
+    parts: Sequence[Part]
+    look: str = ""
+    between: str = " "
+    block: bool = False
+
+    @property
+    def text(self) -> str:
+        # What a page shows on phones only stands in another column as well.
+        return "" if "narrow-only" in self.look else self.between.join(filter(None, map(text_of, self.parts)))
+
+
+Part = Link | Words | State | Moment | Mean | Bar | Progress | Button | Tick | Copied | Group | str | int | None
+"""A number is written as one; ``None`` as missing."""
+Cell = Part | Sequence[Part]
+
+
+def parts_of(cell: Cell) -> Sequence[Part]:
+    return cell if isinstance(cell, Sequence) and not isinstance(cell, str) else (cell,)
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell in words, its parts with a comma between them."""
+    return ", ".join(filter(None, map(text_of, parts_of(cell))))
+
+
+def text_of(part: Part) -> str:
+    if part is None or isinstance(part, int):
+        return numbers.number(part)
+    return part if isinstance(part, str) else part.text
+
+
+def tag(text: str) -> Words:
+    return Words(text, "tag")
+
+
+def soft(text: str) -> Words:
+    return Words(text, "soft small")
+
+
+def run_state(status: str, errors: int = 0) -> State:
+    return State(status, run_status(status, errors))
+
+
+def run_link(pk: int, look: str = "") -> Link:
+    return Link(f"Run {pk}", "run", (pk,), look=look)

@@ -1,0 +1,122 @@
+"""The table of runs, and what marks a run wherever it is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.models import COMPLETED, Run
+from benchmarks.presentation import sentences
+from benchmarks.presentation.cells import (
+    Cell,
+    Group,
+    Link,
+    Mean,
+    Moment,
+    Part,
+    Progress,
+    Tick,
+    run_link,
+    run_state,
+    soft,
+    tag,
+)
+from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.numbers import MISSING, number, plural
+from benchmarks.presentation.tables import Column, Table
+
+
+def marks(run: Run) -> list[str]:
+    """How a run is marked: pinned, as the baseline, with its own tags."""
+    marked = (("Pinned", run.pinned), ("Baseline run", run.baseline))
+    return [*(name for name, holds in marked if holds), *run.tags]
+
+
+def origin(run: Run) -> list[str]:
+    """Whether a run asked no model, or was not made here."""
+    return ["Baseline"] if run.is_baseline else ["Imported"] if run.is_imported else []
+
+
+def left_out(run: Run) -> list[str]:
+    """Which tasks of a run do not count, or count although their references are doubtful."""
+    names = []
+    if run.subset:
+        n_tasks = number(run.summary.get("subset", {}).get("n_tasks"))
+        names.append(f"Estimated from {number(run.subset)} of {n_tasks} tasks")
+    if run.include_doubtful:
+        names.append("Includes doubtful references")
+    elif run.n_doubtful:
+        names.append(f"{plural(run.n_doubtful, 'doubtful reference')} left out")
+    return names
+
+
+def headline(run: Run) -> tuple[Mean, str]:
+    """The score of a run, and what it is the mean of: the metric and its n of N."""
+    summary = run.summary.get("metrics", {}).get(run.headline, {})
+    mean = Mean(*(summary.get(name) for name in ("mean", "low", "high")))
+    return mean, f"{metric_title(run.headline)}, {sentences.n_of_expected(summary)}"
+
+
+def cost(run: Run) -> str:
+    """That of model and judge. Before a run is prepared, nothing was sent, which is not an unknown cost."""
+    judge_cost = run.judge_cost_usd if run.judge_model else 0.0
+    return sentences.total_cost(run.cost_usd, judge_cost) if run.total else MISSING
+
+
+def model_link(model: str) -> Link:
+    """The name of a model that runs have asked, with a link to its page."""
+    return Link(model, "model", (model,))
+
+
+def progress(done: int, total: int, *, live: bool) -> list[Part]:
+    share = 100 * done // total if total else 0
+    drawn = [Progress(share, 100, "Progress", f"{share}%")] if live else []
+    return [*drawn, Group([f"{number(done)} of {number(total)}"], "nowrap")]
+
+
+def _run(run: Run, *, tick: bool = False) -> Cell:
+    box = [Tick("runs", run.pk, "compare", f"Select run {run.pk}")] if tick else []
+    state = Group([run_state(run.status, run.errors)], "narrow-only small", block=True)
+    name = [Group([run.name], "small anywhere")] if run.name else []
+    return [Group([*box, run_link(run.pk)], "nowrap"), state, *name, *map(tag, marks(run))]
+
+
+def _model(run: Run) -> Cell:
+    variant = [soft(run.variant)] if run.variant else []
+    dataset = Group([run.dataset.slug], "soft small narrow-only")
+    return [model_link(run.model), *map(tag, [*origin(run), *left_out(run)]), *variant, dataset]
+
+
+def _dataset(run: Run) -> Cell:
+    how = [f"v{run.version_label}"]
+    if run.representation:
+        how += [run.representation, *(["few-shot"] if run.few_shot else [])]
+    how += [f"first {number(run.limit)}"] if run.limit else []
+    how += [run.split] if run.split else []
+    return [Link(run.dataset.slug, "dataset", (run.dataset.slug,)), Group([", ".join(how)], "soft small nowrap")]
+
+
+def _score(run: Run) -> Cell:
+    mean, of = headline(run)
+    return [mean if run.status in COMPLETED else tag("Provisional"), soft(of)]
+
+
+def _progress(run: Run) -> Cell:
+    errors = [soft(plural(run.errors, "error"))] if run.errors else []
+    return [*progress(run.done, run.total, live=run.is_live), *errors]
+
+
+RUNS = Table[Run](
+    "Runs",
+    [
+        Column("Run", _run, sort="run"),
+        Column("Model", _model, "name", sort="model"),
+        Column("Dataset", _dataset, look="anywhere wide-only", sort="dataset"),
+        Column("Score", _score, look="run-score", sort="score"),
+        Column("Status", lambda run: run_state(run.status, run.errors), look="wide-only", sort="status"),
+        Column("Progress", _progress, "number"),
+        Column("Cost", cost, "number", sort="cost"),
+        Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
+    ],
+)
+TICKED_RUNS = replace(RUNS, columns=[Column("Run", lambda run: _run(run, tick=True), sort="run"), *RUNS.columns[1:]])
+"""The same, with boxes that choose runs to compare."""

@@ -1,0 +1,123 @@
+"""Draws the tables that ``benchmarks.queries.tables`` declares: ``{% table runs %}``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import template
+from django.template import Context
+from django.template.loader import render_to_string
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString, mark_safe
+
+from benchmarks.presentation import cells, texts
+from benchmarks.presentation.tables import Column, Shown
+from frontend.bars import interval_bar
+from frontend.templatetags import show
+
+register = template.Library()
+
+
+@register.inclusion_tag("frontend/components/table.html", takes_context=True)
+def table(context: Context, shown: Shown[Any]) -> dict[str, object]:
+    columns = shown.columns_of("page")
+    heads = [_head(column, context) for column in columns]
+    rows = [SafeString("".join(_cell(column, row, context) for column in columns)) for row in shown.rows]
+    title = shown.table.title
+    caption, label = _drawn(title, context), cells.cell_text(title)
+    return {"table": shown.table, "caption": caption, "label": label, "heads": heads, "rows": rows}
+
+
+def _head(column: Column[Any], context: Context) -> SafeString:
+    kinds = " ".join(filter(None, ("num" * (column.kind == "number"), "wide-only" * ("wide-only" in column.look))))
+    if column.sort:
+        return show.sort_head(context, column.head, column.sort, kinds)
+    title = format_html('<span class="visually-hidden">{}</span>' if column.hidden_head else "{}", column.head)
+    info = show.info(column.info) if column.info else ""
+    return format_html('<th scope="col"{}>{}{}</th>', _classes(kinds), title, info)
+
+
+def _cell(column: Column[Any], row: Any, context: Context) -> str:
+    look = "num " * (column.kind == "number") + column.look
+    tag = 'th scope="row"' if column.kind == "name" else "td"
+    drawn = _drawn(column.cell(row), context)
+    return f"<{tag}{_classes(look.strip())}>{drawn}</{tag[:2]}>"
+
+
+def _drawn(cell: cells.Cell, context: Context, between: str = " ") -> SafeString:
+    return mark_safe(between.join(_part(part, context) for part in cells.parts_of(cell)))
+
+
+def _part(part: cells.Part, context: Context) -> str:
+    draw = _DRAWINGS.get(type(part))
+    return draw(part, context) if draw else format_html("{}", texts.visible(cells.text_of(part)))
+
+
+def _classes(names: str) -> SafeString:
+    return format_html(' class="{}"', names) if names else SafeString("")
+
+
+def _link(part: cells.Link, context: Context) -> str:
+    query = f"?{urlencode(part.query)}" if part.query else ""
+    href = show.address(f"frontend:{part.page}", *part.of) + query
+    return format_html('<a{} href="{}">{}</a>', _classes(part.look), href, texts.visible(part.label))
+
+
+def _words(part: cells.Words, context: Context) -> str:
+    return format_html('<span class="{}">{}</span>', part.look, texts.visible(part.text))
+
+
+def _mean(part: cells.Mean, context: Context) -> str:
+    return show.interval(part.mean, part.low, part.high)
+
+
+def _progress(part: cells.Progress, context: Context) -> str:
+    return format_html(
+        '<progress class="cell-progress" max="{}" value="{}" aria-label="{}">{}</progress>',
+        *(part.most, part.done, part.label, part.words),
+    )
+
+
+def _button(part: cells.Button, context: Context) -> str:
+    sent = {"csrfmiddlewaretoken": context["csrf_token"], **part.sent}
+    return format_html(
+        '<form method="post" action="{}">{}<button type="submit"{} aria-label="{}">{}</button></form>',
+        show.address(f"frontend:{part.page}", *part.of),
+        format_html_join("", '<input type="hidden" name="{}" value="{}">', sent.items()),
+        *(_classes(part.look), texts.visible(part.name), part.label),
+    )
+
+
+def _tick(part: cells.Tick, context: Context) -> str:
+    return format_html(
+        '<input type="checkbox" name="{}" value="{}" form="{}" aria-label="{}">',
+        *(part.name, part.value, part.form, part.label),
+    )
+
+
+def _copied(part: cells.Copied, context: Context) -> str:
+    return render_to_string(
+        "frontend/components/copied.html", {"id": part.name, "text": part.text, "label": part.label}
+    )
+
+
+def _group(part: cells.Group, context: Context) -> str:
+    tag, drawn = SafeString("div" if part.block else "span"), _drawn(part.parts, context, part.between)
+    return format_html("<{0}{1}>{2}</{0}>", tag, _classes(part.look), drawn)
+
+
+_DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
+    cells.Link: _link,
+    cells.Words: _words,
+    cells.State: lambda part, _: show.state_badge(part.mark, part.text),
+    cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
+    cells.Mean: _mean,
+    cells.Bar: lambda part, _: interval_bar(part.mean.mean, part.mean.low, part.mean.high),
+    cells.Progress: _progress,
+    cells.Button: _button,
+    cells.Tick: _tick,
+    cells.Copied: _copied,
+    cells.Group: _group,
+}
