@@ -19,7 +19,7 @@ def site_address() -> str:
 
 def _dev_port() -> str:
     try:
-        started = settings.STARTED_BY_DEV.read_text()
+        started = settings.PORT_FILE.read_text()
     except OSError:  # never started here
         started = ""
     return str(started or settings.DEV_PORT)

@@ -41,9 +41,6 @@ def main() -> None:
         print(_overview())
         return
     first, *rest = arguments
-    if first == "up":
-        # A package is tried on one machine first. A server sets APP_ENV and starts its processes by itself.
-        os.environ.setdefault("APP_ENV", "development")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
     words = SHORT[first][0] if first in SHORT else (first,)
     execute_from_command_line(["codeforge", *words, *rest])

@@ -1,8 +1,8 @@
 """Django settings: one file, driven by the environment. Every variable is listed in ``.env.example``.
 
 ``APP_ENV=development`` is development mode. Anything else is production, which does not start without a secret key or
-with debugging on. Without ``APP_ENV``, the commands of an installation that ``make run`` or ``codeforge up`` has
-started are in development mode; a web server or worker that is started in any other way is not.
+with debugging on. Without ``APP_ENV``, the commands of ``manage.py`` and ``codeforge`` are in development mode; a web
+server or worker that is started in any other way is not.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ def _list(name: str) -> list[str]:
 STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
 STATE_DIR.mkdir(parents=True, exist_ok=True)
 DEV_PORT = os.environ.get("PORT") or "8080"
-STARTED_BY_DEV = STATE_DIR / "development"
+PORT_FILE = STATE_DIR / "port"
 """Contains the port on which ``make run`` or ``codeforge up`` was last started."""
-if Path(sys.argv[0]).name in ("manage.py", "codeforge") and STARTED_BY_DEV.exists():
-    os.environ.setdefault("APP_ENV", "development")
 
-DEV_MODE = os.environ.get("APP_ENV", "production") == "development"
+IS_COMMAND = Path(sys.argv[0]).name in ("manage.py", "codeforge")
+# Processes that a command starts are in its mode.
+DEV_MODE = os.environ.setdefault("APP_ENV", "development" if IS_COMMAND else "production") == "development"
 DEBUG = _flag("DEBUG")
 PUBLIC_READING = _flag("CODEFORGE_PUBLIC_READING")
 KEYS_ON_PAGE = _flag("CODEFORGE_KEYS_ON_PAGE")

@@ -177,8 +177,8 @@ def test_commands_work_in_a_new_terminal_as_printed(state: Path, one_dataset: di
     stop(launched)
 
 
-def test_a_web_server_of_another_kind_is_not_in_development_mode_where_dev_was_started(state: Path) -> None:
-    (state / "development").touch()
+def test_a_web_server_of_another_kind_is_in_production_mode_without_app_env(state: Path) -> None:
+    (state / "port").write_text("8080")  # make run was started here
     code = "import codeforge.wsgi"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=terminal(state), capture_output=True, text=True, check=False

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SAFE = {"SECRET_KEY": "a-long-random-text-" * 4, "ALLOWED_HOSTS": "bench.example.com"}
+PRODUCTION = {"APP_ENV": "production"}
+SAFE = {**PRODUCTION, "SECRET_KEY": "a-long-random-text-" * 4, "ALLOWED_HOSTS": "bench.example.com"}
 
 
 def manage(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -28,7 +29,8 @@ def manage(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Co
 @pytest.mark.parametrize(
     ("environment", "says"),
     [
-        ({}, "SECRET_KEY is not set"),
+        (PRODUCTION, "SECRET_KEY is not set"),
+        ({"APP_ENV": "Development"}, "SECRET_KEY is not set"),
         (
             {**SAFE, "SECRET_KEY": "# random text of 50 characters or more that signs sessions"},
             "SECRET_KEY is a comment",
@@ -63,6 +65,14 @@ def test_the_dev_command_refuses_to_run_in_production(tmp_path: Path) -> None:
     done = manage(tmp_path, "dev", **SAFE)
     assert done.returncode != 0
     assert "APP_ENV=development" in done.stderr
+
+
+MODE = "from django.conf import settings; print(settings.DEV_MODE)"
+
+
+def test_a_command_is_in_development_mode_unless_app_env_says_otherwise(tmp_path: Path) -> None:
+    assert manage(tmp_path, "shell", "--verbosity", "0", "-c", MODE).stdout.strip() == "True"
+    assert manage(tmp_path, "shell", "--verbosity", "0", "-c", MODE, **SAFE).stdout.strip() == "False"
 
 
 HSTS = "from django.conf import settings; print(settings.SECURE_HSTS_SECONDS, settings.SECURE_HSTS_PRELOAD)"

@@ -49,7 +49,7 @@ class Command(BaseCommand):
                 "dev requires development mode. Set APP_ENV=development. For production, see docs/deployment.md."
             )
         _check_port(port)
-        settings.STARTED_BY_DEV.write_text(str(port))
+        settings.PORT_FILE.write_text(str(port))
         _copy_what_is_shipped()
         with meanwhile(self._prepare):
             import_module(settings.ROOT_URLCONF)  # what takes the web server longest; it runs as a copy of this process
