@@ -2,9 +2,9 @@
 
 from django.contrib import admin
 
-from benchmarks.admin import access, canvas_sets, datasets, files, members, runs, schedules, tasks, webhooks
+from benchmarks.admin import access, canvas_sets, datasets, files, members, on_dashboard, tasks
 
-__all__ = ["access", "canvas_sets", "datasets", "files", "members", "runs", "schedules", "tasks", "webhooks"]
+__all__ = ["access", "canvas_sets", "datasets", "files", "members", "on_dashboard", "tasks"]
 
 admin.site.site_header = "CodeForge Benchmarks"
 admin.site.site_title = "CodeForge Benchmarks"

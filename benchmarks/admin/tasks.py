@@ -32,7 +32,7 @@ from benchmarks.forms.datasets import TaskForm, report_of
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible
-from benchmarks.queries.task_prompts import prompt_of
+from benchmarks.queries.datasets import prompt_of
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.versions import stored_fields
 from benchmarks.services.errors import InvalidRequest, NotPossible

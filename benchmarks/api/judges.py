@@ -1,26 +1,62 @@
-"""The REST API of judges: calibrations, which are runs with a run's id, and agreement with people."""
+"""The REST API of judges: calibrations, which are runs with a run's id, and agreement with people; and what
+calibrations share with preference runs.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import serializers
+from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api import filters
-from benchmarks.api.judging import JudgingViewSet
-from benchmarks.api.resources import NOT_NOW, REFUSED, created, serializer_of
+from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, created, serializer_of
+from benchmarks.models import Run
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import calibrations
 from benchmarks.queries.resources.judging import CalibrationDetail, CalibrationResource
 from benchmarks.services import judges as services
 from benchmarks.services.judges import CalibrationRequest
+from benchmarks.services.runs import control
 
 CalibrationSerializer = serializer_of(CalibrationResource)
+
+
+class JudgingViewSet(ResourceViewSet[Run]):
+    """Read, cancel, resume and delete. ``runs`` returns the runs for a list."""
+
+    queryset = Run.objects.none()
+    runs: ClassVar[Callable[[], QuerySet[Run]]]
+
+    def get_queryset(self) -> QuerySet[Run]:
+        return type(self).runs().defer(*(() if self.action == "retrieve" else ("summary",)))
+
+    @extend_schema(responses={204: None, 409: NOT_NOW})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Delete a run that is not live, with its verdicts."""
+        control.delete_run(self.get_object(), request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Send nothing more to the judge. Its verdicts are kept."""
+        control.cancel_run(self.get_object(), request.user)
+        return self.retrieve(request, pk)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Judge what has no verdict yet in a canceled, failed or incomplete run."""
+        control.resume_judging(self.get_object(), request.user)
+        return self.retrieve(request, pk)
 
 
 @extend_schema_view(

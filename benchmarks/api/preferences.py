@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from benchmarks.api import filters
-from benchmarks.api.judging import JudgingViewSet
+from benchmarks.api.judges import JudgingViewSet
 from benchmarks.api.resources import NOT_NOW, REFUSED, answer, created, serializer_of
 from benchmarks.queries.preferences import preferences
 from benchmarks.queries.resources.judging import PreferenceDetail, PreferenceResource

@@ -18,7 +18,7 @@ from benchmarks.queries.datasets import dataset_detail, version_of
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, PAGE_SIZE, AnalysisFilters, analysis_page, as_mapping
-from benchmarks.services.datasets.doubtful import mark_doubtful
+from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, validated_by
 

@@ -28,7 +28,7 @@ from benchmarks.queries.resources.runs import ResultResource, RunResource
 from benchmarks.queries.results import full_results
 from benchmarks.queries.runs import full_runs, run_detail, run_status, scorings
 from benchmarks.services.runs import control
-from benchmarks.services.runs.edit import RunEdit, edit_run
+from benchmarks.services.runs.control import RunEdit, edit_run
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
 from benchmarks.services.runs.requests import RunRequest

@@ -8,8 +8,12 @@ from django import forms
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
+from benchmarks.forms.datasets import ProblemForm
 from benchmarks.models import ApiToken
+from benchmarks.presentation.labels import ROLE
+from benchmarks.queries.access import role_of
 from benchmarks.services.access import Caller, manageable_accounts, token_errors
+from benchmarks.services.members import add_member, change_role
 
 _SCOPES = (("read", "Read"), ("label", "Label results"), ("launch", "Launch runs"), ("edit", "Edit datasets"))
 
@@ -53,3 +57,25 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
             if errors := token_errors(*values, self.by):
                 raise ValidationError(errors)
         return data
+
+
+class MemberForm(ProblemForm):
+    """A new account, or the role of ``account``."""
+
+    username = forms.CharField(max_length=150, widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}))
+    role = forms.ChoiceField(
+        choices=[(name, f"{name.capitalize()}: {may}") for name, may in ROLE.items()], widget=forms.RadioSelect
+    )
+
+    def __init__(self, data: Any = None, *, account: User | None = None) -> None:
+        super().__init__(data, initial={"role": role_of(account) if account else "viewer"})
+        self.account = account
+        if account:
+            del self.fields["username"]
+
+    def store(self, user: Any) -> User:
+        role = self.cleaned_data["role"]
+        if self.account is None:
+            return add_member(self.cleaned_data["username"], role, user)
+        change_role(self.account, role, user)
+        return self.account

@@ -41,9 +41,8 @@ from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.resources.experiments import ExperimentDetail
 from benchmarks.queries.resources.plans import ExperimentPlan as ResponsePlan
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.experiments.files import read_experiment_file
+from benchmarks.services.experiments.files import STARTER, read_experiment_file, starter_experiment
 from benchmarks.services.experiments.start import ExperimentPlan, plan_experiment, start_experiment
-from benchmarks.services.experiments.starter import STARTER, starter_experiment
 
 
 def plan_text(plan: ExperimentPlan) -> str:

@@ -4,8 +4,7 @@ from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.imports import PushedResult, PushedRun
-from benchmarks.models.operations import Lease, Worker
-from benchmarks.models.providers import ModelTest, ProviderCheck, ProviderKey
+from benchmarks.models.operations import Lease, ModelTest, ProviderCheck, ProviderKey, Worker
 from benchmarks.models.results import (
     ERRORS,
     TO_DO,

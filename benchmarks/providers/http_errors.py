@@ -1,4 +1,7 @@
-"""Turn an HTTP status and body without an answer into a ``ProviderError``: what happened, and what to do about it."""
+"""Turn an HTTP status and body without an answer into a ``ProviderError``: what happened, and what to do about it.
+
+``refusals.yaml`` lists how endpoints say which parameters they refuse.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,17 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from benchmarks.providers.base import ErrorKind, ProviderError
 from benchmarks.providers.clean_text import shortened, storable, without_secrets
 from benchmarks.providers.rate_limit_headers import duration, retry_after, seconds_until_allowed
 from benchmarks.providers.reading import parse_json
-from benchmarks.providers.refusals import refused_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +217,40 @@ def _validation_message(message: Any) -> str:
             path = ".".join(str(part) for part in place[:10]) if isinstance(place, list) else ""
             lines.append(f"{path}: {mistake['msg']}" if path else mistake["msg"])
     return "; ".join(lines) or json.dumps(message)
+
+
+_FILE = Path(__file__).with_name("refusals.yaml")
+_CODES = frozenset({"unsupported_parameter", "unsupported_value"})
+_STATUSES = frozenset({400, 422})
+_LONGEST_NAME = 60
+_MOST_NAMES = 20
+
+
+def refused_parameters(status: int | None, error: Mapping[str, Any], text: str) -> tuple[str, ...]:
+    """The parameters that the model refuses, in our spelling; none if the error is about something else.
+
+    ``error`` is the error object of the body, ``text`` the body or the message of a library. Both are hostile.
+    """
+    if status not in _STATUSES:
+        return ()
+    param = error.get("param")
+    named = [param] if error.get("code") in _CODES and isinstance(param, str) and param else []
+    patterns, _ = _known()
+    for pattern, parameter in patterns:
+        matches = islice(pattern.finditer(text), _MOST_NAMES)
+        named += [parameter or match["name"] for match in matches]
+    return tuple(dict.fromkeys(map(_our_name, named)))
+
+
+def _our_name(name: str) -> str:
+    """``presencePenalty`` as ``presence_penalty``, ``response_format.type`` as ``response_format``."""
+    spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name[:_LONGEST_NAME]).lower()
+    return _known()[1].get(spelled, spelled)
+
+
+@cache
+def _known() -> tuple[list[tuple[re.Pattern[str], str]], Mapping[str, str]]:
+    """The patterns with the parameter that each is about (empty: in the group ``name``), and the aliases."""
+    document = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    patterns = [(re.compile(row["says"]), row.get("parameter", "")) for row in document["patterns"]]
+    return patterns, document["aliases"]

@@ -16,10 +16,9 @@ from typing import Any
 from benchmarks.extras import how_to_install
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
 from benchmarks.providers.clean_text import keys_sent, shortened, storable, without_keys, without_secrets
-from benchmarks.providers.http_errors import Verdict, refusal_of, verdict_for_status
+from benchmarks.providers.http_errors import Verdict, refusal_of, refused_parameters, verdict_for_status
 from benchmarks.providers.openai_compatible import request_body
 from benchmarks.providers.reading import reply_from
-from benchmarks.providers.refusals import refused_parameters
 
 PASS_THROUGH_NAME = "litellm"
 """A provider with this name takes LiteLLM's full model names, such as ``litellm/bedrock/…``."""

@@ -1,4 +1,6 @@
-"""What is known of a model by its name: ``model_families.yaml``, and the families that users add in codeforge.yaml."""
+"""What is known of a model by its name: ``model_families.yaml``, and the families that users add in codeforge.yaml;
+and its maker, because gateways and local servers offer models of many.
+"""
 
 from __future__ import annotations
 
@@ -69,3 +71,32 @@ def traits_of(model: str, own: Mapping[str, ModelFamily]) -> ModelTraits:
 def shipped_families() -> Mapping[str, ModelFamily]:
     document = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
     return {name: ModelFamily.model_validate(family) for name, family in document.items()}
+
+
+_MAKERS = {
+    "OpenAI": r"(chat)?gpt|o\d|codex",
+    "Anthropic": "claude",
+    "Google": "gemini|gemma",
+    "Meta": "llama|muse",
+    "Mistral": "(mi|mini|code|dev|magi)stral|mixtral|pixtral",
+    "Qwen": "qwen|qwq",
+    "DeepSeek": "deepseek",
+    "xAI": "grok",
+    "Cohere": "command|aya",
+    "Microsoft": "phi",
+    "Moonshot": "kimi",
+    "Zhipu": "glm",
+    "Amazon": "nova",
+}
+
+
+def maker_of(model: str) -> str:
+    """The maker of ``provider/model``. For an unknown one the first word of the model's name, which its versions share;
+    empty without a word.
+    """
+    name = model.lower().rpartition("/")[2]
+    for maker, pattern in _MAKERS.items():
+        if re.match(rf"({pattern})(?![a-z])", name):
+            return maker
+    word = re.match("[a-z]+", name)
+    return word.group() if word else ""

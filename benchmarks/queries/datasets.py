@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.functions import Concat, Left
 
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.models import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Run, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, window_page
+from tasks_app.loader import REPRESENTATIONS
 
 PREVIEW = 160
 TASKS_ON_A_PAGE = 25
@@ -169,3 +174,14 @@ def version_changes(old: DatasetVersion, new: DatasetVersion, limit: int = 200) 
         changed=[(first[task_id], second[task_id]) for task_id in changed],
         reordered=[key for key in before if key in after] != [key for key in after if key in before],
     )
+
+
+def prompt_of(task: Task, settings: Mapping[str, Any]) -> Prompt:
+    """The prompt that a run with these settings sends: ``system_prompt``, ``representation``, ``few_shot``."""
+    run = Run(
+        dataset_version=task.version,
+        parameters={"system_prompt": settings.get("system_prompt") or None},
+        representation=settings.get("representation") or REPRESENTATIONS[0],
+        few_shot=settings.get("few_shot", False),
+    )
+    return PromptBuilder(run).prompt(task)

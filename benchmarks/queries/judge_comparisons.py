@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import interval, number, plural, points
-from benchmarks.providers.makers import maker_of
+from benchmarks.providers.model_families import maker_of
 from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedDifference, CorrectedMean, corrected_difference
 

@@ -27,7 +27,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Lower
 
 from benchmarks.asking import key_of
-from benchmarks.models import COMPLETED, OF_MODELS, STOPPED, DatasetVersion, Lease, Run, RunStatus
+from benchmarks.models import COMPLETED, OF_MODELS, STOPPED, DatasetVersion, Lease, PushedRun, Run, RunStatus
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 
 _FUTILE = Q(status__in=STOPPED)
@@ -252,3 +252,8 @@ def scorings(run: Run) -> list[Run]:
     same = Run.objects.filter(Q(pk=source) | Q(rescored_from=source)).values_list("pk", flat=True)
     ids = list(same.order_by()[:2])
     return list(full_runs().filter(Q(pk=source) | Q(rescored_from=source)).order_by("pk")) if len(ids) > 1 else []
+
+
+def receiving() -> QuerySet[PushedRun]:
+    """Runs that receive results and are not closed, newest first; ``services.pushes`` bounds their number."""
+    return PushedRun.objects.filter(run=None).select_related("created_by").defer("request")

@@ -24,9 +24,9 @@ from benchmarks.forms.imports import PresetForm, TableForm
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import datasets as reads
+from benchmarks.queries.datasets import prompt_of
 from benchmarks.queries.results import results_to_copy
 from benchmarks.queries.reviews import WHICH, answers_where, review_detail
-from benchmarks.queries.task_prompts import prompt_of
 from benchmarks.services.access import may
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.versions import stored_fields

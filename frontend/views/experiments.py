@@ -23,8 +23,8 @@ from benchmarks.queries.live import live_state
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
+from benchmarks.services.experiments.files import starter_experiment
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
-from benchmarks.services.experiments.starter import starter_experiment
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
 from frontend.experiments import ExperimentForm, offered, ways_of_asking

@@ -34,8 +34,8 @@ from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.access import may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.experiments.files import starter_experiment
 from benchmarks.services.experiments.start import plan_experiment
-from benchmarks.services.experiments.starter import starter_experiment
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.operations.local_model import PROVIDER, local_model
 from benchmarks.services.schedules import dismiss_score_drop

@@ -20,12 +20,12 @@ from benchmarks.presentation.actions import allowed_actions, delete_question, do
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.imports import receiving
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.leaderboard import comparable_places, under_baseline
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
+from benchmarks.queries.runs import receiving
 from benchmarks.queries.schedules import scheduled_run_of
 from benchmarks.queries.tables.runs import TICKED_RUNS
 from benchmarks.queries.webhooks import deliveries_of
@@ -33,7 +33,7 @@ from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control as services
-from benchmarks.services.runs.edit import edit_run
+from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
 from frontend import params
 from frontend.judges import judge_reliability, panel_rows

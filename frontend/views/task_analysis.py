@@ -26,8 +26,8 @@ from benchmarks.queries.task_analysis.analysis import task_analysis, task_analys
 from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, MOST_COLUMNS, AnalyzedTask, analysis_page, doubtful_tasks
 from benchmarks.services.access import EDIT_REFUSAL, may_edit
-from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.datasets.editing import remove_tasks
+from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from frontend import params
 from frontend.matrix import TINTS

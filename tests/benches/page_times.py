@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks.models import Result, Run
-from codeforge.garbage import collect_after_requests
+from codeforge.web_server import collect_after_requests
 
 
 def pages() -> dict[str, str]:

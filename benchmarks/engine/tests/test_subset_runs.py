@@ -10,7 +10,7 @@ from benchmarks.management.printing import plan_text
 from benchmarks.models import Run
 from benchmarks.queries.leaderboard import MEAN, places, unranked_reason, whole_runs
 from benchmarks.queries.matrix import matrix, matrix_rows
-from benchmarks.services.datasets.doubtful import mark_doubtful
+from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.start import plan_experiment
 from benchmarks.services.runs.estimate import plan_run

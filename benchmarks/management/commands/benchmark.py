@@ -46,7 +46,7 @@ from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import OUR_METRICS, import_log
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
-from benchmarks.services.runs.edit import edit_run
+from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.sizing import size_run
 

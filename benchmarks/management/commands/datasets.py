@@ -31,7 +31,6 @@ from benchmarks.queries.resources.datasets import DatasetResource
 from benchmarks.queries.task_analysis.analysis import task_analysis
 from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page, as_mapping
-from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.datasets.editing import remove_tasks
 from benchmarks.services.datasets.files import generate_version, sync_datasets
 from benchmarks.services.datasets.hub import (
@@ -43,7 +42,7 @@ from benchmarks.services.datasets.hub import (
     read_preset,
 )
 from benchmarks.services.datasets.tables import free_target, import_table, write_dataset
-from benchmarks.services.datasets.versions import spec_of
+from benchmarks.services.datasets.versions import mark_doubtful, spec_of
 from benchmarks.services.errors import NotPossible
 
 

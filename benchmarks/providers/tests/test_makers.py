@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.providers.makers import maker_of
+from benchmarks.providers.model_families import maker_of
 
 MAKERS = {
     "openai/gpt-4.1": "OpenAI",

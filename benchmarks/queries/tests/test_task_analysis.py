@@ -15,8 +15,8 @@ from benchmarks.models import Dataset, DatasetVersion, Run, Score, Task
 from benchmarks.queries.task_analysis import analysis as analysis_reads
 from benchmarks.queries.task_analysis.analysis import task_analysis
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, AnalysisFilters, analysis_page
-from benchmarks.services.datasets.doubtful import mark_doubtful
 from benchmarks.services.datasets.editing import save_task
+from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import NotPossible
 from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run

@@ -1,20 +1,25 @@
-"""Write datasets: a spec becomes an immutable version, and the version becomes the dataset's current one."""
+"""Write datasets: a spec becomes an immutable version, and the version becomes the dataset's current one.
+
+References are marked as doubtful here, too.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
 
+from benchmarks import jobs
 from benchmarks.dataset_format.dumping import content_hash, task_hash
 from benchmarks.dataset_format.expectations import TurnSpec
 from benchmarks.dataset_format.fields import TAGS
 from benchmarks.dataset_format.spec import TASK_KEYS, DatasetSpec, TaskSpec, as_mapping
 from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Task
+from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import NotPossible
 
@@ -180,3 +185,32 @@ def task_spec(task: Task) -> TaskSpec:
 
 def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def mark_doubtful(
+    version: DatasetVersion, task_ids: Collection[str], user: Caller = None, *, doubtful: bool = True
+) -> int:
+    """Mark the references of these tasks of a version as doubtful, or as sound again; returns how many tasks.
+
+    The same tasks in all versions of the dataset are marked, and so are those of later versions until their content
+    changes. A worker refreshes the numbers of the runs. Raises ``NotPossible`` if a task does not exist.
+    """
+    chosen = dict(version.tasks.filter(task_id__in=task_ids).values_list("task_id", "content_hash"))
+    if missing := sorted(set(task_ids) - chosen.keys()):
+        raise NotPossible(f"Version {version.number} of {version.dataset.slug} has no task {missing[0]}.")
+    if not chosen:
+        raise NotPossible("Select at least one task.")
+    with transaction.atomic():
+        same = Task.objects.filter(version__dataset=version.dataset_id, content_hash__in=chosen.values())
+        same.update(is_doubtful=doubtful)
+        record(
+            user,
+            "dataset.doubtful",
+            f"dataset {version.dataset.slug}",
+            tasks=plural(len(chosen), "task"),
+            first=sorted(chosen)[:20],
+            doubtful=doubtful,
+        )
+        dataset_id = version.dataset_id
+        transaction.on_commit(lambda: jobs.refresh_doubtful_references.delay(dataset_id), robust=True)
+    return len(chosen)

@@ -1,4 +1,4 @@
-"""Cancel, resume, retry, verify and delete runs. The API, the pages, the commands and the admin call these functions.
+"""Cancel, resume, retry, verify, edit and delete runs. The API, the pages, the commands and the admin call these.
 
 What is possible in which state stands in ``presentation.actions``. It decides first, from the stored facts, and gives
 the reason. A conditional UPDATE decides again, because the run may have changed between the two.
@@ -6,19 +6,34 @@ the reason. A conditional UPDATE decides again, because the run may have changed
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import transaction
 from django.db.models import F
 
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.finishing import close_if_over, refresh_summaries, reset_cancelled
 from benchmarks.engine.execution.verification import Verification, verify_prompts
-from benchmarks.models import TERMINAL, UNSCORED, Outcome, Result, ResultState, Run, RunStatus, Score, Transcript
+from benchmarks.models import (
+    COMPLETED,
+    TERMINAL,
+    UNSCORED,
+    Dataset,
+    Outcome,
+    Result,
+    ResultState,
+    Run,
+    RunStatus,
+    Score,
+    Transcript,
+)
 from benchmarks.presentation.actions import imported_refusal, refusal
 from benchmarks.presentation.numbers import money
 from benchmarks.services.access import Caller, record
-from benchmarks.services.errors import NotPossible
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import pass_on_labels
 from benchmarks.services.providers import missing_keys
+from benchmarks.services.requests import StrictBoolean, StrictRequest, StrictText, Tags, validated_by
 from benchmarks.services.runs.start import enqueue_run, models_asked
 
 
@@ -196,3 +211,34 @@ def _require_texts(run: Run, action: str) -> None:
     run.refresh_from_db(fields=["texts_pruned_at"])
     if run.texts_pruned_at and (reason := refusal(action, run)):
         raise NotPossible(reason)
+
+
+class RunEdit(StrictRequest):
+    """What changes on a run; what is left out stays as it is."""
+
+    name = StrictText(required=False, allow_blank=True, max_length=200)
+    tags = Tags(required=False)
+    notes = StrictText(required=False, allow_blank=True, max_length=20_000)
+    pinned = StrictBoolean(required=False, help_text="Lists show it first")
+    baseline = StrictBoolean(
+        required=False, help_text="Comparisons on its dataset use it as the baseline, instead of any other run"
+    )
+
+
+def edit_run(run: Run, data: Any, user: Caller = None) -> None:
+    """Change what people write on a run. A dataset has at most one baseline, so a new one replaces the earlier one.
+
+    Raises ``InvalidRequest``.
+    """
+    given = validated_by(RunEdit(data=data))
+    if given.get("baseline") and (run.is_replay or run.status not in COMPLETED):
+        raise InvalidRequest({"baseline": ["Only a completed run of a model can be the baseline."]})
+    with transaction.atomic():
+        if given.get("baseline"):
+            # The lock makes two requests for different runs follow each other.
+            Dataset.objects.select_for_update().get(pk=run.dataset_id)
+            Run.objects.filter(dataset=run.dataset_id, baseline=True).exclude(pk=run.pk).update(baseline=False)
+        for name, value in given.items():
+            setattr(run, name, value)
+        run.save(update_fields=list(given))
+        record(user, "run.edit", f"run {run.pk}", changed=list(given))

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Run, RunStatus
 from benchmarks.queries.runs import RunFilters, baseline_first, run_list, tags_used
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.edit import edit_run
+from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.start import start_run
 from tests.support.databases import further_database
 from tests.support.factories import make_dataset

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from benchmarks.services.datasets.files import sync_datasets
+from benchmarks.services.experiments.files import STARTER_FILE, starter_experiment
 from benchmarks.services.experiments.requests import validated_experiment
 from benchmarks.services.experiments.start import plan_experiment
-from benchmarks.services.experiments.starter import STARTER_FILE, starter_experiment
 from benchmarks.services.runs.estimate import tasks_of
 from tests.support.factories import make_dataset
 

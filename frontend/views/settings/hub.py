@@ -15,9 +15,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.models import Schedule
 from benchmarks.plugins import installed_plugins
 from benchmarks.presentation.numbers import plural
-from benchmarks.queries.access import api_tokens
-from benchmarks.queries.members import members
-from benchmarks.queries.share_links import shared_runs
+from benchmarks.queries.access import api_tokens, members, shared_runs
 from benchmarks.queries.webhooks import webhook_rows
 from benchmarks.services.access import account_of, may
 

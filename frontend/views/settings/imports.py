@@ -17,7 +17,7 @@ from benchmarks.forms.imports import RunImportForm
 from benchmarks.imports.registered_importers import tools
 from benchmarks.models import PushedRun, Run
 from benchmarks.presentation.numbers import n_of, plural
-from benchmarks.queries.imports import receiving
+from benchmarks.queries.runs import receiving
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.pushes.receiving import delete_push
 from frontend.view_models import metric_rows

@@ -16,8 +16,8 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from benchmarks.forms.members import MemberForm
-from benchmarks.queries.members import members, role_of
+from benchmarks.forms.access import MemberForm
+from benchmarks.queries.access import members, role_of
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.members import password_key, set_active, why_not_changeable

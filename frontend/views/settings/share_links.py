@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from benchmarks.queries.share_links import shared_by, shared_runs
+from benchmarks.queries.access import shared_by, shared_runs
 from benchmarks.services.runs.exports import SHARED_FOR
 from frontend.views.exports import shared_address
 from frontend.views.settings.hub import crumbs
