@@ -56,7 +56,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"preset": "math-500", "limit": "0"}, "greater than or equal to 1"),
     ({"preset": "math-500", "slug": "a b"}, "letters, digits"),
     ({"preset": "needles", "limit": "70000"}, "use at most 200"),
-    ({"preset": "gpqa-diamond"}, "there is no such dataset, or it is private"),
+    ({"preset": "gpqa-diamond"}, "the dataset does not exist, or it is private"),
 ]
 
 

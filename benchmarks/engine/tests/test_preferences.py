@@ -305,7 +305,7 @@ def test_the_command_compares_runs_and_prints_what_was_found(
     assert code == 0
     assert re.search(r"loop/strong +\+\d", text)
     assert "No significant position bias" in text
-    assert "No cycles: none of 1 triple" in text
+    assert "No cycles among 1 triple" in text
     assert command("compare", *ids[:1], "--judge", JUDGE)[0] == 2
     assert command("show", 999) == (2, "Preference run 999 does not exist.")
 

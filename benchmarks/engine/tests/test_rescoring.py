@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.models import Outcome, ResultState, Run, RunStatus, Transcript
+from benchmarks.models import Outcome, ResultState, Run, RunKind, RunStatus, Transcript
 from benchmarks.queries.history import latest_runs
 from benchmarks.queries.leaderboard import completed_runs
 from benchmarks.queries.runs import scorings
@@ -153,7 +153,7 @@ def test_later_the_source_may_go(endpoint: Endpoint) -> None:
     [
         ({"status": RunStatus.RUNNING}, {}, "Rescore it after it completes"),
         ({"subset": 2}, {}, "selected its tasks"),
-        ({"calibration": {}}, {}, "judge calibration"),
+        ({"calibration": {}, "kind": RunKind.CALIBRATION}, {}, "judge calibration"),
         ({}, {"metrics": []}, "at least one metric"),
         ({}, {"metrics": ["json_schema"]}, "no task has schema"),
         ({}, {"model": "loop/model"}, "model"),

@@ -118,7 +118,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["hf:own/set", "--shots", "3"], "--shots applies to presets"),
     (["x.csv", "--split", "test"], "--split and --shots apply to public benchmarks, not to files."),
     (["preset:gpqa-diamond"], "GPQA Diamond: "),
-    (["hf:own/missing"], "there is no such dataset, or it is private"),
+    (["hf:own/missing"], "the dataset does not exist, or it is private"),
 ]
 
 

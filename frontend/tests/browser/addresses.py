@@ -243,7 +243,6 @@ NO_PAGES = {
 
 # Pages of the admin that need an id or a permission. ``admin_pages`` finds the others itself.
 ADMIN_OBJECTS: dict[str, Address] = {
-    "benchmarks_apitoken_add": lambda site: "benchmarks/apitoken/add/",
     "benchmarks_dataset_add": lambda site: "benchmarks/dataset/add/",
     "benchmarks_dataset_change": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/change/",
     "benchmarks_dataset_delete": lambda site: f"benchmarks/dataset/{site.datasets['capitals']}/delete/",
@@ -254,10 +253,6 @@ ADMIN_OBJECTS: dict[str, Address] = {
     "benchmarks_task_delete": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/delete/",
     "benchmarks_task_preview": lambda site: f"benchmarks/task/{site.tasks['reasoning']}/preview/",
     "benchmarks_datasetfile_change": lambda site: f"benchmarks/datasetfile/{site.files['broken.yaml']}/change/",
-    "benchmarks_run_delete": lambda site: f"benchmarks/run/{site.runs['hostile']}/delete/",
-    "benchmarks_schedule_delete": lambda site: "benchmarks/schedule/1/delete/",
-    "benchmarks_scoredrop_change": lambda site: "benchmarks/scoredrop/1/change/",
-    "benchmarks_webhookdelivery_change": lambda site: f"benchmarks/webhookdelivery/{site.deliveries[0]}/change/",
 }
 _WITHOUT_ID = ("_changelist", "_upload_new", "_table", "_import")
 
