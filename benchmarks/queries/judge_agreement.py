@@ -5,6 +5,7 @@ Only labels of random reviews count: those that people chose to give, or that a 
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,11 +14,12 @@ from typing import Any
 
 from django.db.models import Count, Q
 
+from benchmarks.analysis.score_table import read_scores
 from benchmarks.dataset_format.spec import resolved_rubric
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import Rubric, TaskRubric
-from benchmarks.models import COMPLETED, OF_MODELS, Label, ReviewQueue, Run, Score
+from benchmarks.models import COMPLETED, OF_MODELS, Label, ReviewQueue, Run
 from benchmarks.presentation.judge_verdict import JudgeVerdict, judge_verdict
 from benchmarks.queries.judge_comparisons import CorrectedRun, Favor, LabeledAnswer, Separation, favor_of, separations
 from benchmarks.queries.judges import agreement_of, latest_calibrations
@@ -272,21 +274,19 @@ class _AnswersOf:
         self.hidden: set[int] = set()
         people = self._people(metric.name)
         of_run, of_tasks = run.metric_named(metric.name) or metric, _task_thresholds(run, metric)
-        rows = Score.objects.filter(run=run, metric=metric.name, value__isnull=False).order_by("result__position")
-        if labeled_only:
-            rows = rows.filter(result__in=[*people])
-        columns = ("result", "value", "result__group", "result__cluster", "result__task", "detail__passes_at")
-        for result, value, group, cluster, task, own_threshold in rows.values_list(*columns).iterator():
+        labeled = Q(pk__in=[*people]) if labeled_only else Q()
+        table = read_scores(run, metric.name, "result", "group", "cluster", "task", "passes_at", where=labeled).scored
+        for result, group, cluster, task, own_threshold, value in table.rows():
             passes_at = of_tasks.get(task, of_run.passes_at)
             self.judged[result] = _scaled(value, low, high)
-            self.clusters[result] = (run.dataset_id, cluster or task)
+            self.clusters[result] = (run.dataset_id, cluster)
             if result in people:
                 labels = people[result]
                 self.labeled.append(
                     LabeledAnswer(
                         *(result, run.pk, run.model, group, self.clusters[result], self.judged[result]),
                         labels=tuple(_scaled(label, low, high) for label in labels),
-                        judge_passes=value >= (passes_at if own_threshold is None else own_threshold),
+                        judge_passes=value >= (passes_at if math.isnan(own_threshold) else own_threshold),
                         people_pass=sum(labels) / len(labels) >= passes_at,
                         hidden=result in self.hidden,
                     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
+from benchmarks.analysis.score_table import read_scores
 from benchmarks.engine.summary.preference import choice_of, numbers_of_judgements, verdicts_of
 from benchmarks.metrics.preference import Preference
 from benchmarks.models import COMPLETED, Label, Result, Run, RunKind, Task
@@ -78,17 +80,15 @@ def pairs_of_answers(run: Run, compared: Sequence[int], verdict: str, with_open:
 
     Without a judge people decide; their choices in blind reviews that are open are left out unless ``with_open``.
     """
-    results = run.results.order_by("position")
-    for pk in compared:
-        results = results.filter(Q(task__known_answer__first=pk) | Q(task__known_answer__second=pk))
-    judge = dict(run.scores.filter(value__isnull=False).values_list("result", "value"))
     people = {} if run.judge_model else choices_of_people(run.dataset_version.tasks.values("content_hash"), with_open)
     pairs: dict[tuple[str, frozenset[int]], Pair] = {}
-    columns = ("pk", "cluster", "task__content_hash", "task__known_answer__first", "task__known_answer__second")
-    for pk, cluster, shown, first, second in results.values_list(*columns):
+    table = read_scores(run, Preference.name, "result", "cluster", "content", "first", "second")
+    for pk, cluster, shown, first, second, value in table.rows():
+        if not {first, second}.issuperset(compared):
+            continue
         pair = pairs.setdefault((cluster, frozenset((first, second))), Pair({}, set()))
         pair.results[first] = pk
-        choices = [choice_of(judge[pk] or 0.0)] if pk in judge else people.get(shown, ())
+        choices = people.get(shown, ()) if math.isnan(value) else [choice_of(value)]
         pair.chosen.update({"first": first, "tie": None, "second": second}[choice] for choice in choices)
     return [pair for pair in pairs.values() if not verdict or pair.has(verdict)]
 
@@ -179,11 +179,8 @@ def peoples_choices(run: Run, with_open: bool, others: Sequence[Run] = ()) -> Pe
     rows = list(labels.order_by("pk").values_list(*columns, "author_name", "queue"))
     if not rows:
         return None
-    judge = {
-        pair: choice_of(value)
-        for pair, value in run.scores.filter(value__isnull=False).values_list("result__task__content_hash", "value")
-        if value is not None
-    }
+    scores = read_scores(run, Preference.name, "content").scored
+    judge = {pair: choice_of(value) for pair, value in scores.rows()}
     judgements, both, ratings = [], [], defaultdict(list)
     for pair, task, known, value, _, _ in rows:
         choice = choice_of(value or 0.0)

@@ -12,16 +12,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.core.cache import cache as shared_cache
-from django.db.models import FilteredRelation, Q, QuerySet
 
+from benchmarks.analysis.score_table import DOUBTFUL, read_scores
 from benchmarks.asking import differing, values_of
-from benchmarks.engine.summary.means import doubtful_results
-from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import TERMINAL, Result, Run, Score
+from benchmarks.models import TERMINAL, Run
 from benchmarks.presentation.comparisons import comparison_sentences, contamination_sentence, missing_sentence
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.sentences import n_of_expected
@@ -31,7 +29,6 @@ from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.paired import Comparison, TaskScores, compare, holm
 
 CACHE_SECONDS = 24 * 3600
-_CHUNK = 5_000
 _FORMAT = 3
 """Goes up when ``Comparison`` changes, so that no old one is read."""
 
@@ -196,25 +193,11 @@ def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
 
     Tasks with a doubtful reference are left out, unless the run includes them.
     """
-    rows: QuerySet[Any, tuple[Any, ...]]
-    if is_deciding(metric):
-        doubtful = doubtful_results(run).values("pk")
-        rows = run.results.exclude(pk__in=doubtful).values_list("task__content_hash", "value", "cluster")
-    else:
-        rows = (
-            Result.objects.filter(run=run)
-            .annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric)))
-            .values_list("task__content_hash", "score__value", "cluster")
-            .exclude(score__status=Score.Status.DOUBTFUL)
-        )
-    values: dict[Hashable, list[float]] = {}
-    clusters: dict[Hashable, Hashable] = {}
-    for task, value, cluster in rows.iterator(_CHUNK):
-        scored = values.setdefault(task, [])
-        if value is not None:
-            scored.append(value)
-        clusters[task] = cluster or task
-    return {task: math.fsum(scored) / len(scored) if scored else None for task, scored in values.items()}, clusters
+    table = read_scores(run, metric, "content", "cluster", "status")
+    table = table.where(table["status"] != DOUBTFUL)
+    tasks, means = table.means("content")
+    scores = {task: None if math.isnan(mean) else mean for task, mean in zip(tasks, means.tolist(), strict=True)}
+    return scores, dict(table.rows("content", "cluster"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import FilteredRelation, Q
+from django.db.models import Q
 from django.db.models.functions import Left
 
-from benchmarks.metrics.deciding import is_deciding
+from benchmarks.analysis.score_table import read_scores
 from benchmarks.models import DatasetVersion, Result, Run, Score, Task
 from benchmarks.queries.matrix import metric_of
 from benchmarks.queries.runs import baseline_first
@@ -40,7 +40,6 @@ SHOWN = {
     "worse": "The chosen run is worse than the baseline",
 }
 SORTS = {"": "Task order", "difficulty": "Hardest first", "disagreement": "Most disagreement first"}
-_CHUNK = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,23 +288,10 @@ def score_vector(run: Run, metric: str) -> _Vector:
 def _read(run: Run, metric: str) -> _Vector:
     import numpy as np
 
-    results = Result.objects.filter(run=run).order_by()
-    rows = (
-        results.values_list("task_id", "value")
-        if is_deciding(metric)
-        else results.annotate(score=FilteredRelation("scores", condition=Q(scores__metric=metric))).values_list(
-            "task_id", "score__value"
-        )
-    )
-    read = np.array([(task, np.nan if value is None else value) for task, value in rows.iterator(_CHUNK)], dtype=float)
-    if not len(read):
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    tasks, places = np.unique(read[:, 0].astype(np.int64), return_inverse=True)
-    known = ~np.isnan(read[:, 1])
-    sums = np.bincount(places[known], weights=read[known, 1], minlength=len(tasks))
-    counts = np.bincount(places[known], minlength=len(tasks))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return tasks, sums / counts
+    tasks, means = read_scores(run, metric, "task").means("task")
+    ids = np.array(tasks, dtype=np.int64)
+    order = np.argsort(ids)
+    return ids[order], means[order]
 
 
 def _rows(columns: Sequence[Run], ids: Sequence[int], values: NDArray[np.float64], preview: int) -> list[TaskRow]:

@@ -12,7 +12,9 @@ from typing import Any
 
 import orjson
 
-from benchmarks.models import Dataset, DatasetVersion, Outcome, Result, Run, Score, Task
+from benchmarks.analysis.score_table import read_scores
+from benchmarks.metrics.preference import Preference
+from benchmarks.models import Dataset, DatasetVersion, Outcome, Result, Run, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller
 from benchmarks.services.datasets.versions import add_version
@@ -87,10 +89,8 @@ def _judged(valid: Mapping[str, Any]) -> set[tuple[str, frozenset[int]]]:
     same = same.filter(dataset__slug=_slug_of_pairs(dataset))
     current = judge_settings(model)
     ids = [pk for pk, settings in same.values_list("pk", "judge_settings") if settings == current]
-    scores = Score.objects.filter(run__in=ids, value__isnull=False)
-    known = "result__task__known_answer__"
-    rows = scores.values_list("result__cluster", f"{known}first", f"{known}second")
-    return {(cluster, frozenset((first, second))) for cluster, first, second in rows.iterator(chunk_size=2_000)}
+    judged = read_scores(ids, Preference.name, "cluster", "first", "second").scored
+    return {(cluster, frozenset(both)) for cluster, *both in judged.rows("cluster", "first", "second")}
 
 
 def in_both_orders(pairs: Sequence[Pair], chance: random.Random) -> list[Pair]:

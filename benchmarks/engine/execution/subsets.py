@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Avg, QuerySet
+from django.db.models import QuerySet
 
+from benchmarks.analysis.score_table import read_scores
 from benchmarks.asking import key_of, values_of
-from benchmarks.engine.summary.means import scored_rows
 from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Run, Task
 from benchmarks.presentation.numbers import n_of, percent, plural, points
@@ -99,8 +99,7 @@ def _earlier_scores(run: Run) -> tuple[list[int], NDArray[np.float64]]:
     earlier = _latest_runs(run)
     values = np.full((len(earlier), len(ids)), np.nan)
     for row, other in zip(values, earlier, strict=True):
-        scores, at = scored_rows(*other)
-        for task, mean in scores.order_by().values_list(f"{at}task").annotate(mean=Avg("value")):
+        for task, mean in zip(*read_scores(*other, "task").means("task"), strict=True):
             if task in place_of:
                 row[place_of[task]] = mean
     return ids, values

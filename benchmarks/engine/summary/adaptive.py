@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from django.db.models import Avg, Count
+from django.db.models import Count
 
-from benchmarks.engine.summary.means import FETCHED, stored
+from benchmarks.analysis.score_table import read_scores
+from benchmarks.engine.summary.means import stored
 from benchmarks.models import Run
 from benchmarks.statistics.intervals import Interval, no_interval
 from benchmarks.statistics.sequential import CAP_REACHED, AdaptiveRule, decide
@@ -71,15 +72,11 @@ def look(run: Run) -> Look:
 
 def _canvas_means(run: Run) -> dict[str, list[float]]:
     """By number of shapes, the canvases' mean scores in the order in which they were generated."""
-    canvas = "result__task__question__canvas__number"
-    rows = (
-        run.scores.filter(metric=run.metrics[0], value__isnull=False)
-        .order_by("result__n_shapes", canvas)
-        .values_list("result__n_shapes", canvas)
-        .annotate(mean=Avg("value"))
-    )
+    table = read_scores(run, run.metrics[0], "cluster", "n_shapes", "canvas").scored
+    canvases, scores = table.means("cluster")
+    places = {cluster: (n_shapes, number) for cluster, n_shapes, number in table.rows("cluster", "n_shapes", "canvas")}
     means: dict[str, list[float]] = {}
-    for n_shapes, _, mean in rows.iterator(chunk_size=FETCHED):
+    for (n_shapes, _), mean in sorted(zip(map(places.__getitem__, canvases), scores.tolist(), strict=True)):
         means.setdefault(str(n_shapes), []).append(min(1.0, max(0.0, mean)))
     return means
 

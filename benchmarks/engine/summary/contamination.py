@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.engine.summary.means import FETCHED, scored_rows
+from benchmarks.analysis.score_table import Column, read_scores
 from benchmarks.models import Run
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 
@@ -24,13 +24,11 @@ def contamination_numbers(published: Run, fresh: Run) -> dict[str, Any]:
 
 def _samples(run: Run) -> dict[int | str, Sample]:
     """The scored values with their canvases or tasks, by number of shapes or level."""
-    stratum, cluster = ("n_shapes", "cluster") if run.representation else ("difficulty", "task_id")
-    rows, at = scored_rows(run, run.headline)
-    samples: dict[int | str, tuple[list[float], list[str | int]]] = {}
-    columns = (f"{at}{stratum}", "value", f"{at}{cluster}")
-    for level, value, unit in rows.order_by().values_list(*columns).iterator(FETCHED):
-        if level is not None and value is not None:
+    stratum: Column = "n_shapes" if run.representation else "difficulty"
+    samples: dict[int | str, tuple[list[float], list[str]]] = {}
+    for level, cluster, value in read_scores(run, run.headline, stratum, "cluster").scored.rows():
+        if level is not None:
             values, clusters = samples.setdefault(level, ([], []))
             values.append(value)
-            clusters.append(unit)
+            clusters.append(cluster)
     return {level: Sample(values, clusters) for level, (values, clusters) in samples.items()}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks.analysis.score_table import read_scores
 from benchmarks.engine.summary.means import stored
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Run
-from benchmarks.statistics.panel import Verdict, panel_agreement
+from benchmarks.statistics.panel import panel_agreement
 
 
 def panel_numbers(run: Run) -> dict[str, dict[str, Any]]:
@@ -20,13 +21,10 @@ def panel_numbers(run: Run) -> dict[str, dict[str, Any]]:
         metric = run.metric_named(name)
         if metric is None or not metric.judged:
             continue
-        rows = run.scores.filter(metric=name, detail__has_key="verdicts_of").order_by("result__position", "result_id")
-        answers, clusters = [], []
-        for detail, cluster in rows.values_list("detail", "result__cluster").iterator(chunk_size=500):
-            verdicts = detail["verdicts_of"]
-            answers.append([Verdict(row["judge"], row["value"], row["reordered"]) for row in verdicts])
-            clusters.append(cluster)
-        if answers:
+        table = read_scores(run, name, "cluster", "verdicts")
+        judged = [(verdicts, cluster) for verdicts, cluster in table.rows("verdicts", "cluster") if verdicts]
+        if judged:
+            answers, clusters = zip(*judged, strict=True)
             agreement = panel_agreement(answers, metric.passes_at, clusters)
             numbers[name] = {
                 "n_answers": agreement.n_answers,

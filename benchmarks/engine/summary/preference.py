@@ -7,6 +7,8 @@ from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
+from benchmarks.analysis.score_table import read_scores
+from benchmarks.metrics.preference import Preference as PreferenceMetric
 from benchmarks.models import Run
 from benchmarks.statistics.cycles import cycles
 from benchmarks.statistics.intervals import Interval
@@ -53,11 +55,9 @@ def judgements_of(run: Run) -> list[Judgement]:
 
 def verdicts_of(run: Run, places: Mapping[int, int]) -> Iterator[tuple[str, Judgement]]:
     """Likewise, each with the content hash of its pair; ``places`` are the numbers of the candidates, by run."""
-    scores = run.scores.filter(value__isnull=False).order_by("result__position")
-    rows = scores.values_list("result__task__content_hash", "result__cluster", "result__task__known_answer", "value")
-    for pair, cluster, known, value in rows.iterator(chunk_size=2_000):
-        if known is not None and value is not None:
-            yield pair, Judgement(cluster, places[known["first"]], places[known["second"]], choice_of(value))
+    table = read_scores(run, PreferenceMetric.name, "content", "cluster", "first", "second").scored
+    for pair, cluster, first, second, value in table.rows():
+        yield pair, Judgement(cluster, places[first], places[second], choice_of(value))
 
 
 def choice_of(value: float) -> Choice:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from django.db.models import Avg
-
-from benchmarks.engine.summary.means import range_of, scored_rows
+from benchmarks.analysis.score_table import read_scores
+from benchmarks.engine.summary.means import range_of
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import n_of
 from benchmarks.statistics.subset import Stratum, Subset, estimate
@@ -32,8 +31,8 @@ def use_estimates(run: Run, summary: dict[str, Any], breakdown: Mapping[str, Any
     for metric, numbers in summary["metrics"].items():
         if range_of(metric) != (0.0, 1.0):
             continue
-        rows, at = scored_rows(run, metric)
-        means = dict(rows.order_by().values_list(f"{at}task").annotate(mean=Avg("value")))
+        tasks, scores = read_scores(run, metric, "task").scored.means("task")
+        means = dict(zip(tasks, scores.tolist(), strict=True))
         estimated = estimate(subset, [means.get(design["tasks"][place]) for place in drawn])
         note = f"estimated from {n_of(estimated.n, n_tasks)} tasks" if estimated else "too few scores for an estimate"
         numbers |= {

@@ -5,6 +5,7 @@ Every draw is a function of the stored results and the seed. Scorings of the sam
 
 from __future__ import annotations
 
+import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,8 +15,9 @@ from typing import Any
 
 from django.db.models import Q
 
+from benchmarks.analysis.score_table import read_scores
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Label, Result, ReviewQueue, Run, Score
+from benchmarks.models import Label, Result, ReviewQueue, Run
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.labels import WITHOUT_ANSWER
 
@@ -100,11 +102,12 @@ def _add_margins(answers: Sequence[Answer], runs: Sequence[Run]) -> None:
         for name in run.metrics
         if (metric := run.metric_named(name)) and metric.decides_outcome
     }
-    scores = Score.objects.filter(run__in=runs, value__isnull=False)
-    rows = scores.values_list("result", "run", "metric", "value", "detail__passes_at")
-    for pk, run, name, value, own_threshold in rows.iterator():
-        if value is not None and pk in by_id and (run, name) in passes_at:
-            by_id[pk].margins[name] = value - (passes_at[run, name] if own_threshold is None else own_threshold)
+    ids = [run.pk for run in runs]
+    for name in dict.fromkeys(name for _, name in passes_at):
+        table = read_scores(ids, name, "result", "run", "passes_at").scored
+        for pk, run, own_threshold, value in table.rows():
+            if pk in by_id and (run, name) in passes_at:
+                by_id[pk].margins[name] = value - (passes_at[run, name] if math.isnan(own_threshold) else own_threshold)
 
 
 def _stratified(answers: Iterable[Answer], by: str, rng: random.Random) -> list[Answer]:

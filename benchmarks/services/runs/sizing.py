@@ -8,9 +8,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from benchmarks.analysis.score_table import read_scores
 from benchmarks.engine.execution.subsets import MOST_TASKS, Outlook, outlooks, tasks_of_estimate
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import COMPLETED, Dataset, Run, Score
+from benchmarks.models import COMPLETED, Dataset, Run
 from benchmarks.presentation.numbers import percent, plural, points
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictNumber, validated_by
@@ -166,10 +167,9 @@ def latest_pilot(dataset: Dataset, model: str, metric: str) -> Pilot | None:
     return Pilot(a, b, len(shared), changed) if len(shared) >= FEWEST_TASKS else None
 
 
-def _scores(run: Run, metric: str) -> dict[str, float | None]:
+def _scores(run: Run, metric: str) -> dict[str, float]:
     """Content hash of each scored task → its score."""
-    scored = Score.objects.filter(run=run, metric=metric, value__isnull=False).order_by()
-    return dict(scored.values_list("result__task__content_hash", "value").iterator(chunk_size=5_000))
+    return dict(read_scores(run, metric, "content").scored.rows())
 
 
 def _needed(difference: float, design: PairedDesign, size: SampleSize) -> str:

@@ -1,0 +1,176 @@
+"""The scores of runs by one metric, in columns: whatever is computed from single scores reads them here.
+
+Means of a run are not read but summed by the database (``engine/summary/means.py``): a run of a million results then
+needs no memory, also while it is in progress and its summary is written again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from django.db.models import Case, Exists, F, FilteredRelation, OuterRef, Q, QuerySet, Value, When
+
+from benchmarks.metrics.base import FAULTS
+from benchmarks.metrics.deciding import is_deciding
+from benchmarks.models import UNSCORED, Result, Run, Score
+from benchmarks.statistics.panel import Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+OfResult = Literal["result", "run", "task", "content", "cluster", "group", "difficulty", "n_shapes", "canvas", "repeat"]
+OfScore = Literal["value", "status", "passes_at", "verdicts", "judge_calls"]
+OfKnownAnswer = Literal["question", "phrasing", "correct", "first", "second"]
+Column = OfResult | OfScore | OfKnownAnswer
+
+FETCHED = 5_000
+"""Rows that are fetched from the database at a time."""
+DOUBTFUL = Score.Status.DOUBTFUL.value
+_PATHS: Mapping[Column, str] = {
+    "result": "pk",
+    "run": "run",
+    "task": "task",
+    "content": "task__content_hash",
+    "cluster": "cluster",
+    "group": "group",
+    "difficulty": "difficulty",
+    "n_shapes": "n_shapes",
+    "canvas": "task__question__canvas__number",
+    "repeat": "repeat",
+    "question": "task__known_answer__question",
+    "phrasing": "task__known_answer__phrasing",
+    "correct": "task__known_answer__correct",
+    "first": "task__known_answer__first",
+    "second": "task__known_answer__second",
+}
+_SCORE_PATHS: Mapping[Column, str] = {
+    "value": "value",
+    "status": "status",
+    "passes_at": "detail__passes_at",
+    "verdicts": "detail__verdicts_of",
+    "judge_calls": "judge__calls",
+}
+_INTEGERS = frozenset({"result", "run", "task", "repeat"})
+_FLOATS = frozenset({"value", "passes_at"})
+"""``None`` becomes NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """One row for each result, in the order of the runs' results. ``value`` is the score, NaN without one.
+
+    ``status`` is that of the score, ``None`` where there is none. ``cluster`` names the results that share a
+    canvas or a task, ``content`` the tasks that are equal in all runs. ``passes_at`` is the score that passes where it
+    is the task's own, else NaN. Numbers are arrays of numbers; all other columns hold Python objects, with ``None`` for
+    what is not there, and equal texts are one object.
+    """
+
+    columns: Mapping[Column, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, name: Column) -> NDArray[Any]:
+        return self.columns[name]
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        return self.columns["value"]
+
+    def rows(self, *names: Column) -> Iterator[tuple[Any, ...]]:
+        """The rows as tuples of these columns, by default of all as they were asked for, in plain Python values."""
+        return zip(*(self.columns[name].tolist() for name in names or self.columns), strict=True)
+
+    def where(self, chosen: NDArray[np.bool_]) -> ScoreTable:
+        return ScoreTable({name: column[chosen] for name, column in self.columns.items()})
+
+    @property
+    def scored(self) -> ScoreTable:
+        """The rows with a score."""
+        import numpy as np
+
+        return self.where(~np.isnan(self.value))
+
+    def means(self, name: Column) -> tuple[list[Any], NDArray[np.float64]]:
+        """What a column holds, each once in the order of the rows, and the mean score of each; NaN without any."""
+        import numpy as np
+
+        places: dict[Any, int] = {}
+        at = np.array([places.setdefault(key, len(places)) for key in self[name].tolist()], dtype=np.int64)
+        known = ~np.isnan(self.value)
+        sums = np.bincount(at[known], weights=self.value[known], minlength=len(places))
+        counts = np.bincount(at[known], minlength=len(places))
+        with np.errstate(invalid="ignore"):
+            return list(places), sums / counts
+
+
+def read_scores(runs: Run | Sequence[int], metric: str, *columns: Column, where: Q | None = None) -> ScoreTable:
+    """These columns, and at last ``value``, of a run or of the runs with these ids, of the results that meet ``where``.
+
+    A metric that several make together has no rows of its own: its values are those of the results, and it has only
+    their columns and ``status``.
+    """
+    names: list[Column] = [*columns, "value"]
+    ids = [runs.pk] if isinstance(runs, Run) else list(runs)
+    results = Result.objects.filter(where or Q(), run__in=ids).order_by("run_id", "position")
+    rows, paths = _of_several(results) if is_deciding(metric) else _of_one(results, ids, metric)
+    return ScoreTable(_in_columns(names, rows.values_list(*(paths.get(name) or _PATHS[name] for name in names))))
+
+
+def _of_one(
+    results: QuerySet[Result], runs: Sequence[int], metric: str
+) -> tuple[QuerySet[Any, Any], Mapping[str, str]]:
+    """The results with their scores by one metric, and where the columns of the scores are."""
+    # With the runs, PostgreSQL may look for all scores in one index, instead of for those of each result.
+    scores = FilteredRelation("scores", condition=Q(scores__run__in=runs, scores__metric=metric))
+    return results.annotate(score=scores), {name: f"score__{path}" for name, path in _SCORE_PATHS.items()}
+
+
+def _of_several(results: QuerySet[Result]) -> tuple[QuerySet[Any, Any], Mapping[str, str]]:
+    """The results with what several metrics decide together."""
+    doubts = Score.objects.filter(result=OuterRef("pk"), value__isnull=True, status=Score.Status.DOUBTFUL)
+    status = Case(
+        When(value__isnull=False, outcome__in=FAULTS, then=F("outcome")),
+        When(value__isnull=False, then=Value(Score.Status.SCORED)),
+        When(Exists(doubts), then=Value(Score.Status.DOUBTFUL)),
+        When(outcome__in=UNSCORED, then=F("outcome")),
+    )
+    return results.annotate(score_status=status), {"value": "value", "status": "score_status"}
+
+
+def _in_columns(names: Sequence[Column], rows: QuerySet[Any, tuple[Any, ...]]) -> dict[Column, NDArray[Any]]:
+    import numpy as np
+
+    shared: dict[str, str] = {}
+    parts = [[_column(name, (), shared)] for name in names]
+    read = rows.iterator(FETCHED)
+    while batch := list(islice(read, FETCHED)):
+        for name, part, values in zip(names, parts, zip(*batch, strict=True), strict=True):
+            part.append(_column(name, values, shared))
+    return {name: np.concatenate(part) for name, part in zip(names, parts, strict=True)}
+
+
+def _column(name: Column, values: Sequence[Any], shared: dict[str, str]) -> NDArray[Any]:
+    """``shared`` holds the texts that equal ones become, which saves most of their memory."""
+    import numpy as np
+
+    if name in _INTEGERS:
+        return np.array(values, dtype=np.int64)
+    if name in _FLOATS:
+        return np.array(values, dtype=np.float64)
+    objects: Iterable[Any]
+    if name == "verdicts":
+        objects = (_verdicts(stored or (), shared) for stored in values)
+    else:
+        objects = (shared.setdefault(value, value) if isinstance(value, str) else value for value in values)
+    return np.fromiter(objects, dtype=object, count=len(values))
+
+
+def _verdicts(stored: Sequence[Mapping[str, Any]], shared: dict[str, str]) -> tuple[Verdict, ...]:
+    return tuple(
+        Verdict(shared.setdefault(row["judge"], row["judge"]), row["value"], row["reordered"]) for row in stored
+    )
