@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -187,10 +187,6 @@ class Reliability:
 
 def calibration_row(run: Run) -> CalibrationRow:
     return CalibrationRow(run, agreement_of(run))
-
-
-def calibration_rows(runs: Iterable[Run]) -> list[CalibrationRow]:
-    return [calibration_row(run) for run in runs]
 
 
 def judge_reliability(run: Run) -> list[Reliability]:

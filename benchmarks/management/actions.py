@@ -18,7 +18,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError, ProgrammingError
 
 from benchmarks.page_urls import site_address
-from benchmarks.presentation.tables import aligned
+from benchmarks.presentation.tables import Table, aligned
 from benchmarks.providers.extra_parameters import pair_of, parsed_pairs
 from benchmarks.queries.resources.base import Reader, json_of
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
@@ -34,6 +34,7 @@ POSITIONAL = "dataset"
 _METAVARS = {Kind.INTEGER: "N", Kind.NUMBER: "X", Kind.CHOICE: "NAME"}
 
 Argument = tuple[list[str], dict[str, Any]]
+R = TypeVar("R")
 Act = TypeVar("Act", bound=Callable[..., int | None])
 
 
@@ -149,6 +150,11 @@ class ActionCommand(ServiceCommand):
         """Print rows below their keys, or ``empty`` if there are none."""
         text = aligned(list(rows[0]), [list(row.values()) for row in rows], right) if rows else empty
         self.print_either(as_json, rows, text)
+
+    def print_table(self, table: Table[R], rows: Iterable[R], empty: str) -> None:
+        """The rows as text, or ``empty`` if there are none."""
+        listed = list(rows)
+        self.stdout.write(table.text(listed) if listed else empty)
 
     def print_outcome(self, text: str, errors: object = None) -> None:
         self.stdout.write(self.style.ERROR(text) if errors else self.style.SUCCESS(text))

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from benchmarks.management.actions import INTERRUPTED, JSON, OK, RUN_FAILED, ActionCommand, action, argument, reader_of
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import Run
+from benchmarks.presentation.tables import Table
 from benchmarks.queries.resources.base import Resource
 from benchmarks.queries.resources.judging import JudgingResource
 from benchmarks.services.errors import NotPossible
@@ -30,12 +31,9 @@ class JudgingCommand(ActionCommand):
     noun: ClassVar[str]
     listed: ClassVar[type[JudgingResource]]
     shown: ClassVar[type[Resource]]
+    table: ClassVar[Table[Run]]
 
     def runs(self) -> QuerySet[Run]:
-        raise NotImplementedError
-
-    def row(self, run: Run) -> dict[str, str]:
-        """The run as a line of a list, by column; the first column and the last but one are numbers."""
         raise NotImplementedError
 
     def lines(self, run: Run) -> Iterator[str]:
@@ -53,8 +51,7 @@ class JudgingCommand(ActionCommand):
         if as_json:
             self.print_json([self.listed.of(run, reader_of()) for run in runs])
         else:
-            rows = [self.row(run) for run in runs]
-            self.print_rows(rows, f"No {self.noun.lower()}s yet.", right=(0, len(rows[0]) - 1) if rows else ())
+            self.print_table(self.table, runs, f"No {self.noun.lower()}s yet.")
 
     @action("Print a run.", RUN, JSON)
     def show(self, *, pk: int, as_json: bool, **options: Any) -> int:

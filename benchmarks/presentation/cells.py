@@ -27,10 +27,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Text in a look of its own, such as ``tag``, ``soft small`` or ``field-error``."""
+    """Text in a look of its own, such as ``tag``, ``soft small`` or ``field-error``; ``more`` is its tooltip."""
 
     text: str
     look: str
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)

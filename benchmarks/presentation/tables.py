@@ -25,7 +25,8 @@ class Column(Generic[R]):
     ``kind`` "number" stands to the right, and "name" names the row. ``look`` are classes of its cells, such as
     ``nowrap``; "wide-only" leaves the column out on phones. ``sort`` is the key by which the server sorts, ``info`` a
     word of the glossary. ``hidden_head`` is a head for screen readers only. ``only`` a page, or only text and files,
-    have the column. ``given`` names what must be so, if it is not always shown.
+    have the column. ``given`` names what must hold for it to
+    be shown, which ``Table.where`` is told.
     """
 
     head: str
@@ -53,20 +54,24 @@ class Table(Generic[R]):
     sortable: bool = False
     look: str = ""
 
-    def of(self, rows: Iterable[R], *given: str, **changed: Any) -> Shown[R]:
-        """The table with these rows; ``given`` is what is so, and ``changed`` are fields that are unlike here."""
-        return Shown(replace(self, **changed), list(rows), frozenset(given))
+    def of(self, rows: Iterable[R], **changed: Any) -> Shown[R]:
+        """The table with these rows, and with ``changed`` in place of its own title and look."""
+        return Shown(replace(self, **changed), list(rows))
 
-    def text(self, rows: Iterable[R], *given: str) -> str:
+    def where(self, **holds: bool) -> Table[R]:
+        """Without the columns that need something that is not so: ``where(may_launch=False)``."""
+        return replace(self, columns=[column for column in self.columns if holds.get(column.given, True)])
+
+    def text(self, rows: Iterable[R]) -> str:
         """Aligned columns below heads that begin with small letters."""
-        shown = self.of(rows, *given)
+        shown = self.of(rows)
         columns = shown.columns_of("text")
-        heads = [column.head[:1].lower() + column.head[1:] for column in columns]
+        heads = [head if (head := column.head)[:2].isupper() else head[:1].lower() + head[1:] for column in columns]
         right = [place for place, column in enumerate(columns) if column.kind == "number"]
         return aligned(heads, shown.texts(), right)
 
-    def markdown(self, rows: Iterable[R], *given: str) -> str:
-        shown = self.of(rows, *given)
+    def markdown(self, rows: Iterable[R]) -> str:
+        shown = self.of(rows)
         columns = shown.columns_of("text")
         rule = "|".join("---:" if column.kind == "number" else "---" for column in columns)
         head, *body = (
@@ -81,14 +86,12 @@ class Shown(Generic[R]):
 
     table: Table[R]
     rows: Sequence[R]
-    given: Collection[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.rows)
 
     def columns_of(self, place: Place) -> list[Column[R]]:
-        columns = (column for column in self.table.columns if column.only in ("", place))
-        return [column for column in columns if not column.given or column.given in self.given]
+        return [column for column in self.table.columns if column.only in ("", place)]
 
     def texts(self) -> list[list[str]]:
         """The cells of each row in words."""

@@ -12,6 +12,12 @@ _CONTROLS = (code for code in (*range(32), *range(0x80, 0xA0), 0xFFFE, 0xFFFF) i
 _VISIBLE = {code: f"⟨U+{code:04X}⟩" for code in _CONTROLS} | {code: f"⟨{name}⟩" for code, name in _NAMES.items()}
 
 
+def cut(text: object, length: int) -> str:
+    """The beginning of a text; empty for ``None``."""
+    words = "" if text is None else str(text)
+    return words if len(words) <= length else f"{words[: length - 1]}…"
+
+
 def visible(text: str) -> str:
     """Write out control characters (terminal colors among them), direction marks, and the two non-characters.
 

@@ -105,7 +105,7 @@ def test_the_command_creates_lists_and_revokes_tokens(ada: User) -> None:
     assert token_of(text) is not None
     listed = StringIO()
     call_command("tokens", "list", stdout=listed)
-    assert "ci (cfb_" in listed.getvalue()
+    assert "ci     ada      cfb_" in listed.getvalue()
     assert text not in listed.getvalue()
     call_command("tokens", "revoke", "ada", "ci", stdout=StringIO())
     assert token_of(text) is None

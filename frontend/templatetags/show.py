@@ -18,11 +18,11 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.models import Run, WebhookDelivery
+from benchmarks.models import Run
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
-from benchmarks.queries.tables import runs
+from benchmarks.queries.tables import providers, runs
 from frontend import bars
 from frontend.chart_parts import Chart
 from frontend.drawing import BUNDLE_VERSION, drawable
@@ -151,14 +151,6 @@ def badge(outcome: str, state: str = "pending") -> SafeString:
     return state_badge(outcome or "pending", labels.result_label(state, outcome))
 
 
-_PROVIDER_MARK = {
-    "ready": "completed",
-    "no_key": "pending",
-    "no_connection": "failed",
-    "refusing": "refused",
-    "failing": "provider_error",
-    "unchecked": "pending",
-}
 _SUPPORT_MARK = {"yes": "correct", "ignored": "pending", "refused": "refused", "unknown": "provider_error"}
 
 
@@ -167,15 +159,7 @@ def provider_badge(status: str, name: str = "") -> SafeString:
     """The status of a provider; with its name: "ollama: No connection", or the name alone if it is ready."""
     label = PROVIDER_STATUS[status]
     named = name if status == "ready" else f"{name}: {label}"
-    return state_badge(_PROVIDER_MARK[status], named if name else label)
-
-
-_DELIVERY_MARK = {"delivered": "completed", "pending": "pending", "given_up": "failed"}
-
-
-@register.simple_tag
-def delivery_badge(delivery: WebhookDelivery) -> SafeString:
-    return state_badge(_DELIVERY_MARK[delivery.state], delivery.get_state_display().capitalize())
+    return state_badge(providers.MARK[status], named if name else label)
 
 
 @register.simple_tag

@@ -66,7 +66,8 @@ def _link(part: cells.Link, context: Context) -> str:
 
 
 def _words(part: cells.Words, context: Context) -> str:
-    return format_html('<span class="{}">{}</span>', part.look, texts.visible(part.text))
+    title = format_html(' title="{}"', texts.visible(part.more)) if part.more else ""
+    return format_html('<span class="{}"{}>{}</span>', part.look, title, texts.visible(part.text))
 
 
 def _mean(part: cells.Mean, context: Context) -> str:

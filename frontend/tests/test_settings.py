@@ -241,7 +241,7 @@ def test_webhooks_are_listed_with_their_deliveries_and_without_their_addresses(
     make_delivery(run, "given_up", last_error="<i>500</i>")
     make_delivery(run, "delivered", address="former")
     html = page(client, "/settings/webhooks/")
-    counts = '<td class="num">1</td> <td class="num">0</td> <td class="num"> <a href="/settings/webhooks/ops/?state='
+    counts = '<td class="num">1</td><td class="num">0</td><td class="num"><a href="/settings/webhooks/ops/?state='
     for shown in ("ops</a>", "quiet</a>", "127.0.0.1", "run.failed", counts):
         assert shown in html, shown
     for secret in ("/hook", "for=tests", SECRET, SECRET_ENV):

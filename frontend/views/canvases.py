@@ -18,6 +18,7 @@ from benchmarks.models import Outcome, Result
 from benchmarks.presentation.labels import prompt_variant
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
+from benchmarks.queries.tables.canvas_sets import CANVAS_SETS
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import request_canvas_set
 from benchmarks.services.errors import InvalidRequest
@@ -162,7 +163,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
     context = {
         "live_state": live_state(),
-        "sets": reads.canvas_sets().defer("audit"),
+        "sets": CANVAS_SETS.of(reads.canvas_sets().defer("audit")),
         "form": form,
         "may_edit": may_edit(request.user),
     }

@@ -23,6 +23,7 @@ from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
+from benchmarks.queries.tables.datasets import DATASETS, PROBLEMS
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.queries.task_analysis.findings import TaskAnalysis
@@ -53,6 +54,7 @@ _OTHERS = tuple(key for key in _COMPARED if key not in _SHOWN)
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
 MOVED_SHOWN = 20
+PROBLEMS_SHOWN = 50
 CHANGES_SHOWN = 40
 MOST_STATED = 10_000
 """Tasks of a version whose analysis is read for one statement."""
@@ -64,8 +66,13 @@ def dataset_list(request: HttpRequest) -> HttpResponse:
     context = {
         "live_state": live_state(),
         "page": page,
-        "files": reads.files_needing_attention(),
-        "may_launch": may_launch(request.user),
+        "datasets": DATASETS.where(may_launch=may_launch(request.user)).of(
+            page, sortable=page.paginator.num_pages == 1
+        ),
+        "files": [
+            (file, PROBLEMS.of(file.problems[:PROBLEMS_SHOWN], title=f"Errors in {file.path}"))
+            for file in reads.files_needing_attention()
+        ],
         "may": _permissions(request),
     }
     return render(request, "frontend/datasets/list.html", context)

@@ -20,6 +20,7 @@ from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.live import live_state
+from benchmarks.queries.tables.experiments import EXPERIMENTS
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
@@ -41,7 +42,12 @@ PAGE_SIZE = 50
 def experiment_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.experiments(), PAGE_SIZE).get_page(request.GET.get("page"))
     rows = [(experiment, reads.progress(list(experiment.runs.all()))) for experiment in page.object_list]
-    context = {"live_state": live_state(), "page": page, "rows": rows, "may_launch": may_launch(request.user)}
+    context = {
+        "live_state": live_state(),
+        "page": page,
+        "experiments": EXPERIMENTS.of(rows),
+        "may_launch": may_launch(request.user),
+    }
     return render(request, "frontend/experiments/list.html", context)
 
 

@@ -16,13 +16,14 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.queries import judges as reads
 from benchmarks.queries.judge_agreement import judge_agreement, judges_with_labels
+from benchmarks.queries.tables.judging import CALIBRATIONS
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, start_calibration
 from frontend import params
 from frontend.forms import CalibrationForm
 from frontend.judge_agreement import AgreementPage, labels_chart
-from frontend.judges import CalibrationRow, calibration_row, calibration_rows
+from frontend.judges import CalibrationRow, calibration_row
 from frontend.views.shared import act_on_judging, chart_response, or_404, placed, require_launch
 
 PAGE_SIZE = 50
@@ -126,7 +127,7 @@ def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> Htt
     questions, repeats = fields["questions"].default, fields["repeats"].default
     context: dict[str, Any] = {
         "page": page,
-        "rows": calibration_rows(page.object_list),
+        "calibrations": CALIBRATIONS.of(page.object_list),
         "live": any(run.is_live for run in page.object_list),
         "form": form,
         "answers_per_question": ANSWERS_PER_QUESTION,

@@ -31,6 +31,7 @@ from benchmarks.queries.leaderboard import MIN_COVERAGE, scored_runs, standings
 from benchmarks.queries.live import live_state
 from benchmarks.queries.providers import provider_rows
 from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
+from benchmarks.queries.tables.operations import WORKERS
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.access import may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
@@ -151,7 +152,7 @@ def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 def workers(request: HttpRequest) -> HttpResponse:
     """The workers, what each of them does, and how much work waits; for administrators also versions and storage."""
-    context: dict[str, Any] = {"installation": operations.installation(), "workers": operations.workers()}
+    context: dict[str, Any] = {"installation": operations.installation(), "workers": WORKERS.of(operations.workers())}
     if may_set_keys(request.user):
         texts_days = settings.CODEFORGE.retention.texts_days
         context |= {

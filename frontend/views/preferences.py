@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
+from benchmarks.queries.tables.judging import PREFERENCES
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.preferences import plan_preference, start_preference
@@ -41,7 +42,7 @@ def preference_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.preferences(), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "page": page,
-        "rows": [preference_row(run) for run in page.object_list],
+        "preferences": PREFERENCES.of(page.object_list),
         "live": any(run.is_live for run in page.object_list),
     }
     return render(request, "frontend/preferences/list.html", context)

@@ -25,6 +25,7 @@ from benchmarks.queries import reviews as reads
 from benchmarks.queries.canvas_sets import canvas_of_task
 from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.results import scores_of
+from benchmarks.queries.tables.reviews import REVIEWS, review_rows
 from benchmarks.services.access import EDIT_REFUSAL, Caller, may, may_label, may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import reviewer_name
@@ -50,15 +51,10 @@ ACTIONS: dict[str, tuple[Callable[[ReviewQueue, Caller], None], str]] = {
 @require_safe
 def review_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.reviews(), PAGE_SIZE).get_page(request.GET.get("page"))
-    items, now = reads.items_of(page.object_list), time.time()
-    reader = reviewer_name(request.user)
-    rows = [
-        (queue, metric_title(queue.metric), reads.progress_of(items[queue.pk], reader, now), _given(items[queue.pk]))
-        for queue in page.object_list
-    ]
+    rows = review_rows(list(page.object_list), reviewer_name(request.user), time.time())
     context = {
         "page": page,
-        "rows": rows,
+        "reviews": REVIEWS.of(rows),
         "may_label": may_label(request.user),
         "may_launch": may_launch(request.user),
     }
@@ -246,12 +242,6 @@ def _label_page(
     }
     template = "choose" if queue.is_of_pairs else "label"
     return render(request, f"frontend/reviews/{template}.html", context, status=status)
-
-
-def _given(items: list[ReviewItem]) -> tuple[int, int]:
-    """How many labels were given, of how many."""
-    given = sum(state == "labeled" for item in items for state, _ in item.reviewers.values())
-    return given, sum(item.wanted for item in items)
 
 
 def _queue(pk: int) -> ReviewQueue:

@@ -91,7 +91,7 @@ class Command(RunningCommand, ExperimentCommand):
         if as_json:
             self.print_json([RunResource.of(run, reader_of()) for run in runs])
         else:
-            self.stdout.write(RUNS.text(runs) if runs else "No runs yet.")
+            self.print_table(RUNS, runs, "No runs yet.")
 
     @action("Estimate a run without starting it.", *SIZE, JSON, request=True)
     def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> None:

@@ -19,6 +19,7 @@ from benchmarks.management.following import bar
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.resources.canvas_sets import CanvasSetDetail, CanvasSetResource
+from benchmarks.queries.tables.canvas_sets import CANVAS_SETS, tasks_of
 from benchmarks.services.canvas_sets.control import canvas_set_of, generate_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
@@ -82,7 +83,7 @@ class Command(ActionCommand):
             self.print_json([CanvasSetResource.of(each, reader_of()) for each in listed])
             return
         empty = "No canvas sets yet. To generate one, run: canvases generate --shapes 7 --count 1000 --seed 11"
-        self.print_rows(list(map(_row, listed)), empty)
+        self.print_table(CANVAS_SETS, listed, empty)
 
     @action("Audit a set again: balance, guessing, duplicates, solver.", SLUG, JSON)
     def audit(self, slug: str, *, as_json: bool, **options: Any) -> int:
@@ -94,7 +95,7 @@ class Command(ActionCommand):
         With ``as_json``, the document is the set with its audit.
         """
         if made and not as_json:
-            tasks = f"{_tasks(canvas_set):,} tasks"
+            tasks = f"{tasks_of(canvas_set) or 0:,} tasks"
             self.print_outcome(f"{canvas_set.slug}: {canvas_set.count:,} canvases, {tasks}, {made}.")
         audit = audit_set(canvas_set.pk, bar("Auditing"), only_new=only_new)
         refresh_audited(canvas_set.pk)
@@ -108,23 +109,5 @@ class Command(ActionCommand):
         return int(any(it["wrong"] + it["undetermined"] for it in audit["tasks"].values()))
 
 
-def _tasks(canvas_set: CanvasSet) -> int:
-    version = canvas_set.dataset.current_version
-    return version.task_count if version else 0
-
-
 def _cell(value: float | None) -> Any:
     return f"{value:.3f}" if isinstance(value, float) else value
-
-
-def _row(canvas_set: CanvasSet) -> dict[str, Any]:
-    low, high = canvas_set.shapes_low, canvas_set.shapes_high
-    return {
-        "set": canvas_set.slug,
-        "canvases": canvas_set.count,
-        "shapes": f"{low}-{high}" if high > low else str(low),
-        "seed": canvas_set.seed,
-        "tasks": _tasks(canvas_set),
-        "origin": canvas_set.origin,
-        "name": canvas_set.name,
-    }

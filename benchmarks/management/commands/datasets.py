@@ -28,6 +28,7 @@ from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import number, plural
 from benchmarks.queries.datasets import dataset_list
 from benchmarks.queries.resources.datasets import DatasetResource
+from benchmarks.queries.tables.datasets import DATASETS
 from benchmarks.queries.task_analysis.analysis import task_analysis
 from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page, as_mapping
@@ -256,7 +257,7 @@ class Command(ActionCommand):
             self.print_json([DatasetResource.of(dataset, reader_of()) for dataset in dataset_list()])
             return
         empty = "No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync"
-        self.print_rows(list(map(_row, dataset_list())), empty)
+        self.print_table(DATASETS, dataset_list(), empty)
 
     @action(
         "Write a dataset as YAML that loads to the same content.",
@@ -327,19 +328,6 @@ def _checked(path: Path) -> Iterator[dict[str, Any]]:
 def _as_json(file: Mapping[str, Any]) -> dict[str, Any]:
     names = ("line", "path", "message")
     return {**file, "problems": [{name: getattr(problem, name) for name in names} for problem in file["problems"]]}
-
-
-def _row(dataset: Dataset) -> dict[str, Any]:
-    version = dataset.current_version
-    file = getattr(dataset, "file", None)
-    return {
-        "dataset": dataset.slug,
-        "kind": dataset.kind,
-        "version": version and version.label,
-        "tasks": version.task_count if version else 0,
-        "file": f"{file.path} ({file.state})" if file else "",
-        "name": dataset.name,
-    }
 
 
 def _version(slug: str, number: int | None, kinds: Collection[str] = (Dataset.Kind.YAML,)) -> DatasetVersion:

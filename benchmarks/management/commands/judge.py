@@ -22,6 +22,7 @@ from benchmarks.queries.judge_agreement import JudgeAgreement, judge_agreement
 from benchmarks.queries.judge_comparisons import Separation
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
 from benchmarks.queries.resources.judging import CalibrationDetail, CalibrationResource
+from benchmarks.queries.tables.judging import CALIBRATIONS
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, start_calibration
 
@@ -33,6 +34,7 @@ OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', 
 
 class Command(JudgingCommand):
     command, noun = "judge", "Calibration"
+    table = CALIBRATIONS
     listed, shown = CalibrationResource, CalibrationDetail
     help = f"Calibrate judges on canvas answers with known truth. {EXIT_CODES}"
 
@@ -69,18 +71,6 @@ class Command(JudgingCommand):
 
     def runs(self) -> QuerySet[Run]:
         return calibrations()
-
-    def row(self, run: Run) -> dict[str, str]:
-        kappa = agreement_of(run).get("kappa", {}).get("kappa")
-        return {
-            "id": str(run.pk),
-            "status": run_status(run.status, run.errors),
-            "judge": run.judge_model,
-            "metric": run.metrics[0],
-            "canvas set": _canvas_set(run),
-            "κ": score(kappa),
-            "cost": money(run.judge_cost_usd),
-        }
 
     def lines(self, run: Run) -> Iterator[str]:
         """The calibration as text: confusion, agreement, biases, consistency, cost."""

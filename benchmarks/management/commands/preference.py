@@ -36,6 +36,7 @@ from benchmarks.queries.preferences import (
 )
 from benchmarks.queries.resources.judging import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
+from benchmarks.queries.tables.judging import PREFERENCES
 from benchmarks.services.access import may_see_reviewers
 from benchmarks.services.preferences import PreferenceRequest, plan_preference, start_preference
 
@@ -47,6 +48,7 @@ OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', 
 
 class Command(JudgingCommand):
     command, noun = "preference", "Preference run"
+    table = PREFERENCES
     listed, shown = PreferenceResource, PreferenceDetail
     help = f"Have a judge choose between the stored answers of runs to the same tasks, in both orders. {EXIT_CODES}"
 
@@ -79,18 +81,6 @@ class Command(JudgingCommand):
 
     def runs(self) -> QuerySet[Run]:
         return preferences()
-
-    def row(self, run: Run) -> dict[str, str]:
-        numbers = numbers_of(run)
-        best = candidates_of(run)[numbers["order"][0]]["name"] if numbers else MISSING
-        return {
-            "id": str(run.pk),
-            "status": run_status(run.status, run.errors),
-            "judge": run.judge_model or PEOPLE,
-            "dataset": (run.preference or {})["dataset"],
-            "strongest": best,
-            "cost": money(run.judge_cost_usd),
-        }
 
     def lines(self, run: Run) -> Iterator[str]:
         """The preference run as text: verdict, strengths, pairs, position bias, cycles and cost; then people's."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from time import time
 from typing import Any
 
 import orjson
@@ -20,7 +21,8 @@ from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.reviews import ResultLabels, ReviewDetail, ReviewResource
 from benchmarks.queries.results import result_of_any_run
-from benchmarks.queries.reviews import labels_of_answer, review_counts, review_detail, reviews
+from benchmarks.queries.reviews import labels_of_answer, review_detail, reviews
+from benchmarks.queries.tables.reviews import REVIEWS, review_rows
 from benchmarks.services.access import Caller, account_named
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.labels import LabelRequest, label_result, reviewer_name, withdraw_label
@@ -58,7 +60,7 @@ class Command(ActionCommand):
         if as_json:
             self.print_json([ReviewResource.of(queue, reader_of()) for queue in reviews()])
         else:
-            self.print_rows(list(map(_row, reviews())), "No reviews yet.", right=(0, 4, 5))
+            self.print_table(REVIEWS, review_rows(list(reviews()), reviewer_name(None), time()), "No reviews yet.")
 
     @action("Print how far a review is, and how well its reviewers agree.", REVIEW, JSON)
     def show(self, *, review: int, as_json: bool, **options: Any) -> None:
@@ -194,15 +196,3 @@ def _account(name: str | None) -> Caller:
 
 def _state(queue: ReviewQueue) -> str:
     return "closed" if queue.closed_at else "open"
-
-
-def _row(queue: ReviewQueue) -> dict[str, Any]:
-    counts = review_counts(queue)
-    return {
-        "id": queue.pk,
-        "name": queue.name,
-        "metric": queue.metric,
-        "state": _state(queue),
-        "labels": counts.labels,
-        "wanted": counts.wanted,
-    }

@@ -166,10 +166,10 @@ def test_list_shows_every_dataset_with_its_file(write: Write) -> None:
     code, output = run("list")
     assert code == 0
     assert output.splitlines() == [
-        "dataset  kind    version  tasks  file           name",
-        "a        yaml    1        2      a.yaml (good)  Everything",
-        "empty    canvas           0                     Nothing yet",
-        "sums     yaml    1        3                     Sums",
+        "dataset             kind        version  tasks  runs  latest run  status  queued  file",
+        "a, Everything       YAML              1      2     0  Never                       a.yaml",
+        "empty, Nothing yet  Canvas set        –      –     0  Never",
+        "sums, Sums          YAML              1      3     0  Never",
     ]
     rows = json.loads(run("list", "--json")[1])
     assert [(row["slug"], row["version"], row["tasks"], row["file"]) for row in rows] == [

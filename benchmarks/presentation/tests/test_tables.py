@@ -21,22 +21,23 @@ FRUITS = Table[Row](
 
 def test_text_has_aligned_columns_below_heads_in_small_letters() -> None:
     assert FRUITS.text([("apple", 1234), ("fig", None)]).splitlines() == [
-        "fruit  count",
-        "apple  1,234",
-        "fig        –",
+        "fruit  count  peel",
+        "apple  1,234  thick",
+        "fig        –  thick",
     ]
 
 
 def test_a_column_with_a_condition_is_shown_only_if_it_holds() -> None:
-    assert FRUITS.text([("fig", 1)], "peeled").splitlines()[0] == "fruit  count  peel"
+    assert FRUITS.where(peeled=True).text([("fig", 1)]).splitlines()[0] == "fruit  count  peel"
+    assert FRUITS.where(peeled=False).text([("fig", 1)]).splitlines()[0] == "fruit  count"
     assert [column.head for column in FRUITS.of([]).columns_of("page")] == ["Fruit", "Count", "Remove"]
 
 
 def test_markdown_leaves_no_sign_to_readers_of_markdown_or_html() -> None:
     assert FRUITS.markdown([("a|b <i>_", 1)]).splitlines() == [
-        "| Fruit | Count |",
-        "|---|---:|",
-        "| a\\|b &lt;i>\\_ | 1 |",
+        "| Fruit | Count | Peel |",
+        "|---|---:|---|",
+        "| a\\|b &lt;i>\\_ | 1 | thick |",
     ]
 
 

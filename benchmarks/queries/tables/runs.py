@@ -67,10 +67,10 @@ def model_link(model: str) -> Link:
     return Link(model, "model", (model,))
 
 
-def progress(done: int, total: int, *, live: bool) -> list[Part]:
+def drawn_progress(done: int, total: int, *, live: bool) -> list[Part]:
+    """How much is done, drawn while it changes."""
     share = 100 * done // total if total else 0
-    drawn = [Progress(share, 100, "Progress", f"{share}%")] if live else []
-    return [*drawn, Group([f"{number(done)} of {number(total)}"], "nowrap")]
+    return [Progress(share, 100, "Progress", f"{share}%")] if live else []
 
 
 def _run(run: Run, *, tick: bool = False) -> Cell:
@@ -102,7 +102,8 @@ def _score(run: Run) -> Cell:
 
 def _progress(run: Run) -> Cell:
     errors = [soft(plural(run.errors, "error"))] if run.errors else []
-    return [*progress(run.done, run.total, live=run.is_live), *errors]
+    done = Group([f"{number(run.done)} of {number(run.total)}"], "nowrap")
+    return [*drawn_progress(run.done, run.total, live=run.is_live), done, *errors]
 
 
 RUNS = Table[Run](

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from benchmarks.management.actions import JSON, ActionCommand, action, argument
 from benchmarks.models import ApiToken
+from benchmarks.queries.tables.access import TOKENS, TokenRow
 from benchmarks.services.access import account_named, create_token, revoke_token
 from benchmarks.services.errors import NotPossible
 
@@ -35,10 +36,11 @@ class Command(ActionCommand):
     @action("List all tokens, without their values.", JSON, name="list")
     def list_tokens(self, *, as_json: bool, **options: Any) -> None:
         tokens = list(ApiToken.objects.select_related("account").order_by("account__username", "name"))
-        lines = (
-            "  ".join((token.account.get_username(), str(token), *token.scopes, _state(token))) for token in tokens
-        )
-        self.print_either(as_json, [_as_json(token) for token in tokens], "\n".join(lines) or "No tokens yet.")
+        if as_json:
+            self.print_json([_as_json(token) for token in tokens])
+        else:
+            now = timezone.now()
+            self.print_table(TOKENS, [TokenRow(token, now) for token in tokens], "No tokens yet.")
 
     @action("Revoke a token.", argument("account", None, "its account"), argument("name", None, "its name"), JSON)
     def revoke(self, *, account: str, name: str, as_json: bool, **options: Any) -> None:
@@ -56,11 +58,3 @@ def _as_json(token: ApiToken) -> dict[str, Any]:
         **{name: getattr(token, name) for name in ("name", "beginning", "scopes")},
         **{name: time and time.isoformat() for name, time in times.items()},
     }
-
-
-def _state(token: ApiToken) -> str:
-    if token.revoked_at:
-        return "revoked"
-    if token.expires_at is None:
-        return "does not expire"
-    return f"{'expired' if token.expires_at <= timezone.now() else 'expires'} {token.expires_at:%Y-%m-%d}"

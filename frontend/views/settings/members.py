@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.queries.access import members, role_of
+from benchmarks.queries.tables.access import MEMBERS
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.members import password_key, set_active, why_not_changeable
@@ -35,7 +36,7 @@ def member_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(members(), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "page": page,
-        "rows": [(account, role_of(account)) for account in page],
+        "members": MEMBERS.of(page),
         "may_add": may(request.user, ADD),
         "crumbs": crumbs(("Members", None)),
     }

@@ -18,6 +18,7 @@ from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops, with_latest_run
 from benchmarks.queries.tables.runs import RUNS
+from benchmarks.queries.tables.schedules import SCHEDULES
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services import schedules as services
 from benchmarks.services.access import may, may_launch
@@ -25,7 +26,6 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.start import request_of
 from frontend import params
 from frontend.forms import ScheduleForm
-from frontend.view_models import run_row
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, run_or_404, unconfirmed
 
@@ -43,13 +43,10 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
     schedules = with_latest_run(Schedule.objects.order_by("name"))
     page = Paginator(schedules, PAGE_SIZE).get_page(request.GET.get("page"))
     latest = runs().in_bulk([schedule.latest_run_id for schedule in page if schedule.latest_run_id])
-    rows = [
-        (schedule, in_words(schedule.when), run_row(run) if (run := latest.get(schedule.latest_run_id)) else None)
-        for schedule in page
-    ]
+    rows = [(schedule, latest.get(schedule.latest_run_id)) for schedule in page]
     context = {
         "page": page,
-        "rows": rows,
+        "schedules": SCHEDULES.of(rows),
         "time_zone": timezone.get_default_timezone_name(),
         "may_add": may(request.user, *ADD),
         "crumbs": crumbs(("Schedules", None)),

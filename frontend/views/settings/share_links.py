@@ -9,6 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmarks.queries.access import shared_by, shared_runs
+from benchmarks.queries.tables.access import SHARE_LINKS, SharedRow
 from benchmarks.services.runs.exports import SHARED_FOR
 from frontend.views.exports import shared_address
 from frontend.views.settings.hub import crumbs
@@ -23,6 +24,11 @@ def share_links(request: HttpRequest) -> HttpResponse:
     require_launch(request)
     page = Paginator(shared_runs(), PAGE_SIZE).get_page(request.GET.get("page"))
     authors = shared_by(page)
-    rows = [(run, authors.get(run.pk, ""), shared_address(request, run)) for run in page]
-    context = {"page": page, "rows": rows, "days": SHARED_FOR.days, "crumbs": crumbs(("Share links", None))}
+    rows = [SharedRow(run, authors.get(run.pk, ""), shared_address(request, run)) for run in page]
+    context = {
+        "page": page,
+        "links": SHARE_LINKS.of(rows),
+        "days": SHARED_FOR.days,
+        "crumbs": crumbs(("Share links", None)),
+    }
     return render(request, "frontend/settings/share_links.html", context)

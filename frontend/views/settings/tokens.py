@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.forms.access import TokenForm
 from benchmarks.models import ApiToken
 from benchmarks.queries.access import api_tokens
+from benchmarks.queries.tables.access import TOKENS, TokenRow
 from benchmarks.services.access import account_of, create_token, may, revoke_token
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
@@ -31,13 +32,13 @@ def token_list(request: HttpRequest) -> HttpResponse:
     if account is None and not views_all:
         raise PermissionDenied("Log in to see your API tokens.")
     page = Paginator(api_tokens(None if views_all else account), PAGE_SIZE).get_page(request.GET.get("page"))
+    may_add, revokes_all, now = account is not None or may(request.user, ADD), may(request.user, CHANGE), timezone.now()
+    rows = [TokenRow(token, now, not token.revoked_at and (revokes_all or token.account == account)) for token in page]
+    title = "Tokens of all accounts" if views_all else TOKENS.title
     context = {
         "page": page,
-        "now": timezone.now(),
-        "views_all": views_all,
-        "may_add": account is not None or may(request.user, ADD),
-        "account": account,
-        "revokes_all": may(request.user, CHANGE),
+        "tokens": TOKENS.where(views_all=views_all, may_add=may_add).of(rows, title=title),
+        "may_add": may_add,
         "crumbs": crumbs(("API tokens", None)),
     }
     return render(request, "frontend/settings/tokens.html", context)

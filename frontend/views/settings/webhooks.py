@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from benchmarks.forms.webhooks import WebhookForm
 from benchmarks.models import Webhook, WebhookDelivery
-from benchmarks.queries.webhooks import COUNTED_FOR, deliveries, webhook_rows
+from benchmarks.queries.tables.webhooks import DELIVERIES, WEBHOOKS
+from benchmarks.queries.webhooks import deliveries, webhook_rows
 from benchmarks.services import webhooks as services
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
@@ -32,8 +33,7 @@ ADD, CHANGE, DELETE = (f"benchmarks.{verb}_webhook" for verb in ("add", "change"
 def webhook_list(request: HttpRequest) -> HttpResponse:
     require(request, VIEW)
     context = {
-        "rows": webhook_rows(),
-        "days": COUNTED_FOR.days,
+        "webhooks": WEBHOOKS.of(webhook_rows()),
         "may_add": may(request.user, ADD),
         "crumbs": crumbs(("Webhooks", None)),
     }
@@ -71,15 +71,18 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
             return HttpResponseRedirect(request.path)
     state = params.text(request.GET, "state")
     state = state if state in WebhookDelivery.State.values else ""
+    page = Paginator(deliveries(name, state), PAGE_SIZE).get_page(request.GET.get("page"))
+    may_send = may(request.user, SEND)
     context = {
         "name": name,
         "row": row,
         "form": form,
         "may_delete": may(request.user, DELETE),
-        "page": Paginator(deliveries(name, state), PAGE_SIZE).get_page(request.GET.get("page")),
+        "page": page,
+        "deliveries": DELIVERIES.where(may_send=may_send).of(page),
         "state": state,
         "states": [(value, label.capitalize()) for value, label in WebhookDelivery.State.choices],
-        "may_send": may(request.user, SEND),
+        "may_send": may_send,
         "crumbs": crumbs(("Webhooks", reverse("frontend:webhooks")), (name, None)),
     }
     return render(request, "frontend/settings/webhook.html", context, status=400 if form and form.errors else 200)

@@ -1,0 +1,106 @@
+"""The tables of API tokens, members and share links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from benchmarks.models import ApiToken, Run
+from benchmarks.presentation.cells import Button, Cell, Copied, Link, Moment, run_link, tag
+from benchmarks.presentation.numbers import MISSING
+from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries.access import role_of
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token at a moment; ``revocable`` by whoever reads the list."""
+
+    token: ApiToken
+    now: datetime
+    revocable: bool = False
+
+    @property
+    def status(self) -> Cell:
+        token = self.token
+        if token.revoked_at:
+            return ["Revoked", Moment(token.revoked_at)]
+        if token.expires_at and token.expires_at <= self.now:
+            return "Expired"
+        return "Active" if token.account.is_active else "Account inactive"
+
+
+def _moment(at: datetime | None, *, exact: bool = False) -> Cell:
+    return Moment(at, exact) if at else "Never"
+
+
+def _revoke_token(row: TokenRow) -> Cell:
+    if not row.revocable:
+        return ""
+    return Button("Revoke", f"Revoke token {row.token.name}", "revoke-token", (row.token.pk,), look="danger")
+
+
+TOKENS = Table[TokenRow](
+    "Your tokens",
+    [
+        Column("Token", lambda row: row.token.name, "name", "anywhere"),
+        Column("Account", lambda row: row.token.account.get_username(), look="anywhere", given="views_all"),
+        Column("Begins with", lambda row: f"{row.token.beginning}…", look="mono nowrap"),
+        Column("Scopes", lambda row: ", ".join(row.token.scopes), look="nowrap"),
+        Column("Created", lambda row: Moment(row.token.created_at), look="nowrap"),
+        Column("Last used", lambda row: _moment(row.token.last_used_at), look="nowrap"),
+        Column("Expires", lambda row: _moment(row.token.expires_at, exact=True), look="nowrap"),
+        Column("Status", lambda row: row.status, look="nowrap"),
+        Column("Revoke", _revoke_token, "number", hidden_head=True, only="page", given="may_add"),
+    ],
+)
+
+
+def _role(account: User) -> Cell:
+    marks = [tag("Superuser")] if account.is_superuser else []
+    return [(role_of(account) or "none").capitalize(), *marks]
+
+
+MEMBERS = Table[User](
+    "Members",
+    [
+        Column("Username", lambda account: Link(account.get_username(), "member", (account.pk,)), "name"),
+        Column("Role", _role),
+        Column("Status", lambda account: "Active" if account.is_active else "Inactive"),
+        Column("Last login", lambda account: _moment(account.last_login), look="nowrap"),
+        Column("Added", lambda account: Moment(account.date_joined), look="nowrap"),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRow:
+    run: Run
+    author: str
+    address: str
+
+
+def _revoke_links(row: SharedRow) -> Cell:
+    pk = row.run.pk
+    name, back = f"Revoke share links of run {pk}", {"back": "links"}
+    return Button("Revoke", name, "revoke-links", (pk,), back, look="danger")
+
+
+def _expires(row: SharedRow) -> Cell:
+    return Moment(row.run.shared_until, exact=True) if row.run.shared_until else MISSING
+
+
+SHARE_LINKS = Table[SharedRow](
+    "Share links, latest first",
+    [
+        Column("Run", lambda row: run_link(row.run.pk), look="nowrap"),
+        Column("Model", lambda row: row.run.model, "name"),
+        Column("Dataset", lambda row: row.run.dataset.slug, look="anywhere"),
+        Column("Created by", lambda row: row.author or MISSING, look="anywhere"),
+        Column("Expires", _expires, look="nowrap"),
+        Column("Link", lambda row: Copied(row.address, f"link-{row.run.pk}", f"Link to run {row.run.pk}")),
+        Column("Revoke", _revoke_links, "number", hidden_head=True, only="page"),
+    ],
+)

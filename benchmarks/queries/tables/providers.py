@@ -1,0 +1,52 @@
+"""The tables of providers and of what their endpoints list."""
+
+from __future__ import annotations
+
+from benchmarks.presentation.cells import Cell, Moment, State
+from benchmarks.presentation.numbers import MISSING, UNKNOWN, number
+from benchmarks.presentation.providers import PROVIDER_STATUS
+from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries.providers import ModelRow, ProviderRow
+
+MARK = {
+    "ready": "completed",
+    "no_key": "pending",
+    "no_connection": "failed",
+    "refusing": "refused",
+    "failing": "provider_error",
+    "unchecked": "pending",
+}
+"""Status of a provider → the mark of a state."""
+
+
+def _models(row: ProviderRow) -> Cell:
+    return sum(model.listed for model in (*row.models, *row.others)) if row.listed_at else MISSING
+
+
+def _price(usd: float | None, missing: str = UNKNOWN) -> str:
+    return missing if usd is None else f"{usd:g}"
+
+
+PROVIDERS = Table[ProviderRow](
+    "Providers",
+    [
+        Column("Provider", lambda row: row.name, "name"),
+        Column("Status", lambda row: State(MARK[row.status], PROVIDER_STATUS[row.status])),
+        Column("Key", lambda row: row.key_words),
+        Column("Checked", lambda row: Moment(row.looked_at) if row.looked_at else "never"),
+        Column("Models", _models, "number"),
+        Column("Address", lambda row: row.address or row.kind),
+    ],
+)
+MODELS = Table[ModelRow](
+    "Models",
+    [
+        Column("Model", lambda row: row.name, "name"),
+        Column("Context", lambda row: UNKNOWN if row.context_length is None else number(row.context_length), "number"),
+        Column("$ in / M", lambda row: _price(row.input_per_million), "number"),
+        Column("$ cached / M", lambda row: _price(row.cached_input_per_million, MISSING), "number"),
+        Column("$ out / M", lambda row: _price(row.output_per_million), "number"),
+        Column("Configured", lambda row: "yes" if row.configured else "no"),
+    ],
+)
+"""On a terminal. A page also shows what each model supports, in cells that span several columns."""

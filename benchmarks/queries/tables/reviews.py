@@ -1,0 +1,61 @@
+"""The tables of reviews and of the labels of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.models import ReviewItem, ReviewQueue
+from benchmarks.models.reviews import LABELED
+from benchmarks.presentation.cells import Cell, Link, Moment
+from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.numbers import MISSING, number
+from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries.reviews import Progress, items_of, progress_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """A review, how far one reader is with it, and how many labels were given of how many."""
+
+    queue: ReviewQueue
+    own: Progress
+    given: int
+    wanted: int
+
+    @property
+    def status(self) -> str:
+        if self.queue.closed_at:
+            return "Closed"
+        return "Open, blind" if self.queue.blind else "Open"
+
+
+def review_rows(queues: Sequence[ReviewQueue], reader: str, now: float) -> list[ReviewRow]:
+    """In two queries with that of the queues; ``now`` is in seconds since 1970."""
+    items = items_of(queues)
+    return [ReviewRow(queue, progress_of(items[queue.pk], reader, now), *_given(items[queue.pk])) for queue in queues]
+
+
+def _given(items: list[ReviewItem]) -> tuple[int, int]:
+    given = sum(state == LABELED for item in items for state, _ in item.reviewers.values())
+    return given, sum(item.wanted for item in items)
+
+
+def _left(row: ReviewRow) -> Cell:
+    return MISSING if row.queue.closed_at else row.own.left
+
+
+REVIEWS = Table[ReviewRow](
+    "Reviews, open ones first",
+    [
+        Column("ID", lambda row: str(row.queue.pk), "number", only="text"),
+        Column("Review", lambda row: Link(row.queue.name, "review", (row.queue.pk,)), "name", "anywhere"),
+        Column("Metric", lambda row: metric_title(row.queue.metric)),
+        Column("Status", lambda row: row.status),
+        Column("Labels", lambda row: f"{number(row.given)} of {number(row.wanted)}", "number"),
+        Column("Labeled by you", lambda row: row.own.labeled, "number"),
+        Column("Left for you", _left, "number"),
+        Column("Created", lambda row: Moment(row.queue.created_at), look="nowrap"),
+    ],
+    region=True,
+)

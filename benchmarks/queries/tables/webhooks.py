@@ -1,0 +1,55 @@
+"""The tables of webhooks and of their deliveries."""
+
+from __future__ import annotations
+
+from benchmarks.models import WebhookDelivery
+from benchmarks.presentation.cells import Button, Cell, Link, Moment, State, run_link
+from benchmarks.presentation.numbers import MISSING, number
+from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries.webhooks import COUNTED_FOR, WebhookRow
+
+_MARK = {"delivered": "completed", "pending": "pending", "given_up": "failed"}
+
+
+def delivery_state(delivery: WebhookDelivery) -> State:
+    return State(_MARK[delivery.state], delivery.get_state_display().capitalize())
+
+
+def _given_up(row: WebhookRow) -> Cell:
+    count = number(row.given_up)
+    return Link(count, "webhook", (row.name,), {"state": "given_up"}) if row.given_up else count
+
+
+def _again(delivery: WebhookDelivery) -> Cell:
+    if delivery.state == WebhookDelivery.State.PENDING:
+        return ""
+    return Button("Send again", f"Send {delivery} again", "send-delivery", (delivery.address, delivery.pk))
+
+
+WEBHOOKS = Table[WebhookRow](
+    f"Deliveries of the last {COUNTED_FOR.days} days",
+    [
+        Column("Webhook", lambda row: Link(row.name, "webhook", (row.name,)), "name"),
+        Column("Host", lambda row: row.problem or row.host, look="anywhere"),
+        Column("Events", lambda row: ", ".join(row.events) or "All"),
+        Column("Latest delivery", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
+        Column("Status", lambda row: delivery_state(row.latest) if row.latest else ""),
+        Column("Delivered", lambda row: row.delivered, "number"),
+        Column("Pending", lambda row: row.pending, "number"),
+        Column("Given up", _given_up, "number"),
+    ],
+    captioned=True,
+)
+DELIVERIES = Table[WebhookDelivery](
+    "Deliveries, newest first",
+    [
+        Column("Event", lambda row: row.event, "name", "mono"),
+        Column("Run", lambda row: run_link(row.run_id) if row.run_id else MISSING, look="nowrap"),
+        Column("Status", delivery_state),
+        Column("Attempts", lambda row: row.attempts, "number"),
+        Column("Last error", lambda row: row.last_error, look="wide-text anywhere"),
+        Column("Created", lambda row: Moment(row.created_at), look="nowrap"),
+        Column("Delivered", lambda row: Moment(row.delivered_at) if row.delivered_at else MISSING, look="nowrap"),
+        Column("Send again", _again, "number", hidden_head=True, only="page", given="may_send"),
+    ],
+)
