@@ -1,6 +1,6 @@
 """The scores of runs by one metric, in columns: whatever is computed from single scores reads them here.
 
-Means of a run are not read but summed by the database (``engine/summary/means.py``): a run of a million results then
+Means of a run are not read but summed by the database (``analysis/sums.py``): a run of a million results then
 needs no memory, also while it is in progress and its summary is written again and again.
 """
 
@@ -30,6 +30,8 @@ Column = OfResult | OfScore | OfKnownAnswer
 FETCHED = 5_000
 """Rows that are fetched from the database at a time."""
 DOUBTFUL = Score.Status.DOUBTFUL.value
+IN_DOUBT = Exists(Score.objects.filter(result=OuterRef("pk"), value__isnull=True, status=DOUBTFUL))
+"""Of a result: whether a metric set it aside because of a doubtful reference."""
 _PATHS: Mapping[Column, str] = {
     "result": "pk",
     "run": "run",
@@ -132,11 +134,10 @@ def _of_one(
 
 def _of_several(results: QuerySet[Result]) -> tuple[QuerySet[Any, Any], Mapping[str, str]]:
     """The results with what several metrics decide together."""
-    doubts = Score.objects.filter(result=OuterRef("pk"), value__isnull=True, status=Score.Status.DOUBTFUL)
     status = Case(
         When(value__isnull=False, outcome__in=FAULTS, then=F("outcome")),
         When(value__isnull=False, then=Value(Score.Status.SCORED)),
-        When(Exists(doubts), then=Value(Score.Status.DOUBTFUL)),
+        When(IN_DOUBT, then=Value(Score.Status.DOUBTFUL)),
         When(outcome__in=UNSCORED, then=F("outcome")),
     )
     return results.annotate(score_status=status), {"value": "value", "status": "score_status"}

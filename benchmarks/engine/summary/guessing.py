@@ -14,19 +14,10 @@ from typing import Any
 from django.db.models import Count, Sum
 from django.db.models.fields.json import KeyTransform
 
+from benchmarks.analysis.score_table import FETCHED, read_scores
+from benchmarks.analysis.sums import LEFT_OUT, Cell, Sums, added, cluster_parts
 from benchmarks.engine.canvas_sets.audit import guess_score
-from benchmarks.engine.summary.means import (
-    FETCHED,
-    LEFT_OUT,
-    WHOLE,
-    Cell,
-    Mean,
-    Means,
-    Sums,
-    added,
-    cluster_parts,
-    stored,
-)
+from benchmarks.engine.summary.means import WHOLE, Mean, Means, stored
 from benchmarks.models import Run, Task
 from benchmarks.presentation.labels import words
 from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
@@ -77,11 +68,12 @@ def _majority_score(run: Run, name: str) -> float | None:
 
 def _choice_guess_rate(run: Run) -> float | None:
     """The mean of accepted answers / choices over the scored results of the metric; ``None`` without any."""
-    scored = run.scores.filter(metric=CHOICE_METRIC, value__isnull=False)
-    choices = scored.values_list("result__task__choices", "result__task__other_answers")
-    shares = Counter(
-        (1 + len(others or ()), len(options)) for options, others in choices.iterator(chunk_size=FETCHED) if options
-    )
+    scored = Counter(read_scores(run, CHOICE_METRIC, "task").scored["task"].tolist())
+    shares: Counter[tuple[int, int]] = Counter()
+    tasks = run.dataset_version.tasks.order_by().values_list("pk", "choices", "other_answers")
+    for task, options, others in tasks.iterator(FETCHED):
+        if options and task in scored:
+            shares[1 + len(others or ()), len(options)] += scored[task]
     total = shares.total()
     return sum(n * min(1, right / size) for (right, size), n in shares.items()) / total if total else None
 

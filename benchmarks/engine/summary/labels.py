@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db.models import Count
 
-from benchmarks.engine.summary.means import Mean, Sums, has_clusters, interval_of, score_sums
+from benchmarks.analysis.sums import Sums, score_sums
+from benchmarks.engine.summary.means import Mean, has_clusters, interval_of
 from benchmarks.models import Run
 from benchmarks.statistics.spread import ClusteredSpread
 

@@ -19,30 +19,32 @@ from typing import Any
 from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import MD5
 
+from benchmarks.analysis.score_table import FETCHED
+from benchmarks.analysis.sums import (
+    LEFT_OUT,
+    Sums,
+    added,
+    doubtful_results,
+    headline_of,
+    scored_rows,
+    summed_cells,
+)
 from benchmarks.engine.summary.adaptive import adaptive_numbers, use_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers
 from benchmarks.engine.summary.contamination import contamination_numbers
 from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
 from benchmarks.engine.summary.labels import label_breakdown
 from benchmarks.engine.summary.means import (
-    FETCHED,
-    LEFT_OUT,
     SURFACE,
     WHOLE,
     Facets,
     Level,
     Mean,
     Means,
-    Sums,
-    added,
-    doubtful_results,
-    headline_of,
     interval_of,
     means_of,
     range_of,
-    scored_rows,
     stored,
-    summed_cells,
 )
 from benchmarks.engine.summary.panel import panel_numbers
 from benchmarks.engine.summary.preference import preference_numbers
