@@ -21,7 +21,7 @@ from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, created,
 from benchmarks.models import Run
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import calibrations
-from benchmarks.queries.resources.judging import CalibrationDetail, CalibrationResource
+from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
 from benchmarks.services import judges as services
 from benchmarks.services.judges import CalibrationRequest
 from benchmarks.services.runs import control

@@ -11,7 +11,7 @@ from benchmarks.api import filters
 from benchmarks.api.judges import JudgingViewSet
 from benchmarks.api.resources import NOT_NOW, REFUSED, answer, created, serializer_of
 from benchmarks.queries.preferences import preferences
-from benchmarks.queries.resources.judging import PreferenceDetail, PreferenceResource
+from benchmarks.queries.resources.judges import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.services import preferences as services
 from benchmarks.services.preferences import PreferenceRequest

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.metrics.base import Item, Score
-from benchmarks.metrics.judging import DeepEval, DeepEvalMetric, as_data, scored_by_verdicts
+from benchmarks.metrics.judges import DeepEval, DeepEvalMetric, as_data, scored_by_verdicts
 
 
 class ContextualPrecision(DeepEvalMetric):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from benchmarks.metrics.base import Item, Score, scored
 from benchmarks.metrics.extraction import same_spacing
-from benchmarks.metrics.judging import GEvalMetric, as_data, shown_answer
+from benchmarks.metrics.judges import GEvalMetric, as_data, shown_answer
 from tasks_app.tasks.reply import answer_body
 
 

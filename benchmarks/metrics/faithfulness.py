@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks.metrics.base import Item, Score, scored
 from benchmarks.metrics.judge_responses import JudgeResponseError
-from benchmarks.metrics.judging import DeepEval, DeepEvalMetric, as_data, scored_by_verdicts, shown_answer
+from benchmarks.metrics.judges import DeepEval, DeepEvalMetric, as_data, scored_by_verdicts, shown_answer
 from tasks_app.tasks.reply import answer_body
 
 

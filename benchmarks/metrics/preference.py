@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from benchmarks.metrics.base import Item, Judge, JudgedMetric, Level, Score, scored
 from benchmarks.metrics.extraction import same_spacing
 from benchmarks.metrics.judge_responses import JudgeResponseError
-from benchmarks.metrics.judging import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
+from benchmarks.metrics.judges import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
 from benchmarks.providers.base import ProviderError
 from tasks_app.tasks.reply import answer_body
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, WithJsonSchema
 
 from benchmarks.metrics.base import Item, Judge, JudgedMetric, Level, Score, not_applicable, scored
 from benchmarks.metrics.judge_responses import JudgeResponseError
-from benchmarks.metrics.judging import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
+from benchmarks.metrics.judges import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
 from benchmarks.providers.base import ProviderError
 
 PREFIX = "rubric:"

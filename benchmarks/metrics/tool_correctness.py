@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from benchmarks.metrics.base import Item, Judge, Score, scored, shortened
-from benchmarks.metrics.judging import GEvalMetric, as_data
+from benchmarks.metrics.judges import GEvalMetric, as_data
 from benchmarks.metrics.tool_calls import call_credit
 from benchmarks.providers.base import ToolCall
 

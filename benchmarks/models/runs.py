@@ -10,15 +10,12 @@ from django.db import models
 
 from benchmarks.asking import asked, key_of
 from benchmarks.metrics.base import Metric
-from benchmarks.metrics.imported import deciding_names
+from benchmarks.metrics.imported import PUSHED, deciding_names
 from benchmarks.models.datasets import Dataset, DatasetVersion
 from benchmarks.models.run_parts import RunKind, RunLineage, RunNumbers, RunProgress, RunRequest
 from benchmarks.presentation.labels import version_label
 from benchmarks.presentation.sentences import same_seed
 from benchmarks.run_parameters import seeds_shown
-
-PUSHED = "api"
-"""``import_format`` of runs that were pushed."""
 
 
 class Run(RunRequest, RunLineage, RunProgress, RunNumbers):

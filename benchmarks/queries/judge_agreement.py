@@ -20,7 +20,7 @@ from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import Rubric, TaskRubric
 from benchmarks.models import COMPLETED, OF_MODELS, Label, ReviewQueue, Run
-from benchmarks.presentation.judge_verdict import JudgeVerdict, judge_verdict
+from benchmarks.presentation.judges import JudgeVerdict, judge_verdict
 from benchmarks.queries.judge_comparisons import CorrectedRun, Favor, LabeledAnswer, Separation, favor_of, separations
 from benchmarks.queries.judges import agreement_of, latest_calibrations
 from benchmarks.queries.reviews import labels_of_run

@@ -10,7 +10,7 @@ from django.db.models import Max
 
 from benchmarks.metrics.registered_metrics import metric_named, parts_of
 from benchmarks.models import Label, Run
-from benchmarks.presentation.judge_verdict import judged_by
+from benchmarks.presentation.judges import judged_by
 from benchmarks.presentation.labels import metric_title
 from benchmarks.queries.judge_agreement import agreement_with_people
 from benchmarks.queries.judges import agreement_of, latest_calibrations_of

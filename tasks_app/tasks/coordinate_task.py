@@ -6,8 +6,8 @@ from itertools import combinations
 
 from tasks_app.canvas.descriptions import direction
 from tasks_app.canvas.shapes import Shape
+from tasks_app.tasks.answers import judge_directions
 from tasks_app.tasks.draw import draw, pick
-from tasks_app.tasks.judging import judge_directions
 from tasks_app.tasks.lines import nameable
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from tasks_app.canvas.shapes import KINDS, Shape
+from tasks_app.tasks.answers import judge_count
 from tasks_app.tasks.attributes import FORM_BITS, PATTERNS, SIDES, Pattern, bits_by_count, draw_pattern, matches, noun
 from tasks_app.tasks.draw import pick
-from tasks_app.tasks.judging import judge_count
 from tasks_app.tasks.lines import nameable
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict

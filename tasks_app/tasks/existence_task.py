@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks_app.canvas.shapes import Shape
+from tasks_app.tasks.answers import judge_yes_no
 from tasks_app.tasks.attributes import (
     ALL_BITS,
     FORM_BITS,
@@ -16,7 +17,6 @@ from tasks_app.tasks.attributes import (
     singular,
 )
 from tasks_app.tasks.draw import pick
-from tasks_app.tasks.judging import judge_yes_no
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tasks_app.canvas.shapes import KIND_NAMES, KINDS, Kind, Shape
+from tasks_app.tasks.answers import judge_yes_no
 from tasks_app.tasks.attributes import (
     ALL_BITS,
     FORM_BITS,
@@ -17,7 +18,6 @@ from tasks_app.tasks.attributes import (
     noun,
 )
 from tasks_app.tasks.draw import pick, shuffled
-from tasks_app.tasks.judging import judge_yes_no
 from tasks_app.tasks.lines import nameable
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict

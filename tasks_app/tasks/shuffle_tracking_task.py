@@ -7,8 +7,8 @@ from itertools import combinations
 
 from tasks_app.canvas.descriptions import shape_count
 from tasks_app.canvas.shapes import Shape
+from tasks_app.tasks.answers import judge_shape
 from tasks_app.tasks.draw import draw, pick
-from tasks_app.tasks.judging import judge_shape
 from tasks_app.tasks.lines import X, Y, line_up
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict

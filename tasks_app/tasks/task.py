@@ -11,7 +11,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO, ClassVar
 
 from tasks_app.canvas.shapes import Shape
-from tasks_app.tasks.judging import judge_phrase
+from tasks_app.tasks.answers import judge_phrase
 from tasks_app.tasks.verdict import Verdict
 
 Answer = str | int

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from tasks_app.canvas.descriptions import shape_count
 from tasks_app.canvas.shapes import Shape
+from tasks_app.tasks.answers import judge_directions
 from tasks_app.tasks.draw import draw, pick, shuffled
-from tasks_app.tasks.judging import judge_directions
 from tasks_app.tasks.lines import X, Y, line_up
 from tasks_app.tasks.task import Answer, Question, Task
 from tasks_app.tasks.verdict import Verdict

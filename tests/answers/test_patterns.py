@@ -7,9 +7,9 @@ from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
 from benchmarks.metrics import contains, exact_match, extraction, multiple_choice, numeric
-from tasks_app.tasks import judging, reply
+from tasks_app.tasks import answers, reply
 
-MODULES = (contains, exact_match, extraction, multiple_choice, numeric, judging, reply)
+MODULES = (contains, exact_match, extraction, multiple_choice, numeric, answers, reply)
 
 
 def test_no_pattern_repeats_a_repetition_without_a_limit() -> None:

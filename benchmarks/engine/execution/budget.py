@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from benchmarks.engine.execution.engine_judge import judge_parameters
+from benchmarks.engine.execution.judge import judge_parameters
 from benchmarks.engine.execution.simulated_user import FRAME_TOKENS, most_tokens
 from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.metrics.base import Item, JudgedMetric, Metric

@@ -18,9 +18,9 @@ from benchmarks.engine import lease as leases
 from benchmarks.engine.db_retry import all_then_each, retry_db
 from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import WorstCase, money_left
-from benchmarks.engine.execution.engine_judge import judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
+from benchmarks.engine.execution.judge import judge_parameters
 from benchmarks.engine.execution.model_clients import model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.request_pool import Aborted, Finished, PanelJudge, RequestPool

@@ -17,14 +17,14 @@ from django.db.models import QuerySet
 from benchmarks.engine.db_retry import retry_db
 from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import TRIAL_CALLS, WorstCase, money_left, price_of
-from benchmarks.engine.execution.engine_judge import EngineJudge, judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
+from benchmarks.engine.execution.judge import EngineJudge, judge_parameters
 from benchmarks.engine.execution.model_clients import Model, Slot, model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import note_adjustments
 from benchmarks.engine.execution.scoring import metrics_of
 from benchmarks.metrics.base import Score
-from benchmarks.metrics.judging import try_judge
+from benchmarks.metrics.judges import try_judge
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Experiment, Run, Task
 from benchmarks.presentation.numbers import money

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks.engine.execution.engine_judge import EngineJudge, JudgeParameters
+from benchmarks.engine.execution.judge import EngineJudge, JudgeParameters
 from benchmarks.engine.execution.model_clients import Model, Slot
 from benchmarks.engine.execution.reply_cache import JudgeResponseCache
 from benchmarks.engine.execution.scoring import InternalError, broken_metric, score_of

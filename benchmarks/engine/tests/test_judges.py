@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from benchmarks.engine.execution.engine_judge import EngineJudge, JudgeParameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
+from benchmarks.engine.execution.judge import EngineJudge, JudgeParameters
 from benchmarks.engine.execution.model_clients import model_client
 from benchmarks.models import Outcome, Result, ResultState, RunStatus, Score
 from benchmarks.providers.base import ProviderError

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from benchmarks.management.actions import JSON, action, argument
-from benchmarks.management.judging import EXIT_CODES, JudgingCommand
+from benchmarks.management.judges import EXIT_CODES, JudgingCommand
 from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
@@ -21,7 +21,7 @@ from benchmarks.presentation.tables import aligned
 from benchmarks.queries.judge_agreement import JudgeAgreement, judge_agreement
 from benchmarks.queries.judge_comparisons import Separation
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
-from benchmarks.queries.resources.judging import CalibrationDetail, CalibrationResource
+from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
 from benchmarks.queries.tables.judging import CALIBRATIONS
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, start_calibration

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from benchmarks.management.actions import JSON, OK, action, argument, reader_of, switch
-from benchmarks.management.judging import EXIT_CODES, JudgingCommand
+from benchmarks.management.judges import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, duration, interval, money, money_range, percent, plural, rank_range
@@ -34,7 +34,7 @@ from benchmarks.queries.preferences import (
     pooled_numbers,
     preferences,
 )
-from benchmarks.queries.resources.judging import PreferenceDetail, PreferenceResource
+from benchmarks.queries.resources.judges import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.tables.judging import PREFERENCES
 from benchmarks.services.access import may_see_reviewers

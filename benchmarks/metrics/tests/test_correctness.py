@@ -4,7 +4,7 @@ import asyncio
 
 from benchmarks.metrics.base import JudgeAnswer, ScoreStatus
 from benchmarks.metrics.correctness import Correctness
-from benchmarks.metrics.judging import EMPTY_ANSWER
+from benchmarks.metrics.judges import EMPTY_ANSWER
 from benchmarks.metrics.tests.factories import ScriptedJudge, item
 from benchmarks.providers.base import ProviderError
 

@@ -13,7 +13,7 @@ from benchmarks.metrics.base import ScoreStatus
 from benchmarks.metrics.contains import Contains
 from benchmarks.metrics.exact_match import ExactMatch
 from benchmarks.metrics.json_match import JsonMatch
-from benchmarks.metrics.judging import load_deepeval
+from benchmarks.metrics.judges import load_deepeval
 from benchmarks.metrics.latency import Latency
 from benchmarks.metrics.length import Length
 from benchmarks.metrics.levenshtein import Levenshtein

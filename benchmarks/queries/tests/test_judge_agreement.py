@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.models import Run, Score
-from benchmarks.presentation.judge_verdict import judge_verdict
+from benchmarks.presentation.judges import judge_verdict
 from benchmarks.queries.judge_agreement import (
     JudgeAgreement,
     corrected_run,

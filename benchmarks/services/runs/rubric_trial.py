@@ -15,8 +15,8 @@ from typing import Any
 from rest_framework import serializers
 
 from benchmarks.engine.execution.budget import price_of
-from benchmarks.engine.execution.engine_judge import EngineJudge, judge_parameters
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
+from benchmarks.engine.execution.judge import EngineJudge, judge_parameters
 from benchmarks.engine.execution.model_clients import Slot, model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.scoring import with_stored_answer

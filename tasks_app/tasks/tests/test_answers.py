@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks_app.tasks.judging import judge_count, judge_directions, judge_phrase, judge_shape, judge_yes_no
+from tasks_app.tasks.answers import judge_count, judge_directions, judge_phrase, judge_shape, judge_yes_no
 from tasks_app.tasks.verdict import Status
 
 

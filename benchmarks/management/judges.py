@@ -13,7 +13,7 @@ from benchmarks.management.following import Progress, follow
 from benchmarks.models import Run
 from benchmarks.presentation.tables import Table
 from benchmarks.queries.resources.base import Resource
-from benchmarks.queries.resources.judging import JudgingResource
+from benchmarks.queries.resources.judges import JudgingResource
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import cancel_run, delete_run, resume_judging
 
