@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.queries import judges as reads
 from benchmarks.queries.judge_agreement import judge_agreement, judges_with_labels
-from benchmarks.queries.tables.judging import CALIBRATIONS
+from benchmarks.queries.tables.judges import CALIBRATIONS
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, start_calibration

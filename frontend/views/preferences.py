@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
-from benchmarks.queries.tables.judging import PREFERENCES
+from benchmarks.queries.tables.judges import PREFERENCES
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.preferences import plan_preference, start_preference

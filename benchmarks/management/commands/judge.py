@@ -22,7 +22,7 @@ from benchmarks.queries.judge_agreement import JudgeAgreement, judge_agreement
 from benchmarks.queries.judge_comparisons import Separation
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
 from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
-from benchmarks.queries.tables.judging import CALIBRATIONS
+from benchmarks.queries.tables.judges import CALIBRATIONS
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, start_calibration
 

@@ -36,7 +36,7 @@ from benchmarks.queries.preferences import (
 )
 from benchmarks.queries.resources.judges import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
-from benchmarks.queries.tables.judging import PREFERENCES
+from benchmarks.queries.tables.judges import PREFERENCES
 from benchmarks.services.access import may_see_reviewers
 from benchmarks.services.preferences import PreferenceRequest, plan_preference, start_preference
 
