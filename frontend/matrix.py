@@ -8,13 +8,15 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from benchmarks.analysis.comparisons import FACETS
+from benchmarks.analysis.score_table import metric_of
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
 from benchmarks.presentation.sentences import applies_to
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
 from benchmarks.queries.effects import effects
-from benchmarks.queries.matrix import Cell, Matrix, Row, metric_of
+from benchmarks.queries.matrix import Cell, Matrix, Row
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
@@ -136,7 +138,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "unranked": [board_row(row) for row in grid.rows if not row.place],
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],
         "datasets": sorted({run.dataset.slug for run in runs}),
-        "facets": [(name, reads.FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
+        "facets": [(name, FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
         "metric": metric,
         "dataset": dataset,
         "facet": facet,

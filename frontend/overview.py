@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.analysis.comparisons import Compared
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import points
 from benchmarks.presentation.sentences import n_of_expected, total_cost
@@ -12,7 +13,6 @@ from benchmarks.queries.history import History, latest_changes
 from benchmarks.queries.judge_words import Judged, judge_words
 from benchmarks.queries.leaderboard import Place, Standing, runs_to_test
 from benchmarks.queries.matrix import Matrix, rank_ranges, tested
-from benchmarks.queries.statistics import Compared
 from frontend.view_models import MetricRow, RunRow, metric_row, run_rows
 
 MODELS, DATASETS = 4, 6

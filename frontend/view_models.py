@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from benchmarks.analysis.comparisons import FACETS
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.metrics.rubrics import Rubric
@@ -18,7 +19,7 @@ from benchmarks.presentation.numbers import interval, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.leaderboard import Place
-from benchmarks.queries.matrix import FACETS, rank_ranges, tested
+from benchmarks.queries.matrix import rank_ranges, tested
 from benchmarks.queries.tables.runs import cost
 from benchmarks.run_parameters import settings_shown
 from frontend.chart_parts import Measure

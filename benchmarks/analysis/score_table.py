@@ -6,26 +6,34 @@ needs no memory, also while it is in progress and its summary is written again a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.db.models import Case, Exists, F, FilteredRelation, OuterRef, Q, QuerySet, Value, When
 
+from benchmarks.analysis.kept import kept_for
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.models import UNSCORED, Result, Run, Score
+from benchmarks.statistics.paired import TaskScores
 from benchmarks.statistics.panel import Verdict
+from benchmarks.statistics.ranking import Scores
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Vector = tuple[NDArray[np.int64], NDArray[np.float64]]
+
 OfResult = Literal["result", "run", "task", "content", "cluster", "group", "difficulty", "n_shapes", "canvas", "repeat"]
 OfScore = Literal["value", "status", "passes_at", "verdicts", "judge_calls"]
 OfKnownAnswer = Literal["question", "phrasing", "correct", "first", "second"]
 Column = OfResult | OfScore | OfKnownAnswer
+
+TaskScoresAndClusters = tuple[TaskScores[Hashable], dict[Hashable, Hashable]]
 
 FETCHED = 5_000
 """Rows that are fetched from the database at a time."""
@@ -175,3 +183,60 @@ def _verdicts(stored: Sequence[Mapping[str, Any]], shared: dict[str, str]) -> tu
     return tuple(
         Verdict(shared.setdefault(row["judge"], row["judge"]), row["value"], row["reordered"]) for row in stored
     )
+
+
+def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
+    """Content hash → mean score over repeats (``None`` without any score), and → the cluster of the task.
+
+    Tasks with a doubtful reference are left out, unless the run includes them.
+    """
+    table = read_scores(run, metric, "content", "cluster", "status")
+    table = table.where(table["status"] != DOUBTFUL)
+    tasks, means = table.means("content")
+    scores = {task: None if math.isnan(mean) else mean for task, mean in zip(tasks, means.tolist(), strict=True)}
+    return scores, dict(table.rows("content", "cluster"))
+
+
+def score_vector(run: Run, metric: str) -> Vector:
+    """The ids of a run's tasks, ascending, and the mean score of each over its repeats; cached once the run ended."""
+    return kept_for(f"task-scores:2:{metric}", [run], lambda: _vector(run, metric))
+
+
+def _vector(run: Run, metric: str) -> Vector:
+    import numpy as np
+
+    tasks, means = read_scores(run, metric, "task").means("task")
+    ids = np.array(tasks, dtype=np.int64)
+    order = np.argsort(ids)
+    return ids[order], means[order]
+
+
+def metric_of(run: Run, metric: str) -> str:
+    """The chosen metric if the run has it, else its headline."""
+    return metric if metric in run.all_metrics else run.headline
+
+
+def scores_of(
+    members: Sequence[Run], metric: str, read: Callable[[Run, str], TaskScoresAndClusters] = task_scores
+) -> Scores:
+    """The scores of runs on one dataset, by task of identical content."""
+    import numpy as np
+
+    columns: dict[Hashable, int] = {}
+    clusters: dict[Hashable, int] = {}
+    of_columns: list[int] = []
+    rows = []
+    for run in members:
+        scores, cluster_of = read(run, metric_of(run, metric))
+        for task in scores:
+            if task not in columns:
+                columns[task] = len(columns)
+                of_columns.append(clusters.setdefault(cluster_of[task], len(clusters)))
+        rows.append(scores)
+    values = np.full((len(rows), len(columns)), np.nan)
+    for place, scores in enumerate(rows):
+        known = [(columns[task], value) for task, value in scores.items() if value is not None]
+        if known:
+            at, given = zip(*known, strict=True)
+            values[place, list(at)] = given
+    return Scores(values, np.array(of_columns, dtype=np.int64))

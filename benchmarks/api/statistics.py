@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from benchmarks.analysis.comparisons import common_metrics, compared_runs
 from benchmarks.api.resources import NOT_NOW, REFUSED, answer, reader_of, serializer_of
 from benchmarks.api.views import created_run
 from benchmarks.models import Run
@@ -20,7 +21,7 @@ from benchmarks.queries.resources.comparisons import Comparisons as ComparisonsR
 from benchmarks.queries.resources.plans import Size
 from benchmarks.queries.resources.runs import Readable, RunResource
 from benchmarks.queries.runs import run_detail
-from benchmarks.queries.statistics import ContaminationCheck, common_metrics, compared_runs, contamination_check
+from benchmarks.queries.statistics import ContaminationCheck, contamination_check
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest

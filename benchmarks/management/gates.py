@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.analysis.comparisons import Compared, compared_runs
 from benchmarks.management.actions import MISSED, OK, RUN_FAILED
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
@@ -12,7 +13,6 @@ from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import number, percent, plural
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.queries.compare import runs_to_compare
-from benchmarks.queries.statistics import Compared, compared_runs
 from benchmarks.services.errors import InvalidRequest
 
 

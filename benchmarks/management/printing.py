@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.analysis.comparisons import Compared
 from benchmarks.engine.execution.verification import Verification
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
@@ -35,7 +36,6 @@ from benchmarks.presentation.sentences import (
     weighted,
 )
 from benchmarks.presentation.tables import aligned
-from benchmarks.queries.statistics import Compared
 from benchmarks.services.runs.estimate import RunPlan
 
 METRIC_HEAD = ("metric", "mean", "95% interval", "n", "readable answers only", "not scored")

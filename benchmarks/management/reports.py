@@ -13,6 +13,7 @@ from xml.sax.xmlreader import AttributesImpl
 
 from django.db.models.functions import Left
 
+from benchmarks.analysis.comparisons import Compared
 from benchmarks.engine.execution.verification import Verification
 from benchmarks.management.actions import reader_of
 from benchmarks.management.gates import Gate
@@ -30,7 +31,6 @@ from benchmarks.page_urls import page_address
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.comparisons import ComparisonResource
 from benchmarks.queries.resources.runs import RunResource
-from benchmarks.queries.statistics import Compared
 
 FAILURES = (Outcome.WRONG, Outcome.PARTIAL, Outcome.UNPARSABLE, Outcome.TRUNCATED, Outcome.REFUSED)
 SHOWN = 2_000

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.analysis.comparisons import Compared
 from benchmarks.management import gates, printing, reports
 from benchmarks.management.actions import (
     INTERRUPTED,
@@ -30,7 +31,7 @@ from benchmarks.presentation.actions import done_sentence
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import run_detail
-from benchmarks.queries.statistics import Compared, contamination_check
+from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control
 from benchmarks.services.runs.requests import validated

@@ -6,10 +6,11 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from benchmarks.analysis.kept import has_ended, kept_for
+from benchmarks.analysis.score_table import metric_of, scores_of, task_scores
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.presentation.numbers import number, points
-from benchmarks.queries.matrix import Matrix, Row, metric_of, scores_of
-from benchmarks.queries.statistics import has_ended, kept_for, task_scores
+from benchmarks.queries.matrix import Matrix, Row
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.ranking import LEVEL, Scores, difference_p_value, mean_of_intervals
 

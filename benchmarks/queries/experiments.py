@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from django.db.models import Prefetch, QuerySet
 
+from benchmarks.analysis.kept import has_ended, kept_for
 from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import FORMAT, Statement, matrix
 from benchmarks.queries.runs import runs
-from benchmarks.queries.statistics import has_ended, kept_for
 
 MOST_RANKED = 50_000
 """Results up to which an experiment is ranked for a list; a larger one would delay the page."""

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from django.core.cache import cache as shared_cache
 from django.db.models import Max
 
+from benchmarks.analysis.kept import CACHE_SECONDS
 from benchmarks.metrics.registered_metrics import metric_named, parts_of
 from benchmarks.models import Label, Run
 from benchmarks.presentation.judges import judged_by
 from benchmarks.presentation.labels import metric_title
 from benchmarks.queries.judge_agreement import agreement_with_people
 from benchmarks.queries.judges import agreement_of, latest_calibrations_of
-from benchmarks.queries.statistics import CACHE_SECONDS
 from benchmarks.statistics.intervals import Interval
 
 Judged = tuple[str, str]

@@ -6,11 +6,14 @@ have ended; that is computed when it is first read and kept in the cache until o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from benchmarks.analysis.comparisons import FACETS
+from benchmarks.analysis.kept import kept_for
+from benchmarks.analysis.score_table import metric_of, scores_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.presentation.comparisons import ranking_sentences
@@ -18,12 +21,9 @@ from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
 from benchmarks.queries.leaderboard import MIN_COVERAGE, differences, row_values, unranked_reason
-from benchmarks.queries.statistics import TaskScoresAndClusters, kept_for, task_scores
 from benchmarks.run_parameters import RUN_PARAMETERS
-from benchmarks.statistics.ranking import Place, Ranking, Scores, Verdict, mean_of_intervals
+from benchmarks.statistics.ranking import Place, Ranking, Verdict, mean_of_intervals
 
-FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
-"""By what the columns of one dataset can be split."""
 MOST_TESTED = 24
 """Runs of one dataset up to which all pairs are tested for a list of ranks."""
 FORMAT = 3
@@ -272,11 +272,6 @@ def matrix_rows(grid: Matrix) -> list[dict[str, Any]]:
     ]
 
 
-def metric_of(run: Run, metric: str) -> str:
-    """The chosen metric if the run has it, else its headline."""
-    return metric if metric in run.all_metrics else run.headline
-
-
 def short_names(models: Collection[str]) -> dict[str, str]:
     """Models without their providers; all whole if two would be the same."""
     short = {model: model.partition("/")[2] or model for model in models}
@@ -385,29 +380,3 @@ def _ranking(ranked: Sequence[Row], metric: str) -> Standing:
         [scores_of([row.runs[column] for row in ranked], metric) for column in range(len(ranked[0].cells))]
     )
     return Standing(ranking.places(), ranking.verdict())
-
-
-def scores_of(
-    members: Sequence[Run], metric: str, read: Callable[[Run, str], TaskScoresAndClusters] = task_scores
-) -> Scores:
-    """The scores of runs on one dataset, by task of identical content."""
-    import numpy as np
-
-    columns: dict[Hashable, int] = {}
-    clusters: dict[Hashable, int] = {}
-    of_columns: list[int] = []
-    rows = []
-    for run in members:
-        scores, cluster_of = read(run, metric_of(run, metric))
-        for task in scores:
-            if task not in columns:
-                columns[task] = len(columns)
-                of_columns.append(clusters.setdefault(cluster_of[task], len(clusters)))
-        rows.append(scores)
-    values = np.full((len(rows), len(columns)), np.nan)
-    for place, scores in enumerate(rows):
-        known = [(columns[task], value) for task, value in scores.items() if value is not None]
-        if known:
-            at, given = zip(*known, strict=True)
-            values[place, list(at)] = given
-    return Scores(values, np.array(of_columns, dtype=np.int64))

@@ -10,11 +10,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from benchmarks.analysis.kept import kept_for
 from benchmarks.analysis.score_table import read_scores
 from benchmarks.engine.summary.preference import choice_of, numbers_of_judgements, verdicts_of
 from benchmarks.metrics.preference import Preference
 from benchmarks.models import COMPLETED, Label, Result, Run, RunKind, Task
-from benchmarks.queries.statistics import kept_for
 from benchmarks.statistics.agreement import Kappa, cohen_kappa
 from benchmarks.statistics.alpha import Alpha, alpha_of
 from benchmarks.statistics.intervals import Interval, mean_interval

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
+from benchmarks.analysis.comparisons import Compared, compared_runs
 from benchmarks.models import COMPLETED, Run, ScheduledRun, ScoreDrop
-from benchmarks.queries.statistics import Compared, compared_runs
 from benchmarks.run_parameters import Decides, deciding
 
 LEVEL = 0.01

@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import Q
 from django.db.models.functions import Left
 
-from benchmarks.analysis.score_table import read_scores
+from benchmarks.analysis.score_table import metric_of, score_vector
 from benchmarks.models import DatasetVersion, Result, Run, Score, Task
-from benchmarks.queries.matrix import metric_of
 from benchmarks.queries.runs import baseline_first
-from benchmarks.queries.statistics import kept_for
 from benchmarks.statistics.task_analysis import RIGHT
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    _Vector = tuple[NDArray[np.int64], NDArray[np.float64]]
+    from benchmarks.analysis.score_table import Vector
 
 MOST_RUNS = 12
 PAGE_SIZE = 50
@@ -263,7 +261,7 @@ def _grid(columns: Sequence[Run], metric: str) -> tuple[NDArray[np.int64], NDArr
     return tasks, values
 
 
-def _by_content(columns: Sequence[Run], vectors: Sequence[_Vector]) -> list[_Vector]:
+def _by_content(columns: Sequence[Run], vectors: Sequence[Vector]) -> list[Vector]:
     """The vectors with each task named by the first task of identical content."""
     import numpy as np
 
@@ -278,20 +276,6 @@ def _by_content(columns: Sequence[Run], vectors: Sequence[_Vector]) -> list[_Vec
         same, places = np.unique([names[hashes[task]] for task in known.tolist()], return_index=True)
         merged.append((same.astype(np.int64), scores[places]))
     return merged
-
-
-def score_vector(run: Run, metric: str) -> _Vector:
-    """The ids of a run's tasks, ascending, and the mean score of each over its repeats; cached once the run ended."""
-    return kept_for(f"task-scores:2:{metric}", [run], lambda: _read(run, metric))
-
-
-def _read(run: Run, metric: str) -> _Vector:
-    import numpy as np
-
-    tasks, means = read_scores(run, metric, "task").means("task")
-    ids = np.array(tasks, dtype=np.int64)
-    order = np.argsort(ids)
-    return ids[order], means[order]
 
 
 def _rows(columns: Sequence[Run], ids: Sequence[int], values: NDArray[np.float64], preview: int) -> list[TaskRow]:

@@ -11,11 +11,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.analysis.comparisons import Compared, breakdown, common_metrics, compared_runs, labels
 from benchmarks.models import Run
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.runs import baseline_first
-from benchmarks.queries.statistics import Compared, common_metrics, compared_runs, labels
 from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from benchmarks.services.access import may_launch
 from frontend import charts, params
@@ -93,7 +93,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
     """What the page shows of two runs only."""
     names = labels([a, b])
     grid = grid_context(request, [(a, names[a.pk]), (b, names[b.pk])], metric, show="disagree")
-    parts = reads.breakdown(a, b, metric)
+    parts = breakdown(a, b, metric)
     bounds = [
         abs(bound) for part in parts for bound in (part.comparison.low, part.comparison.high) if bound is not None
     ]

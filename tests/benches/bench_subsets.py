@@ -55,7 +55,7 @@ def stored_scores(url: str, canvases: str, more: str | None, model: str) -> dict
     from django.conf import settings
     from django.core.management import call_command
 
-    from benchmarks.queries.task_grid import score_vector
+    from benchmarks.analysis.score_table import score_vector
     from benchmarks.services.runs.start import start_run
     from tests.support.canvas_sets import make_canvas_set
     from tests.support.factories import config_for

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from benchmarks.analysis.comparisons import compared_runs
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_audited
 from benchmarks.models import Outcome, Run
-from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import include_doubtful
 from tasks_app.models import Question

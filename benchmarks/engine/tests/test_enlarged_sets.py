@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.analysis.comparisons import compared_runs
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run
 from benchmarks.queries.leaderboard import by_setting, whole_runs
-from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.contamination import check_contamination
 from tasks_app.models import CanvasSet
 from tests.support.canvas_sets import canvas_run, make_canvas_set

@@ -14,10 +14,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
+from benchmarks.analysis.comparisons import differing_settings
 from benchmarks.engine.execution.verification import verify_prompts
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus
-from benchmarks.queries.statistics import differing_settings
 from benchmarks.run_parameters import LAST_SEED, seeds_shown
 from benchmarks.services.runs.control import retry_failed
 from benchmarks.services.runs.rescoring import start_rescoring

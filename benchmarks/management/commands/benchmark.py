@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.analysis.comparisons import common_metrics, compared_runs
 from benchmarks.imports.registered_importers import IMPORTERS, logs_in
 from benchmarks.management import printing, reports
 from benchmarks.management.actions import (
@@ -38,7 +39,6 @@ from benchmarks.queries.resources.comparisons import Comparisons
 from benchmarks.queries.resources.plans import Plan, Size
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import RunFilters, run_list
-from benchmarks.queries.statistics import common_metrics, compared_runs
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.contamination import check_contamination

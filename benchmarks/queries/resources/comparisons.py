@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from benchmarks.analysis.comparisons import Compared, common_metrics
 from benchmarks.models import Run, RunStatus
 from benchmarks.queries.resources.base import Reader, Resource
-from benchmarks.queries.statistics import Compared, common_metrics
 
 
 @dataclass(frozen=True, kw_only=True)

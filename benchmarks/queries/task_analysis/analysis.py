@@ -18,10 +18,10 @@ from typing import Any
 from django.core.cache import cache
 from django.db import connection
 
+from benchmarks.analysis.kept import CACHE_SECONDS
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import DatasetVersion
 from benchmarks.queries.leaderboard import DECISIVE, MOST_READ, completed_runs, is_whole, like_of, metrics_of
-from benchmarks.queries.statistics import CACHE_SECONDS
 from benchmarks.queries.task_analysis.computing import analyzed
 from benchmarks.queries.task_analysis.findings import TaskAnalysis
 from benchmarks.run_parameters import Decides, deciding

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from django.db.models import F, QuerySet
 from django.db.models.functions import Left
 
+from benchmarks.analysis.score_table import score_vector
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.extraction import extract_text
 from benchmarks.metrics.registered_metrics import parts_of
@@ -16,7 +17,6 @@ from benchmarks.models import Dataset, DatasetVersion, Run, Score
 from benchmarks.presentation.labels import prompt_variant
 from benchmarks.queries.leaderboard import completed_runs, unranked_reason
 from benchmarks.queries.task_analysis.findings import Model, Separation, TaskAnalysis
-from benchmarks.queries.task_grid import score_vector
 from benchmarks.statistics import task_analysis as statistics
 from benchmarks.statistics.paired import compare
 

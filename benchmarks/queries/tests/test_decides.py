@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from benchmarks.analysis.comparisons import differing_settings
 from benchmarks.models import Dataset, Run, Schedule, ScheduledRun
 from benchmarks.queries.compare import asked_differently
 from benchmarks.queries.history import histories, latest_runs
@@ -17,7 +18,6 @@ from benchmarks.queries.leaderboard import by_setting, places, whole_runs
 from benchmarks.queries.matrix import matrix
 from benchmarks.queries.runs import other_variants, previous_run, run_detail
 from benchmarks.queries.schedules import earlier_runs
-from benchmarks.queries.statistics import differing_settings
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides, Kind, RunParameter
 from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_canvas_set, make_scored_run

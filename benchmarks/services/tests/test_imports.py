@@ -14,6 +14,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.analysis.comparisons import compared_runs
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.imports.tests.logs import (
     inspect_log,
@@ -26,7 +27,6 @@ from benchmarks.imports.tests.logs import (
 from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Experiment, Outcome, Result, Run, RunStatus, Score
 from benchmarks.queries.experiments import experiment_runs
 from benchmarks.queries.matrix import matrix
-from benchmarks.queries.statistics import compared_runs
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.experiments.start import add_model
 from benchmarks.services.imports import import_runs

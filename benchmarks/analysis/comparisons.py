@@ -1,0 +1,239 @@
+"""Comparisons of runs, in numbers and in words, for pages, API and commands.
+
+A pair of runs that somebody chooses has no stored summary: it is compared from the scores of each task once, and the
+comparison is kept in the cache under the times of both runs' final numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+
+from benchmarks.analysis.kept import kept_for
+from benchmarks.analysis.score_table import task_scores
+from benchmarks.asking import values_of
+from benchmarks.metrics.registered_metrics import is_score
+from benchmarks.models import Run, Task
+from benchmarks.presentation.comparisons import comparison_sentences, missing_sentence
+from benchmarks.presentation.numbers import n_of, plural
+from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.run_parameters import Decides, RunParameter, deciding
+from benchmarks.statistics.paired import Comparison, compare, holm
+
+FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
+"""By what the tasks of one dataset can be split."""
+_FORMAT = 3
+"""Goes up when ``Comparison`` changes, so that no old one is read."""
+_PART_FORMAT = 2
+"""The same of ``Part``."""
+_MOST_LEVELS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Run ``b`` compared with run ``a`` on one metric, one of ``family_size`` comparisons.
+
+    ``p_adjusted`` is Holm's p-value within the family; ``None`` if there was nothing to test.
+    """
+
+    a: Run
+    b: Run
+    metric: str
+    comparison: Comparison
+    p_adjusted: float | None
+    family_size: int
+    name_a: str
+    name_b: str
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is significant, also after the correction for the whole family."""
+        level = 1 - self.comparison.confidence
+        return self.p_adjusted is not None and self.p_adjusted <= level and self.comparison.is_clear
+
+    @property
+    def is_drop(self) -> bool:
+        """Whether ``b`` is significantly worse."""
+        return self.is_clear and self.comparison.difference is not None and self.comparison.difference < 0
+
+    @property
+    def sentences(self) -> list[str]:
+        """The verdict, then what it rests on."""
+        return self._sentences(newer_first=False)
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(self.sentences)
+
+    @property
+    def change_sentence(self) -> str:
+        """The same with ``b`` as the newer run, which is the subject although it may be worse."""
+        return " ".join(self._sentences(newer_first=True))
+
+    def _sentences(self, *, newer_first: bool) -> list[str]:
+        return comparison_sentences(
+            self.comparison,
+            self.name_a,
+            self.name_b,
+            p_adjusted=self.p_adjusted,
+            family_size=self.family_size,
+            newer_first=newer_first,
+        )
+
+    @property
+    def missing_sentence(self) -> str:
+        """How tasks without a score could change the difference; empty if there are none."""
+        return missing_sentence(self.comparison, self.name_a, self.name_b)
+
+    @property
+    def shared_of_common(self) -> str:
+        """How many tasks of both runs have a score in both: ``720 of 960 (75.0%)``."""
+        n = self.comparison.n_shared
+        return n_of_expected({"n": n, "n_expected": n + self.comparison.n_missing})
+
+    @property
+    def scope_sentence(self) -> str:
+        """Which tasks only one of the runs asked, and in which parameters the runs differ; empty if in neither."""
+        only = ((self.comparison.n_only_a, self.name_a), (self.comparison.n_only_b, self.name_b))
+        tasks = " and ".join(f"{plural(n, 'task')} only in {name}" for n, name in only if n)
+        sentences = [f"Not compared: {tasks}."] if tasks else []
+        if differing := differing_settings(self.a, self.b):
+            sentences.append(f"The runs differ in {', '.join(differing)}.")
+        return " ".join(sentences)
+
+
+def differing_settings(a: Run, b: Run) -> list[str]:
+    """The labels of what makes the scores of two runs unlike: what was asked, how the models answered, and who judged
+    the answers."""
+    labels = ["dataset version"] if a.dataset_version_id != b.dataset_version_id else []
+    if not labels and a.added_canvases != b.added_canvases:
+        labels.append(f"dataset version ({a.version_label} or {b.version_label})")
+    decisive = (Decides.QUESTION, Decides.EXTENT, Decides.ANSWER, Decides.SCORE)
+    first, second = values_of(a, *decisive), values_of(b, *decisive)
+    labels += [label_of(row) for row in deciding(*decisive) if first.get(row.name) != second.get(row.name)]
+    if a.judge_model == b.judge_model and a.judge_settings != b.judge_settings:
+        labels.append("how the judge is asked")
+    shared = a.rubrics.keys() & b.rubrics.keys()
+    labels += [f"the text of the rubric {name}" for name in sorted(shared) if a.rubrics[name] != b.rubrics[name]]
+    return labels
+
+
+def label_of(parameter: RunParameter) -> str:
+    label = parameter.setting or parameter.label
+    return label[0].lower() + label[1:]
+
+
+def labels(chosen: Sequence[Run]) -> dict[int, str]:
+    """Run id → its model, with the run's number if several runs have the same model."""
+    models = [run.model_label for run in chosen]
+    names = zip(chosen, models, strict=True)
+    return {run.pk: name if models.count(name) == 1 else f"{name} (run {run.pk})" for run, name in names}
+
+
+def common_metrics(chosen: Sequence[Run]) -> list[str]:
+    """Metrics of all chosen runs that score from 0 to 1, in the order of the first run, its headline first."""
+    if not chosen:
+        return []
+    common = set.intersection(*({*run.all_metrics} for run in chosen))
+    return [name for name in chosen[0].all_metrics if name in common and is_score(name)]
+
+
+def compared_runs(
+    chosen: Sequence[Run],
+    names: Mapping[int, str] | None = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    with_first: bool = False,
+) -> list[Compared]:
+    """Every pair of runs, or every run ``with_first``, on every common metric or one of ``metrics``, the earlier one as
+    ``a``: one family.
+
+    Runs are compared on the tasks of identical content that they share. Pairs come in the order of ``chosen``, the
+    metrics of a pair in that of the first run. ``names`` are what sentences call the runs, by default their labels.
+    """
+    scores = cache(task_scores)  # each run's rows are read once for all its pairs
+
+    def comparison(a: Run, b: Run, metric: str) -> Comparison:
+        def compute() -> Comparison:
+            (first, clusters), (second, _) = scores(a, metric), scores(b, metric)
+            return compare(first, second, clusters)
+
+        return kept_for(f"comparison:{_FORMAT}:{metric}", [a, b], compute)
+
+    metrics = [name for name in common_metrics(chosen) if metrics is None or name in metrics]
+    both = [(chosen[0], run) for run in chosen[1:]] if with_first else list(combinations(chosen, 2))
+    pairs = [(a, b, metric, comparison(a, b, metric)) for a, b in both for metric in metrics]
+    p_values = [numbers.p_value for *_, numbers in pairs if numbers.p_value is not None]
+    adjusted = iter(holm(p_values))
+    names = labels(chosen) if names is None else names
+    return [
+        Compared(
+            a,
+            b,
+            metric,
+            numbers,
+            p_adjusted=None if numbers.p_value is None else next(adjusted),
+            family_size=len(p_values),
+            name_a=names[a.pk],
+            name_b=names[b.pk],
+        )
+        for a, b, metric, numbers in pairs
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Run ``b`` compared with run ``a`` on the tasks of one level of a facet.
+
+    ``p_adjusted`` is Holm's among the levels of the facet; ``None`` if there was nothing to test.
+    """
+
+    facet: str
+    level: str
+    comparison: Comparison
+    p_adjusted: float | None
+
+    @property
+    def title(self) -> str:
+        return FACETS[self.facet]
+
+    @property
+    def shared_of_common(self) -> str:
+        """How many of the tasks of both runs have a score in both."""
+        return n_of(self.comparison.n_shared, self.comparison.n_shared + self.comparison.n_missing)
+
+    @property
+    def is_clear(self) -> bool:
+        return self.p_adjusted is not None and self.p_adjusted <= 1 - self.comparison.confidence
+
+
+def breakdown(a: Run, b: Run, metric: str) -> list[Part]:
+    """The comparison for each level of each facet of the shared tasks that has several, in the order of ``FACETS``."""
+    return kept_for(f"breakdown:{_PART_FORMAT}:{metric}", [a, b], lambda: _breakdown(a, b, metric))
+
+
+def _breakdown(a: Run, b: Run, metric: str) -> list[Part]:
+    (first, clusters), (second, _) = task_scores(a, metric), task_scores(b, metric)
+    tasks = Task.objects.filter(version=a.dataset_version_id).order_by("position")
+    rows = [row for row in tasks.values_list("content_hash", *FACETS) if row[0] in first and row[0] in second]
+    parts: list[Part] = []
+    for place, facet in enumerate(FACETS, 1):
+        levels: dict[object, list[Hashable]] = {}
+        for row in rows:
+            if row[place] not in ("", None):
+                levels.setdefault(row[place], []).append(row[0])
+        if not 2 <= len(levels) <= _MOST_LEVELS:
+            continue
+        compared = [
+            (level, compare({task: first[task] for task in known}, {task: second[task] for task in known}, clusters))
+            for level, known in levels.items()
+        ]
+        p_values = [comparison.p_value for _, comparison in compared if comparison.p_value is not None]
+        adjusted = iter(holm(p_values))
+        parts += [
+            Part(facet, str(level), comparison, None if comparison.p_value is None else next(adjusted))
+            for level, comparison in compared
+        ]
+    return parts
