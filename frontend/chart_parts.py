@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.summary import Expected
 
 Spec = dict[str, Any]
 Cell = str | float | None
-Level = Mapping[str, Any]
-"""``{"mean", "low", "high", "n", "n_expected", "coverage"}`` of one level of a breakdown."""
-
 INTERVAL_COLUMNS = ("Mean", "Low", "High", "n")
 """Heads of a mean with its interval in the table of a chart."""
 FIGURES = ("mean", "low", "high", "n")
 
 
-def figures(level: Level) -> Spec:
+def figures(level: Expected) -> Spec:
     """Mean, bounds, and n of N in words, as the tables and tooltips of charts show them."""
-    return {"mean": level["mean"], "low": level["low"], "high": level["high"], "n": n_of_expected(level)}
+    n_of = n_of_expected(level.n, level.n_expected)
+    return {"mean": level.mean, "low": level.low, "high": level.high, "n": n_of}
 
 
 _AXIS_COLORS = {"labelColor": "var(--ink-soft)", "titleColor": "var(--ink-soft)", "titleFontWeight": "normal"}

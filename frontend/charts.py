@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from benchmarks.summary import Expected
 from frontend.chart_parts import (
     FIGURES,
     INTERVAL_COLUMNS,
     Chart,
-    Level,
     Measure,
     Spec,
     category,
@@ -54,17 +54,15 @@ class Contender:
     """
 
     label: str
-    score: Level
+    score: Expected
     cost: float | None
     latency: float | None
     model: str = ""
 
 
-def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Level], measure: Measure) -> Chart | None:
+def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Expected], measure: Measure) -> Chart | None:
     """A mean with its interval for each level that has one."""
-    values: list[Spec] = [
-        {"level": level, **figures(row)} for level, row in levels.items() if row.get("mean") is not None
-    ]
+    values: list[Spec] = [{"level": level, **figures(row)} for level, row in levels.items() if row.mean is not None]
     table = tuple(tuple(row.values()) for row in values)
     for row in values:
         row["words"] = f"{score_words(row['mean'], measure)} (n = {row['n']})"
@@ -199,7 +197,7 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
     points: list[Spec] = [
         {
             "label": row.label,
-            "words": f"{row.label} {score_words(row.score['mean'], measure)}",
+            "words": f"{row.label} {score_words(row.score.mean or 0.0, measure)}",
             "model": row.model or row.label,
             "x": expense,
             "at": expense,

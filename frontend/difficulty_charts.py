@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.sentences import n_of_expected
-from benchmarks.statistics.psychometric import share_right
+from benchmarks.statistics.psychometric import ThresholdStatus, share_right
+from benchmarks.summary import Threshold
 from frontend.chart_parts import (
     FIGURES,
     INTERVAL_COLUMNS,
@@ -148,28 +148,28 @@ def _surface(name: str, title: str, note: str, by: str, cells: Sequence[Spec], *
     )
 
 
-def threshold_charts(thresholds: Sequence[Mapping[str, Any]]) -> list[Chart]:
+def threshold_charts(thresholds: Sequence[Threshold]) -> list[Chart]:
     """For each measure of difficulty with a fitted curve: dots for the scores, a line for each curve."""
-    fitted = [row for row in thresholds if row["status"] == "fitted"]
+    fitted = [row for row in thresholds if row.status == ThresholdStatus.FITTED]
     return [
-        _threshold_chart(measure, [row for row in fitted if row["measure"] == measure])
-        for measure in dict.fromkeys(row["measure"] for row in fitted)
+        _threshold_chart(measure, [row for row in fitted if row.measure == measure])
+        for measure in dict.fromkeys(row.measure for row in fitted)
     ]
 
 
-def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
+def _threshold_chart(measure: str, rows: Sequence[Threshold]) -> Chart:
     name, words = DIFFICULTY[measure]
-    groups = [sentence_case(row["group"]) or "All task classes" for row in rows]
-    tested = [level["difficulty"] for row in rows for level in row["levels"]]
+    groups = [sentence_case(row.group) or "All task classes" for row in rows]
+    tested = [level.difficulty for row in rows for level in row.levels]
     encoding = {"x": _difficulty_axis("x", tested), "y": score_of("share", Measure("score", "Mean score"))}
     dots, curves, table = [], [], []
     for group, row in zip(groups, rows, strict=True):
-        for level in row["levels"]:
-            difficulty, mean = level["difficulty"], level["mean"]
-            n_of = n_of_expected(level)
+        for level in row.levels:
+            difficulty, mean = level.difficulty, level.mean
+            n_of = n_of_expected(level.n, level.n_expected)
             dots.append({"group": group, "x": difficulty, "share": mean, "n": n_of})
             table.append((group, difficulty, mean, _fitted(row, difficulty), n_of))
-        lowest, highest = (bound(level["difficulty"] for level in row["levels"]) for bound in (min, max))
+        lowest, highest = (bound(level.difficulty for level in row.levels) for bound in (min, max))
         for index in range(_CURVE_POINTS + 1):
             place = lowest + (highest - lowest) * index / _CURVE_POINTS
             curves.append(
@@ -203,9 +203,9 @@ def _threshold_chart(measure: str, rows: Sequence[Mapping[str, Any]]) -> Chart:
     )
 
 
-def _fitted(row: Mapping[str, Any], difficulty: float) -> float:
-    curve = {"threshold": row["threshold"], "slope": row["slope"], "lapse": row["lapse"], "guess_rate": row["guess"]}
-    return share_right(difficulty, **curve)
+def _fitted(row: Threshold, difficulty: float) -> float:
+    threshold, slope, lapse = row.threshold or 0.0, row.slope or 0.0, row.lapse or 0.0
+    return share_right(difficulty, threshold=threshold, slope=slope, lapse=lapse, guess_rate=row.guess)
 
 
 def _difficulty_axis(field: str, levels: Sequence[float]) -> Spec:

@@ -38,7 +38,7 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Ch
                         "mean": point.mean,
                         "low": point.low,
                         "high": point.high,
-                        "n": n_of_expected({"n": point.n, "n_expected": point.n_expected}),
+                        "n": n_of_expected(point.n, point.n_expected),
                     }
                     for point in history.points
                 ],

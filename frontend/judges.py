@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from benchmarks.metrics import judge_calibration
 from benchmarks.metrics.judge_calibration import PHRASINGS, TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation.labels import metric_title
@@ -16,9 +16,8 @@ from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_cal
 from benchmarks.services.judges import calibratable_metrics
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.prediction_powered import CorrectedMean
+from benchmarks.summary import Agreement, Panel
 from frontend.view_models import JudgingRow, MetricRow, metric_rows
-
-Numbers = Mapping[str, Any]
 
 _MEANING = {
     ("correct", "correct"): "agrees",
@@ -44,8 +43,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRow(JudgingRow):
-    """One calibration. ``numbers`` is ``Agreement`` as JSON, and empty until the calibration has completed."""
+    """One calibration. ``numbers`` is ``None`` until it has completed."""
 
+    numbers: Agreement | None
     noun: ClassVar[str] = "Calibration"
     routes: ClassVar = ("frontend:judges", "frontend:calibration", "frontend:calibration-action")
 
@@ -63,18 +63,24 @@ class CalibrationRow(JudgingRow):
         return answers_to_judge(self.run)
 
     @property
+    def found(self) -> Agreement:
+        """Its numbers, once it has some."""
+        assert self.numbers is not None, "a calibration without numbers shows none"
+        return self.numbers
+
+    @property
     def shares(self) -> list[Share]:
-        titles = {
-            "accuracy": "Accuracy",
-            "false_accepts": "Wrong answers accepted",
-            "false_rejects": "Correct answers rejected",
-        }
-        return [_share(title, self.numbers[name]) for name, title in titles.items()]
+        found = self.found
+        return [
+            _share("Accuracy", found.accuracy),
+            _share("Wrong answers accepted", found.false_accepts),
+            _share("Correct answers rejected", found.false_rejects),
+        ]
 
     @property
     def by_phrasing(self) -> list[Share]:
         """In the order of ``PHRASINGS``, because PostgreSQL keeps no order of keys."""
-        shares: Numbers = self.numbers["by_phrasing"]
+        shares = self.found.by_phrasing
         ordered = sorted(shares, key=lambda name: list(PHRASINGS).index(name) if name in PHRASINGS else len(PHRASINGS))
         return [_share(name, shares[name]) for name in ordered]
 
@@ -82,7 +88,7 @@ class CalibrationRow(JudgingRow):
     def verdicts(self) -> list[tuple[str, list[tuple[str, int, str]], int]]:
         """For correct and for wrong answers: the verdicts in the order of ``VERDICTS``, each with its number of answers
         and what it means, and the total."""
-        confusion = self.numbers["confusion"]
+        confusion = self.found.confusion
         rows = [
             (truth, [(verdict, confusion[f"{truth}_as_{verdict}"], _MEANING[truth, verdict]) for verdict in VERDICTS])
             for truth in TRUTHS
@@ -92,21 +98,18 @@ class CalibrationRow(JudgingRow):
     @property
     def n_of(self) -> str:
         """How many answers have a verdict, of how many."""
-        return n_of_expected(self.numbers["accuracy"])
+        return self.shares[0].n_of
 
     @property
-    def length_bias(self) -> list[tuple[str, Numbers, str]]:
+    def length_bias(self) -> list[tuple[str, Comparison, str]]:
         """For correct and for wrong answers: the difference, and the n of N of the questions behind it."""
-        rows = [(truth, self.numbers["length_bias"][truth]) for truth in TRUTHS]
-        return [
-            (truth, bias, n_of_expected({"n": (n := bias["n_shared"]), "n_expected": n + bias["n_missing"]}))
-            for truth, bias in rows
-        ]
+        rows = [(truth, self.found.length_bias[truth]) for truth in TRUTHS]
+        return [(truth, bias, n_of_expected(bias.n_shared, bias.n_shared + bias.n_missing)) for truth, bias in rows]
 
     @property
     def leaning(self) -> str:
         """``lenient`` or ``strict`` if one kind of mistake is significantly more frequent, else empty."""
-        leniency = Comparison(**self.numbers["leniency"])
+        leniency = self.found.leniency
         if not leniency.is_clear or leniency.difference is None:
             return ""
         return "lenient" if leniency.difference > 0 else "strict"
@@ -114,33 +117,33 @@ class CalibrationRow(JudgingRow):
     @property
     def verdict(self) -> tuple[str, str]:
         """Which way the judge errs, in words: the finding, and the shares behind it. Empty without both shares."""
-        accepts, rejects = self.numbers["false_accepts"], self.numbers["false_rejects"]
-        if accepts["mean"] is None or rejects["mean"] is None:
+        accepts, rejects = self.found.false_accepts, self.found.false_rejects
+        if accepts.mean is None or rejects.mean is None:
             return "", ""
         shares = (
-            f"It accepts {percent(accepts['mean'])} of {plural(accepts['n'], 'wrong answer')} and rejects "
-            f"{percent(rejects['mean'])} of {plural(rejects['n'], 'correct answer')}."
+            f"It accepts {percent(accepts.mean)} of {plural(accepts.n, 'wrong answer')} and rejects "
+            f"{percent(rejects.mean)} of {plural(rejects.n, 'correct answer')}."
         )
         if self.leaning:
             return f"This judge is {self.leaning}.", shares
-        if not accepts["mean"] and not rejects["mean"]:
+        if not accepts.mean and not rejects.mean:
             return "This judge makes no mistakes on these answers.", shares
         return "This judge makes mistakes, but is not significantly lenient or strict.", shares
 
     @property
     def needs_caution(self) -> bool:
         """Whether it leans one way, or may agree with the truth no more than by chance."""
-        kappa = self.numbers["kappa"]["low"]
+        kappa = self.found.kappa.low
         return bool(self.leaning) or kappa is None or kappa <= 0
 
     @property
     def sentence(self) -> str:
         """How often it agrees with the truth, for readers who do not know κ."""
-        share = self.numbers["accuracy"]
-        if share["mean"] is None:
+        share = self.found.accuracy
+        if share.mean is None:
             return ""
-        verdicts = n_of(share["n"], share["n_expected"])
-        return f"The judge is correct on {percent(share['mean'])} of the answers ({verdicts} have a verdict)."
+        verdicts = n_of(share.n, share.n_expected)
+        return f"The judge is correct on {percent(share.mean)} of the answers ({verdicts} have a verdict)."
 
     @property
     def request(self) -> dict[str, object]:
@@ -211,22 +214,22 @@ class PanelRow:
     """How several verdicts on the same answers agree, for one metric of a run."""
 
     metric: MetricRow
-    numbers: Mapping[str, Any]
+    numbers: Panel
 
     @property
     def has_order(self) -> bool:
         """Whether some answers were judged in both orders."""
-        return bool(self.numbers["order"]["n"])
+        return bool(self.numbers.order.n)
 
     @property
     def has_deviation(self) -> bool:
-        return any(judge["deviation"] is not None for judge in self.numbers["judges"])
+        return any(judge.deviation is not None for judge in self.numbers.judges)
 
 
 def panel_rows(run: Run) -> list[PanelRow]:
-    panels = run.summary.get("panels", {})
+    panels = run.numbers.panels or {}
     return [PanelRow(row, panels[row.name]) for row in metric_rows(run) if row.name in panels]
 
 
-def _share(title: str, numbers: Numbers) -> Share:
-    return Share(title, numbers["mean"], numbers["low"], numbers["high"], n_of_expected(numbers))
+def _share(title: str, of: judge_calibration.Share) -> Share:
+    return Share(title, of.mean, of.low, of.high, n_of_expected(of.n, of.n_expected))

@@ -17,6 +17,7 @@ from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
 from benchmarks.queries.effects import effects
 from benchmarks.queries.matrix import Cell, Matrix, Row
+from benchmarks.summary import Expected
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
@@ -112,7 +113,7 @@ def _parts_of_datasets(grid: Matrix, metric: str) -> list[str]:
     for run in (column.run for column in grid.columns):
         name = metric_of(run, metric)
         title = f"{metric_row(name).title} on {run.dataset.slug}"
-        parts[applies_to(title, run.summary.get("metrics", {}).get(name, {}))] = None
+        parts[applies_to(title, run.numbers_of(name))] = None
     return list(filter(None, parts))
 
 
@@ -178,18 +179,18 @@ def _times(first: float | None, second: float | None) -> str:
     return "about equal" if times == "1" else f"{times} times"
 
 
-def _level(row: Row, metric: str) -> dict[str, Any]:
+def _level(row: Row, metric: str) -> Expected:
     mean, low, high = row.overall or (None, None, None)
-    numbers = [run.summary["metrics"][metric_of(run, metric)] for run in row.runs]
-    n, expected = (sum(part[name] or 0 for part in numbers) for name in ("n", "n_expected"))
-    return {"mean": mean, "low": low, "high": high, "n": n, "n_expected": expected}
+    numbers = [run.numbers_of(metric_of(run, metric)) for run in row.runs]
+    expected = sum(part.n_expected or 0 for part in numbers)
+    return Expected(mean, sum(part.n for part in numbers), low, high, n_expected=expected)
 
 
 def _n_of(cell: Cell) -> str:
     n = n_of(cell.n, cell.total or 0)
-    n_all = cell.run.summary.get("subset", {}).get("n_tasks")
+    subset = cell.run.numbers.subset
     # The levels of an estimate are plain means of the drawn tasks.
-    return f"{n}, estimate for {number(n_all)} tasks" if n_all and not cell.level else n
+    return f"{n}, estimate for {number(subset.n_tasks)} tasks" if subset and not cell.level else n
 
 
 def _board_cell(cell: Cell) -> BoardCell:

@@ -136,7 +136,7 @@ def _standing_row(place: Place, metric: str, ranges: Mapping[int, str]) -> Stand
     run = place.run
     return StandingRow(
         place,
-        metric_row(metric, place.summary),
+        metric_row(metric, place.numbers),
         ranges.get(run.pk) or str(place.rank or ""),
         total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0),
     )
@@ -149,4 +149,4 @@ def _change(history: History, compared: Compared | None) -> Change:
         direction = "up" if difference > 0 else "down"
         change = f"{'▲' if difference > 0 else '▼'} {points(abs(difference))} points"
     last = history.last
-    return Change(history, n_of_expected({"n": last.n, "n_expected": last.n_expected}), compared, change, direction)
+    return Change(history, n_of_expected(last.n, last.n_expected), compared, change, direction)

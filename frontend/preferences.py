@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from django import forms
@@ -13,7 +13,7 @@ from rest_framework.fields import empty
 
 from benchmarks.engine.summary.preference import choice_of
 from benchmarks.models import Result, Run
-from benchmarks.presentation.numbers import rank_range
+from benchmarks.presentation.numbers import plural, rank_range
 from benchmarks.presentation.preferences import (
     PEOPLE,
     agreement_sentence,
@@ -41,10 +41,9 @@ from benchmarks.queries.preferences import (
 )
 from benchmarks.services.preferences import PreferenceRequest
 from benchmarks.statistics.preference import Choice
+from benchmarks.summary import PairOfCandidates, Preferences, Wins
 from frontend.forms import RequestForm
 from frontend.view_models import JudgingRow
-
-Numbers = Mapping[str, Any]
 
 
 class PreferenceForm(RequestForm):
@@ -93,17 +92,24 @@ class Ranked:
     rank: str
     strength: str
     bounds: str
-    wins: Numbers
+    wins: Wins
     judgements: int
 
 
 @dataclass(frozen=True, slots=True)
 class PreferenceRow(JudgingRow):
-    """One preference run. ``numbers`` is ``preference_numbers``, and empty until the run has completed."""
+    """One preference run. ``numbers`` is ``None`` until the run has completed."""
 
+    candidates: Sequence[Mapping[str, Any]]
+    numbers: Preferences | None
     noun: ClassVar[str] = "Preference run"
     routes: ClassVar = ("frontend:preferences", "frontend:preference", "frontend:preference-action")
-    candidates: Sequence[Mapping[str, Any]]
+
+    @property
+    def found(self) -> Preferences:
+        """Its numbers, once it has some."""
+        assert self.numbers is not None, "a run without numbers shows none"
+        return self.numbers
 
     @property
     def names(self) -> list[str]:
@@ -128,60 +134,59 @@ class PreferenceRow(JudgingRow):
 
     @property
     def basis(self) -> str:
-        return basis_sentence(self.who, self.request["dataset"], self.numbers)
+        return basis_sentence(self.who, self.request["dataset"], self.found)
 
     @property
     def verdict(self) -> str:
-        return verdict(self.names, self.numbers)
+        return verdict(self.names, self.found)
 
     @property
     def position(self) -> str:
-        return position_sentence(self.numbers["position"])
+        return position_sentence(self.found.position)
 
     @property
     def cycles(self) -> str:
-        return cycle_sentence(self.names, self.numbers["cycles"])
+        return cycle_sentence(self.names, self.found.cycles)
 
     @property
     def needs_caution(self) -> bool:
         """Whether preferences go in circles, or some candidates were never compared with the others."""
-        return self.numbers["cycles"]["p_value"] <= 0.05 or not self.numbers["connected"]
+        return self.found.cycles.p_value <= 0.05 or not self.found.connected
 
     @property
     def ranked(self) -> list[Ranked]:
         """By strength, the strongest first."""
-        return [self.place_of(number) for number in self.numbers["order"]]
+        return [self.place_of(number) for number in self.found.order]
 
     def place_of(self, number: int) -> Ranked:
-        numbers, candidate = self.numbers["strengths"][number], self.candidates[number]
-        bounds = "" if numbers["low"] is None else f"{strength(numbers['low'])} to {strength(numbers['high'])}"
+        of, candidate = self.found.strengths[number], self.candidates[number]
         return Ranked(
             name=candidate["name"],
             run=candidate["run"],
-            rank=rank_range(numbers["rank_low"], numbers["rank_high"]),
-            strength=strength(numbers["value"]),
-            bounds=bounds,
-            wins=numbers["wins"],
-            judgements=numbers["judgements"],
+            rank=rank_range(of.rank_low, of.rank_high),
+            strength=strength(of.value),
+            bounds="" if of.low is None else f"{strength(of.low)} to {strength(of.high)}",
+            wins=of.wins,
+            judgements=of.judgements,
         )
 
     @property
-    def matrix(self) -> list[tuple[str, list[Numbers | None]]]:
+    def matrix(self) -> list[tuple[str, list[PairOfCandidates | None]]]:
         """For each candidate, by strength, how often it is preferred to each other one; ``None`` against itself."""
-        order = self.numbers["order"]
-        pairs = {(pair["a"], pair["b"]): pair for pair in self.numbers["pairs"]}
+        order = self.found.order
+        pairs = {(pair.a, pair.b): pair for pair in self.found.pairs}
         return [(self.names[a], [None if a == b else _against(pairs, a, b) for b in order]) for a in order]
 
     @property
     def heads(self) -> list[str]:
-        return [self.names[number] for number in self.numbers["order"]]
+        return [self.names[number] for number in self.found.order]
 
     @property
     def next_pairs(self) -> list[tuple[str, str, str]]:
         """The pairs of which another task would show most: both names, and their runs for an address."""
         return [
             (self.names[a], self.names[b], f"{self.candidates[a]['run']},{self.candidates[b]['run']}")
-            for a, b in ((pair["a"], pair["b"]) for pair in self.numbers["next"])
+            for a, b in ((pair.a, pair.b) for pair in self.found.next)
         ]
 
     @property
@@ -196,23 +201,29 @@ class PreferenceRow(JudgingRow):
 
 @dataclass(frozen=True, slots=True)
 class PeopleRow(PreferenceRow):
-    """What people chose between the same pairs; ``numbers`` is ``PeoplesChoices`` as JSON."""
+    """What people chose between the same pairs."""
+
+    choices: PeoplesChoices
 
     @property
     def who(self) -> str:
         return PEOPLE
 
     @property
+    def basis(self) -> str:
+        return basis_sentence(plural(self.choices.n_people, "reviewer"), self.request["dataset"], self.found)
+
+    @property
     def verdict(self) -> str:
-        return verdict(self.names, self.numbers, PEOPLE)
+        return verdict(self.names, self.found, PEOPLE)
 
     @property
     def position(self) -> str:
-        return first_shown_sentence(self.numbers["position"])
+        return first_shown_sentence(self.found.position)
 
     @property
     def agreement(self) -> str:
-        return agreement_sentence(self.numbers)
+        return agreement_sentence(self.choices.same, self.choices.kappa, self.choices.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +232,12 @@ class PooledRow(PreferenceRow):
 
     @property
     def verdict(self) -> str:
-        return f"{pooled_sentence(self.numbers)} {verdict(self.names, self.numbers)}"
+        return f"{pooled_sentence(self.found.runs or ())} {verdict(self.names, self.found)}"
 
     @property
     def suffix(self) -> str:
         """What headings add."""
-        return f" over {len(self.numbers['runs'])} runs"
+        return f" over {len(self.found.runs or ())} runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,26 +266,26 @@ class PairRow:
 
 
 def preference_row(run: Run) -> PreferenceRow:
-    return PreferenceRow(run, numbers_of(run), candidates_of(run))
+    return PreferenceRow(run, candidates_of(run), numbers_of(run))
 
 
 def people_row(run: Run, with_open: bool) -> PeopleRow | None:
     """``None`` if people chose nothing, or only in blind reviews that are open, unless ``with_open``."""
     choices = peoples_choices(run, with_open)
-    return PeopleRow(run, choices.as_json(), candidates_of(run)) if choices else None
+    return PeopleRow(run, candidates_of(run), choices.numbers, choices) if choices else None
 
 
 def pooled_row(run: Run) -> PooledRow | None:
     numbers = pooled_numbers(run)
-    return PooledRow(run, numbers, candidates_of(run)) if numbers else None
+    return PooledRow(run, candidates_of(run), numbers) if numbers else None
 
 
 def columns_of_experiment(experiment_id: int, with_open: bool) -> list[PreferenceRow]:
     """Strengths beside the scores of an experiment's runs, by each judge and by people."""
     return [
-        PeopleRow(run, strengths.as_json(), candidates_of(run))
+        PeopleRow(run, candidates_of(run), strengths.numbers, strengths)
         if isinstance(strengths, PeoplesChoices)
-        else PreferenceRow(run, strengths, candidates_of(run))
+        else PreferenceRow(run, candidates_of(run), strengths)
         for run, strengths in strengths_of_experiment(experiment_id, with_open)
     ]
 
@@ -322,12 +333,10 @@ def _disagreement(row: PreferenceRow) -> str:
     return "The orders disagree" if row.run.judge_model else "People disagree"
 
 
-def _against(pairs: Mapping[tuple[int, int], Numbers], a: int, b: int) -> Numbers:
+def _against(pairs: Mapping[tuple[int, int], PairOfCandidates], a: int, b: int) -> PairOfCandidates:
     """The pair from the side of ``a``."""
     if (a, b) in pairs:
-        return {**pairs[a, b], "x": a, "y": b}
+        return pairs[a, b]
     pair = pairs[b, a]
-    if pair["mean"] is None:
-        return {**pair, "x": b, "y": a}
-    flipped = {"mean": 1 - pair["mean"], "low": 1 - pair["high"], "high": 1 - pair["low"]}
-    return {**pair, **flipped, "wins": pair["losses"], "losses": pair["wins"], "x": b, "y": a}
+    mean, low, high = (None if value is None else 1 - value for value in (pair.mean, pair.high, pair.low))
+    return replace(pair, mean=mean, low=low, high=high, wins=pair.losses, losses=pair.wins)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from benchmarks.models import Run
 from benchmarks.presentation.labels import prompt_variant, sentence_case
+from benchmarks.summary import Counted
 from frontend import charts, difficulty_charts
-from frontend.chart_parts import Chart, Level, Spec, figures
+from frontend.chart_parts import Chart, Spec, figures
 from frontend.view_models import MetricRow, facets_of, metric_rows
 
 _LEVELS = {"difficulty": "difficulty", "group": "task class", "n_shapes": "number of shapes"}
@@ -28,8 +29,8 @@ def run_charts(run: Run, metric: str = "") -> list[Chart]:
 
 def telling_charts(run: Run, metric: str, facets: Container[str]) -> list[Chart]:
     """The charts of these facets of the breakdown, and the distribution if there are scores between 0 and 1."""
-    counts = run.summary.get("histograms", {}).get(metric, {}).get("counts", ())
-    between = any(counts[1:-1])
+    scores = run.numbers.histograms.get(metric)
+    between = scores is not None and any(scores.counts[1:-1])
     kinds = [(chart, chart.name.partition("-")[0]) for chart in run_charts(run, metric)]
     return [chart for chart, kind in kinds if kind in facets or (kind == "spread" and between)]
 
@@ -68,24 +69,25 @@ def _existing(built: Iterable[Chart | None]) -> list[Chart]:
 
 def _surface_cells(run: Run, metric: str) -> list[Spec]:
     """The scored cells of the surface by task class, then by number of shapes."""
-    scored = (c for c in run.breakdown.get("surface", ()) if c["metric"] == metric and c["mean"] is not None)
+    scored = (cell for cell in run.parts.surface if cell.metric == metric and cell.mean is not None)
     return [
-        _cell(run, cell, sentence_case(cell["group"]), group=cell["group"], n_shapes=cell["n_shapes"])
-        for cell in sorted(scored, key=lambda cell: (cell["group"], cell["n_shapes"]))
+        _cell(run, cell, sentence_case(cell.group), group=cell.group, n_shapes=cell.n_shapes)
+        for cell in sorted(scored, key=lambda cell: (cell.group, cell.n_shapes))
     ]
 
 
 def _variant_cells(run: Run, metric: str) -> list[Spec]:
     """All task classes of a run together, by number of shapes; the group is the prompt variant."""
-    levels = {int(n_shapes): row.get(metric, {}) for n_shapes, row in run.breakdown.get("n_shapes", {}).items()}
+    by_shapes = run.parts.facets.get("n_shapes", {})
+    levels = {int(n_shapes): run.parts.at("n_shapes", n_shapes, metric) for n_shapes in by_shapes}
     return [
         _cell(run, level, variant_of(run), n_shapes=n_shapes)
         for n_shapes, level in sorted(levels.items())
-        if level.get("mean") is not None
+        if level.mean is not None
     ]
 
 
-def _cell(run: Run, level: Level, name: str, **filters: str | int) -> Spec:
+def _cell(run: Run, level: Counted, name: str, **filters: str | int) -> Spec:
     """``filters``, among them the number of shapes, select the results of the cell."""
     url = f"{reverse('frontend:run', args=(run.pk,))}?{urlencode(filters)}#results"
     return {"group": name, "n_shapes": filters["n_shapes"], **figures(level), "url": url}
@@ -94,10 +96,10 @@ def _cell(run: Run, level: Level, name: str, **filters: str | int) -> Spec:
 def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:
     for key, name in facets_of(run).items():
         words = _LEVELS.get(key) or name.lower()
-        by_level: Mapping[str, Mapping[str, Level]] = run.breakdown.get(key, {})
+        by_level = run.parts.facets.get(key, {})
         if len(by_level) > 1:  # a single level repeats the mean of the whole run
             levels = {
-                sentence_case(level) if key in _LEVELS else level: by_level[level].get(row.name, {})
+                sentence_case(level) if key in _LEVELS else level: run.parts.at(key, level, row.name)
                 for level in sorted(by_level, key=_order)
             }
             title = f"{row.title} by {words}"
@@ -112,5 +114,5 @@ def _order(level: str) -> tuple[int, str]:
 
 
 def _distribution(run: Run, row: MetricRow) -> Chart | None:
-    stored = run.summary.get("histograms", {}).get(row.name)
-    return charts.histogram(f"spread-{row.name}", stored["edges"], stored["counts"], row) if stored else None
+    scores = run.numbers.histograms.get(row.name)
+    return charts.histogram(f"spread-{row.name}", scores.edges, scores.counts, row) if scores else None

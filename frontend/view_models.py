@@ -22,6 +22,7 @@ from benchmarks.queries.leaderboard import Place
 from benchmarks.queries.matrix import rank_ranges, tested
 from benchmarks.queries.tables.runs import cost
 from benchmarks.run_parameters import settings_shown
+from benchmarks.summary import NO_NUMBERS, Expected, MetricNumbers
 from frontend.chart_parts import Measure
 
 PLACES = 3
@@ -47,7 +48,7 @@ class MetricRow(Measure):
     readable: str = ""
     applies: str = ""
     weighted: str = ""
-    corrected: Mapping[str, Any] | None = None
+    corrected: Expected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,13 @@ class RunRow:
 
 def metric_row(
     name: str,
-    summary: Mapping[str, Any] | None = None,
-    corrected: Mapping[str, Any] | None = None,
+    numbers: MetricNumbers = NO_NUMBERS,
+    corrected: Expected | None = None,
     *,
     live: bool = False,
 ) -> MetricRow:
     """A metric with its numbers from a run's summary. A metric that is no longer registered goes by its name."""
-    metric, numbers = metric_named(name), summary or {}
+    metric = metric_named(name)
     title = metric.title if metric else name
     return MetricRow(
         name=name,
@@ -85,30 +86,29 @@ def metric_row(
         unit=metric.unit if metric else "",
         bounded=metric is None or metric.range == (0.0, 1.0),
         judged=metric is not None and metric.judged,
-        mean=numbers.get("mean"),
-        low=numbers.get("low"),
-        high=numbers.get("high"),
-        n_of=sentences.n_of_expected(numbers),
-        note=numbers.get("note", ""),
+        mean=numbers.mean,
+        low=numbers.low,
+        high=numbers.high,
+        n_of=sentences.n_of_expected(numbers.n, numbers.n_expected),
+        note=numbers.note,
         sample=sentences.sample(numbers, live=live),
         readable=sentences.readable(numbers),
         applies=sentences.applies_to(title, numbers),
         weighted=sentences.weighted(numbers),
-        corrected=corrected if corrected and corrected["mean"] is not None else None,
+        corrected=corrected if corrected and corrected.mean is not None else None,
     )
 
 
 def metric_rows(run: Run) -> list[MetricRow]:
-    summaries = run.summary.get("metrics", {})
     return [
-        metric_row(name, summaries.get(name), corrected_mean(run, name), live=run.is_live) for name in run.all_metrics
+        metric_row(name, run.numbers_of(name), corrected_mean(run, name), live=run.is_live) for name in run.all_metrics
     ]
 
 
-def corrected_mean(run: Run, metric: str) -> Mapping[str, Any] | None:
+def corrected_mean(run: Run, metric: str) -> Expected | None:
     """The mean above guessing over all tasks of the run; ``None`` if no guess rate is known."""
-    numbers: Mapping[str, Any] = run.summary.get("chance", {}).get(metric, {})
-    return numbers.get("average")
+    chance = (run.numbers.chance or {}).get(metric)
+    return chance.average if chance else None
 
 
 def run_row(run: Run) -> RunRow:
@@ -117,7 +117,7 @@ def run_row(run: Run) -> RunRow:
     rate = run.done / elapsed if elapsed and run.done else None
     return RunRow(
         run=run,
-        headline=metric_row(run.headline, run.summary.get("metrics", {}).get(run.headline)),
+        headline=metric_row(run.headline, run.numbers_of(run.headline)),
         percent=100 * run.done // run.total if run.total else 0,
         rate=rate,
         elapsed=elapsed,
@@ -149,7 +149,7 @@ def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
     return [
         Comparable(
             place.run,
-            metric_row(metric, place.summary),
+            metric_row(metric, place.numbers),
             ranges.get(place.run.pk) or str(place.rank or ""),
             place.reason,
             place.differs,
@@ -160,7 +160,7 @@ def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
 
 def facets_of(run: Run) -> dict[str, str]:
     """Key → title of everything that the run is broken down by."""
-    labels = {key: sentence_case(key) for key in run.breakdown if key not in (*FACETS, "surface")}
+    labels = {key: sentence_case(key) for key in run.parts.facets if key not in FACETS}
     return {**FACETS, **labels}
 
 
@@ -174,24 +174,24 @@ def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
     """The breakdowns of a run in which a level has its whole interval below the run's mean, with a sentence of each."""
     sentences_of = {}
     for facet, title in facets_of(run).items():
-        levels = [(name, of_metric.get(row.name, {})) for name, of_metric in run.breakdown.get(facet, {}).items()]
+        levels = [(name, run.parts.at(facet, name, row.name)) for name in run.parts.facets.get(facet, {})]
         weak = [
-            (level["mean"], words(name) if facet in FACETS else name, level)
+            (level.mean or 0.0, words(name) if facet in FACETS else name, level)
             for name, level in levels
-            if row.mean is not None and level.get("high") is not None and level["high"] < row.mean
+            if row.mean is not None and level.high is not None and level.high < row.mean
         ]
         if weak and is_score(row.name):
             mean, name, level = min(weak, key=lambda each: each[0])
             sentences_of[facet] = (
-                f"{title}: {name} has the lowest score, {score(mean)} ({interval(level['low'], level['high'])}; "
-                f"{sentences.n_of_expected(level)}), below the score of the run."
+                f"{title}: {name} has the lowest score, {score(mean)} ({interval(level.low, level.high)}; "
+                f"{sentences.n_of_expected(level.n, level.n_expected)}), below the score of the run."
             )
     return sentences_of
 
 
 def outcome_counts(run: Run) -> list[tuple[str, int, float]]:
     """Outcomes that occur, in their fixed order, each with its count and its share of all outcomes."""
-    counts = run.summary.get("outcomes", {})
+    counts = run.numbers.outcomes
     total = sum(counts.values())
     return [(outcome, counts[outcome], counts[outcome] / total) for outcome in Outcome.values if counts.get(outcome)]
 
@@ -218,14 +218,14 @@ class Failure:
 
 def failures_of(run: Run, examples: Mapping[int, Result]) -> list[Failure]:
     """What failed by outcome and reason: the most frequent outcome first, and in it the most frequent reason."""
-    groups, total = run.summary.get("failures", []), sum(run.summary.get("outcomes", {}).values())
+    groups, total = run.numbers.failures, sum(run.numbers.outcomes.values())
     of_outcome = Counter[str]()
     for group in groups:
-        of_outcome[group["outcome"]] += group["n"]
-    rows, seen, largest = [], set[str](), max((group["n"] for group in groups), default=1)
-    for group in sorted(groups, key=lambda group: (-of_outcome[group["outcome"]], group["outcome"], -group["n"])):
-        outcome, reason = group["outcome"], group["reason"]
-        places = sorted(group["where"].items(), key=lambda place: -place[1])
+        of_outcome[group.outcome] += group.n
+    rows, seen, largest = [], set[str](), max((group.n for group in groups), default=1)
+    for group in sorted(groups, key=lambda group: (-of_outcome[group.outcome], group.outcome, -group.n)):
+        outcome, reason = group.outcome, group.reason
+        places = sorted(group.where.items(), key=lambda place: -place[1])
         shown = [sentence_case(name) for name, _ in places[:PLACES] if name]
         rows.append(
             Failure(
@@ -234,11 +234,11 @@ def failures_of(run: Run, examples: Mapping[int, Result]) -> list[Failure]:
                 heads=None if outcome in seen else of_outcome[outcome],
                 reason=reason,
                 label=sentence_case(reason) if reason else OUTCOME[outcome],
-                n=group["n"],
-                share=group["n"] / total,
-                width=100 * group["n"] // largest,
+                n=group.n,
+                share=group.n / total,
+                width=100 * group.n // largest,
                 where=", ".join(shown) + (f" and {len(places) - PLACES} more" if len(places) > PLACES else ""),
-                examples=[examples[pk] for pk in group["examples"] if pk in examples],
+                examples=[examples[pk] for pk in group.examples if pk in examples],
             )
         )
         seen.add(outcome)
@@ -268,7 +268,7 @@ def settings_of(run: Run) -> list[tuple[str, object]]:
         *([("Judge parameters", shown(_judge_parameters(run)))] if run.judge_settings else ()),
         *((f"Rubric {name}", _rubric_words(rubric)) for name, rubric in run.rubrics.items()),
         *([("Judge trial", f"{run.judge_trial['value']:g}: {run.judge_trial['reason']}")] if run.judge_trial else ()),
-        *([("Canvases", sentences.canvases(run.summary.get("canvases", ())))] if run.representation else ()),
+        *([("Canvases", sentences.canvases(run.numbers.canvases))] if run.representation else ()),
         ("Prompt hash", run.prompt_hash or "–"),
         ("Code version", run.code_version or "–"),
         *((name.replace("_", " ").capitalize(), value) for name, value in sorted(run.environment.items())),
@@ -277,10 +277,9 @@ def settings_of(run: Run) -> list[tuple[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class JudgingRow:
-    """A run in which only a judge is asked. ``numbers`` are its results, and empty until it has completed."""
+    """A run in which only a judge is asked."""
 
     run: Run
-    numbers: Mapping[str, Any]
     noun: ClassVar[str]
     routes: ClassVar[tuple[str, str, str]]
     """The names of the addresses of all such runs, of one, and of an action on it."""

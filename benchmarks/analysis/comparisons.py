@@ -91,7 +91,7 @@ class Compared:
     def shared_of_common(self) -> str:
         """How many tasks of both runs have a score in both: ``720 of 960 (75.0%)``."""
         n = self.comparison.n_shared
-        return n_of_expected({"n": n, "n_expected": n + self.comparison.n_missing})
+        return n_of_expected(n, n + self.comparison.n_missing)
 
     @property
     def scope_sentence(self) -> str:

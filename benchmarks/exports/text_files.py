@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import orjson
 
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow
+from benchmarks.summary import SURFACE, Breakdown, MetricNumbers, Summary
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 BYTE_ORDER_MARK = "\ufeff"
 SCORE_COLUMNS = ("metric", "part", "level", "value", "low", "high", "n", "n_expected", "n_clusters", "method", "note")
-Numbers = Mapping[str, Any]
 
 
 def csv_pieces(rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[str]:
@@ -59,8 +58,8 @@ def jsonl_pieces(rows: Iterable[ResultRow]) -> Iterator[bytes]:
         yield orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
 
 
-def scores_pieces(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -> Iterator[str]:
-    """Every number in the stored summary and breakdown of a run, with its 95% bounds and n; the head first.
+def scores_pieces(summary: Summary, breakdown: Breakdown, metrics: Sequence[str]) -> Iterator[str]:
+    """Every number in the summary and breakdown of a run, with its 95% bounds and n; the head first.
 
     ``value`` is a mean, a threshold in units of its difficulty, or a quantile of a time. ``part`` names the part of the
     run, ``level`` the level within it.
@@ -70,51 +69,48 @@ def scores_pieces(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) 
     yield from map(csv_line, _time_rows(summary))
 
 
-def _number_rows(summary: Numbers, breakdown: Numbers, metrics: Sequence[str]) -> Iterator[list[Any]]:
-    means = summary.get("metrics", {})
+def _number_rows(summary: Summary, breakdown: Breakdown, metrics: Sequence[str]) -> Iterator[list[object]]:
     for name in metrics:
-        if name in means:
-            yield from _mean_rows(name, means[name])
-    for facet, levels in breakdown.items():
-        if facet == "surface":
-            yield from (_number(cell["metric"], facet, f"{cell['group']}/{cell['n_shapes']}", cell) for cell in levels)
-            continue
+        if name in summary.metrics:
+            yield from _mean_rows(name, summary.metrics[name])
+    for facet, levels in breakdown.facets.items():
         for level, by_metric in levels.items():
             yield from (_number(metric, facet, level, numbers) for metric, numbers in by_metric.items())
-    for metric, chance in summary.get("chance", {}).items():
-        for group in chance["groups"]:
-            yield _number(metric, "above guessing", group["group"], group["corrected"])
-        yield _number(metric, "above guessing", "average", chance["average"])
-    for threshold in summary.get("thresholds", ()):
-        part = f"threshold in {threshold['measure']}"
-        yield _number("", part, threshold["group"], threshold | {"mean": threshold["threshold"]})
-    for metric, repeats in summary.get("reliability", {}).items():
-        for k in repeats["pass_at"]:
-            yield _number(metric, f"pass@{k}", "", repeats["pass_at"][k])
-            yield _number(metric, f"pass^{k}", "", repeats["pass_hat"][k])
-        yield _number(metric, "tasks with differing repeats", "", repeats["flipped"])
-        yield _number(metric, "agreement between two repeats", "", repeats["agreement"])
-    if adaptive := summary.get("adaptive"):
-        for stratum in adaptive["strata"]:
-            yield _number(metrics[0], "confidence sequence by n_shapes", str(stratum["n_shapes"]), stratum)
-        yield _number(metrics[0], "confidence sequence", "", adaptive["overall"])
+    yield from (_number(cell.metric, SURFACE, f"{cell.group}/{cell.n_shapes}", cell) for cell in breakdown.surface)
+    for metric, chance in (summary.chance or {}).items():
+        for group in chance.groups:
+            yield _number(metric, "above guessing", group.group, group.corrected)
+        yield _number(metric, "above guessing", "average", chance.average)
+    for threshold in summary.thresholds or ():
+        yield _number("", f"threshold in {threshold.measure}", threshold.group, threshold, mean=threshold.threshold)
+    for metric, repeats in (summary.reliability or {}).items():
+        for k, share in repeats.pass_at.items():
+            yield _number(metric, f"pass@{k}", "", share)
+            yield _number(metric, f"pass^{k}", "", repeats.pass_hat[k])
+        yield _number(metric, "tasks with differing repeats", "", repeats.flipped)
+        yield _number(metric, "agreement between two repeats", "", repeats.agreement)
+    if adaptive := summary.adaptive:
+        for stratum in adaptive.strata:
+            yield _number(metrics[0], "confidence sequence by n_shapes", str(stratum.n_shapes), stratum)
+        yield _number(metrics[0], "confidence sequence", "", adaptive.overall)
 
 
-def _mean_rows(name: str, numbers: Numbers) -> Iterator[list[Any]]:
+def _mean_rows(name: str, numbers: MetricNumbers) -> Iterator[list[object]]:
     """The strict mean of a metric, the one over readable answers, and the weighted one."""
     yield _number(name, "run", "", numbers)
-    yield _number(name, "readable answers only", "", numbers["readable"] | {"n_expected": numbers["n"]})
-    if weighted := numbers.get("weighted"):
-        yield _number(name, "weighted by task", "", weighted | {"n_expected": numbers["n_expected"]})
+    yield _number(name, "readable answers only", "", numbers.readable, n_expected=numbers.n)
+    if numbers.weighted:
+        yield _number(name, "weighted by task", "", numbers.weighted, n_expected=numbers.n_expected)
 
 
-def _time_rows(summary: Numbers) -> Iterator[list[Any]]:
+def _time_rows(summary: Summary) -> Iterator[list[object]]:
     """Median and 95th percentile of each time that was measured."""
-    for part in ("latency_ms", "first_token_ms", "tokens_per_second"):
-        if times := summary.get(part):
-            for level, name in (("median", "p50"), ("95th percentile", "p95")):
-                yield _number("", part, level, {"mean": times[name], "n": times["n"]})
+    for part, times in summary.times:
+        for level, value in (("median", times.p50), ("95th percentile", times.p95)):
+            yield _number("", part, level, times, mean=value)
 
 
-def _number(metric: str, part: str, level: str, numbers: Numbers) -> list[Any]:
-    return [metric, part, level, numbers["mean"], *(numbers.get(name) for name in SCORE_COLUMNS[4:])]
+def _number(metric: str, part: str, level: str, numbers: object, **given: float | None) -> list[object]:
+    """``given`` are columns that ``numbers`` has under another name, or not at all."""
+    columns = ("mean", *SCORE_COLUMNS[4:])
+    return [metric, part, level, *(given[name] if name in given else getattr(numbers, name, None) for name in columns)]

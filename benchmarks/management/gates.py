@@ -62,11 +62,11 @@ def threshold_gates(run: Run, thresholds: Mapping[str, float]) -> list[Gate]:
     gates = []
     for name, least in thresholds.items():
         metric = name or run.headline
-        numbers = run.summary.get("metrics", {}).get(metric, {})
-        mean = numbers.get("mean") if is_score(metric) else None
+        numbers = run.numbers_of(metric)
+        mean = numbers.mean if is_score(metric) else None
         words = f"{metric} has no scored results"
         if mean is not None:
-            words = f"{metric} is {percent(mean)} over {n_of_expected(numbers)} results"
+            words = f"{metric} is {percent(mean)} over {n_of_expected(numbers.n, numbers.n_expected)} results"
         gates.append(Gate(f"{metric} at least {percent(least)}", mean is not None and mean >= least, words))
     return gates
 

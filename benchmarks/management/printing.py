@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.analysis.comparisons import Compared
 from benchmarks.engine.execution.verification import Verification
@@ -37,38 +36,36 @@ from benchmarks.presentation.sentences import (
 )
 from benchmarks.presentation.tables import aligned
 from benchmarks.services.runs.estimate import RunPlan
+from benchmarks.summary import Adaptive, Chance, Expected, Mean, Reliability
 
 METRIC_HEAD = ("metric", "mean", "95% interval", "n", "readable answers only", "not scored")
 COMPARISON_HEAD = ("run", "baseline", "metric", "n", "difference", "95% interval", "effect size", "p", "p (Holm)")
 
-Numbers = Mapping[str, Any]
-
 
 def metric_rows(run: Run) -> list[tuple[str, ...]]:
     """The cells below ``METRIC_HEAD`` for every metric of the run."""
-    metrics: Mapping[str, Numbers] = run.summary.get("metrics", {})
+    metrics = run.numbers.metrics
     rows: list[tuple[str, ...]] = []
     for name in run.all_metrics:
         if name in metrics:
             numbers, metric = metrics[name], metric_named(name)
             cells = _mean(numbers)
             if metric is not None and metric.range != (0.0, 1.0):
-                mean = numbers["mean"]
+                mean = numbers.mean
                 cells = (MISSING if mean is None else f"{mean:.4g} {metric.unit}".strip(), MISSING)
             missing = ", ".join(unscored(numbers, live=run.is_live)) or MISSING
-            rows.append((name, *cells, n_of_expected(numbers), readable(numbers, percent) or MISSING, missing))
+            rows.append((name, *cells, _n_of(numbers), readable(numbers, percent) or MISSING, missing))
     return rows
 
 
 def weighted_lines(run: Run) -> list[str]:
     """The weighted mean of each metric that has one."""
-    metrics: Mapping[str, Numbers] = run.summary.get("metrics", {})
-    means = ((name, weighted(metrics.get(name, {}), percent)) for name in run.all_metrics)
+    means = ((name, weighted(run.numbers_of(name), percent)) for name in run.all_metrics)
     return [f"Weighted mean of {name}: {words}" for name, words in means if words]
 
 
 def outcome_words(run: Run) -> str:
-    return outcome_counts(run.summary.get("outcomes", {}))
+    return outcome_counts(run.numbers.outcomes)
 
 
 def cost_words(run: Run) -> str:
@@ -103,7 +100,7 @@ def run_text(run: Run) -> str:
     lines = [f"Run {run.pk}: {title_words(run)}", f"{progress_words(run)}{took}"]
     if run.error_message:
         lines.append(run.error_message)
-    lines += adjustments(run.adjustments, run.judge_trial, run.summary.get("response_models", {}))
+    lines += adjustments(run.adjustments, run.judge_trial, run.numbers.response_models)
     if rows := metric_rows(run):
         lines += ["", aligned(METRIC_HEAD, rows, right=(1, 3)), "", *weighted_lines(run)]
     lines += [f"Outcomes: {outcome_words(run)}", f"Cost: {cost_words(run)}", f"Page: {page_address(run)}"]
@@ -144,66 +141,63 @@ def verification_text(run: Run, verification: Verification, code_now: str) -> st
 
 def statistics_text(run: Run) -> str:
     """What the summary holds beyond the means; empty if it holds nothing."""
-    summary = run.summary
-    parts = [_chance(metric, numbers) for metric, numbers in summary.get("chance", {}).items()]
-    if thresholds := summary.get("thresholds"):
+    summary = run.numbers
+    parts = [_chance(metric, numbers) for metric, numbers in (summary.chance or {}).items()]
+    if summary.thresholds:
         rows = [
             (
-                each["measure"],
-                each["group"] or "all",
-                threshold_sentence(each["threshold"], each["low"], each["high"], each["note"]),
-                n_of_expected(each),
+                each.measure,
+                each.group or "all",
+                threshold_sentence(each.threshold, each.low, each.high, each.note),
+                n_of_expected(each.n, each.n_expected),
             )
-            for each in thresholds
+            for each in summary.thresholds
         ]
         parts.append(aligned(("difficulty", "task class", "50% threshold", "n"), rows, right=(3,)))
-    parts += [_reliability(metric, numbers) for metric, numbers in summary.get("reliability", {}).items()]
-    parts += [run.same_seed_sentence] if summary.get("reliability") and run.repeats_same_seed else []
-    if adaptive := summary.get("adaptive"):
-        parts.append(_adaptive(adaptive))
+    parts += [_reliability(metric, numbers) for metric, numbers in (summary.reliability or {}).items()]
+    parts += [run.same_seed_sentence] if summary.reliability and run.repeats_same_seed else []
+    if summary.adaptive:
+        parts.append(_adaptive(summary.adaptive))
     return "\n\n".join(parts)
 
 
-def _chance(metric: str, numbers: Numbers) -> str:
+def _chance(metric: str, numbers: Chance) -> str:
     rows = []
-    for group in numbers["groups"]:
-        name, n = group["group"] or "all", n_of_expected(group["raw"])
-        rows.append((name, percent(group["guess"]), *_mean(group["raw"]), *_mean(group["corrected"]), n))
+    for group in numbers.groups:
+        name = group.group or "all"
+        rows.append((name, percent(group.guess), *_mean(group.raw), *_mean(group.corrected), _n_of(group.raw)))
     if len(rows) > 1:
-        rows.append(("average", "", "", "", *_mean(numbers["average"]), n_of_expected(numbers["average"])))
+        rows.append(("average", "", "", "", *_mean(numbers.average), _n_of(numbers.average)))
     head = (metric, "guess rate", "raw", "95% interval", "above guessing", "95% interval", "n")
     text = aligned(head, rows, right=(1, 2, 4, 6))
-    if numbers["left_out"]:
-        text += (
-            f"\nNo score or no known guess rate: {', '.join(numbers['left_out'])}. An average needs all task classes."
-        )
+    if numbers.left_out:
+        text += f"\nNo score or no known guess rate: {', '.join(numbers.left_out)}. An average needs all task classes."
     return text
 
 
-def _reliability(metric: str, numbers: Numbers) -> str:
+def _reliability(metric: str, numbers: Reliability) -> str:
     shares = [
-        *((f"pass@{k}", share) for k, share in numbers["pass_at"].items()),
-        *((f"pass^{k}", share) for k, share in numbers["pass_hat"].items()),
-        ("tasks with differing repeats", numbers["flipped"]),
-        ("agreement of two repeats", numbers["agreement"]),
+        *((f"pass@{k}", share) for k, share in numbers.pass_at.items()),
+        *((f"pass^{k}", share) for k, share in numbers.pass_hat.items()),
+        ("tasks with differing repeats", numbers.flipped),
+        ("agreement of two repeats", numbers.agreement),
     ]
-    rows = [(words, *_mean(share), n_of_expected(share)) for words, share in shares]
+    rows = [(words, *_mean(share), _n_of(share)) for words, share in shares]
     text = aligned((f"repeats, {metric}", "share", "95% interval", "tasks"), rows, right=(1, 3))
-    if judge := numbers.get("judge"):
-        spread = MISSING if judge["deviation"] is None else points(judge["deviation"])
-        text += (
-            f"\nStandard deviation of the judge over {plural(judge['n_answers'], 'identical answer')}: {spread} points."
-        )
+    if judge := numbers.judge:
+        spread = MISSING if judge.deviation is None else points(judge.deviation)
+        answers = plural(judge.n_answers, "identical answer")
+        text += f"\nStandard deviation of the judge over {answers}: {spread} points."
     return text
 
 
-def _adaptive(numbers: Numbers) -> str:
-    rows = [(str(each["n_shapes"]), *_mean(each), n_of_expected(each)) for each in numbers["strata"]]
-    rows.append(("average", *_mean(numbers["overall"]), n_of_expected(numbers["overall"])))
-    reached = "reached" if numbers["reached"] else "not reached"
+def _adaptive(numbers: Adaptive) -> str:
+    rows = [(str(each.n_shapes), *_mean(each), _n_of(each)) for each in numbers.strata]
+    rows.append(("average", *_mean(numbers.overall), _n_of(numbers.overall)))
+    reached = "reached" if numbers.reached else "not reached"
     return (
-        f"{number(numbers['canvases'])} of at most {plural(numbers['max_canvases'], 'canvas')}: {numbers['reason']}. "
-        f"Target interval half-width of {points(numbers['target_half_width'])} points {reached}.\n"
+        f"{number(numbers.canvases)} of at most {plural(numbers.max_canvases, 'canvas')}: {numbers.reason}. "
+        f"Target interval half-width of {points(numbers.target_half_width)} points {reached}.\n"
         + aligned(("shapes", "mean", "confidence sequence", "canvases"), rows, right=(0, 1, 3))
     )
 
@@ -232,16 +226,25 @@ def _comparison_row(compared: Compared) -> tuple[str, ...]:
         compared.name_a,
         compared.metric,
         compared.shared_of_common,
-        *_mean({"mean": comparison.difference, "low": comparison.low, "high": comparison.high}, points),
+        *_with_bounds(comparison.difference, comparison.low, comparison.high, points),
         effect,
         p_value(comparison.p_value),
         p_value(compared.p_adjusted),
     )
 
 
-def _mean(numbers: Numbers, written: Callable[[float], str] = percent) -> tuple[str, str]:
+def _n_of(numbers: Expected) -> str:
+    return n_of_expected(numbers.n, numbers.n_expected)
+
+
+def _mean(numbers: Mean) -> tuple[str, str]:
+    return _with_bounds(numbers.mean, numbers.low, numbers.high, percent)
+
+
+def _with_bounds(
+    mean: float | None, low: float | None, high: float | None, written: Callable[[float], str]
+) -> tuple[str, str]:
     """A mean and its interval, each in one cell."""
-    mean, low, high = (numbers[name] for name in ("mean", "low", "high"))
     return (
         MISSING if mean is None else written(mean),
         MISSING if low is None or high is None else f"{points(low)} to {points(high)}",

@@ -47,7 +47,7 @@ def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
     reader = reader_of()
     return {
         **json_of(RunResource.of(run, reader)),
-        "statistics": {name: run.summary[name] for name in STATISTICS if name in run.summary},
+        "statistics": {name: part for name, part in run.numbers.stored().items() if name in STATISTICS},
         "gates": [asdict(gate) for gate in gates],
         "comparisons": [ComparisonResource.of(each, reader) for each in comparisons],
     }
@@ -107,7 +107,7 @@ def write_junit(path: Path, run: Run, gates: Sequence[Gate] = ()) -> None:
 
 
 def _write_results(xml: XMLGenerator, run: Run) -> None:
-    outcomes: dict[str, int] = run.summary.get("outcomes", {})
+    outcomes = run.numbers.outcomes
     suite = {
         "name": f"{run.model} on {run.dataset.slug}",
         "timestamp": run.created_at.isoformat(timespec="seconds"),

@@ -20,6 +20,7 @@ from benchmarks.models.experiments import Experiment
 from benchmarks.presentation import actions
 from benchmarks.presentation.labels import RUN_STATUS
 from benchmarks.run_parameters import seed_of_repeat
+from benchmarks.summary import NO_NUMBERS, Breakdown, MetricNumbers, Summary, read_summary
 
 
 class RunStatus(models.TextChoices):
@@ -285,12 +286,32 @@ class RunNumbers(models.Model):
     summary = models.JSONField(default=dict, blank=True)
     breakdown = models.JSONField(default=dict, blank=True)
     summarized_at = models.DateTimeField(null=True, blank=True)
+    _numbers: tuple[object, Summary] | None = None
+    _parts: tuple[object, Breakdown] | None = None
+    """What was read, with what it was read from."""
 
     class Meta:
         abstract = True
 
     @property
+    def numbers(self) -> Summary:
+        """``summary``, read once."""
+        if self._numbers is None or self._numbers[0] is not self.summary:
+            self._numbers = (self.summary, read_summary(self.summary))
+        return self._numbers[1]
+
+    @property
+    def parts(self) -> Breakdown:
+        """``breakdown``, read once."""
+        if self._parts is None or self._parts[0] is not self.breakdown:
+            self._parts = (self.breakdown, Breakdown.read(self.breakdown))
+        return self._parts[1]
+
+    def numbers_of(self, metric: str) -> MetricNumbers:
+        """Without a score if the metric is not in the summary."""
+        return self.numbers.metrics.get(metric, NO_NUMBERS)
+
+    @property
     def n_doubtful(self) -> int:
         """How many results are left out because of a doubtful reference, by the latest summary."""
-        metrics = self.summary.get("metrics", {}).values()
-        return max((metric.get("n_doubtful", 0) for metric in metrics), default=0)
+        return max((metric.n_doubtful for metric in self.numbers.metrics.values()), default=0)

@@ -37,9 +37,9 @@ def points(difference: float) -> str:
     return _signed(f"{100 * difference:.1f}")
 
 
-def percent(share: float) -> str:
+def percent(share: float | None) -> str:
     """``0.979`` → ``97.9%``."""
-    return f"{points(share)}%"
+    return MISSING if share is None else f"{points(share)}%"
 
 
 def rank_range(low: int, high: int) -> str:

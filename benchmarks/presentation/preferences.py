@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from benchmarks.presentation.numbers import interval, number, percent, plural, points
+from benchmarks.statistics.agreement import Kappa
+from benchmarks.statistics.alpha import Alpha
+from benchmarks.statistics.cycles import Cycles
+from benchmarks.statistics.intervals import Interval
+from benchmarks.summary import Position, Preferences
 
-Numbers = Mapping[str, Any]
 PEOPLE = "People"
 """Who chooses, in a sentence."""
 
@@ -20,88 +23,86 @@ def strength(value: float | None) -> str:
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
-def verdict(names: Sequence[str], numbers: Numbers, who: str = "The judge") -> str:
+def verdict(names: Sequence[str], numbers: Preferences, who: str = "The judge") -> str:
     """Which candidate is preferred, as far as the ranks separate them."""
-    if not numbers["n"]:
+    if not numbers.n:
         return "There is no verdict yet."
     by = " by people" if who == PEOPLE else ""
-    ranked = [(numbers["strengths"][place], names[place]) for place in numbers["order"]]
-    first = [name for each, name in ranked if each["rank_low"] == 1]
+    ranked = [(numbers.strengths[place], names[place]) for place in numbers.order]
+    first = [name for each, name in ranked if each.rank_low == 1]
     if len(first) == 1:
-        wins = ranked[0][0]["wins"]
-        bounds = interval(wins["low"], wins["high"], percent)
-        return f"{first[0]} is preferred{by}: it wins {percent(wins['mean'])} of its comparisons ({bounds})."
+        wins = ranked[0][0].wins
+        bounds = interval(wins.low, wins.high, percent)
+        return f"{first[0]} is preferred{by}: it wins {percent(wins.mean)} of its comparisons ({bounds})."
     if len(first) == len(names):
         prefers = "prefer" if who == PEOPLE else "prefers"
         return f"{who} {prefers} none of them: no difference in strength is significant."
     return f"{', '.join(first[:-1])} and {first[-1]} share the first rank{by}: they are not significantly different."
 
 
-def basis_sentence(who: str, dataset: str, numbers: Numbers) -> str:
-    """How many choices of whom strengths rest on."""
-    choices, tasks = plural(numbers["n"], "choice"), plural(numbers["n_tasks"], "task")
-    by = f"{choices} of {plural(numbers['n_people'], 'reviewer')}" if who == PEOPLE else f"{choices} of {who}"
-    runs = f", pooled over {len(numbers['runs'])} preference runs" if "runs" in numbers else ""
-    return f"Preference on {dataset}: {by} on {tasks}{runs}."
+def basis_sentence(who: str, dataset: str, numbers: Preferences) -> str:
+    """How many choices of whom strengths rest on; ``who`` are ``3 reviewers`` or a judge."""
+    choices, tasks = plural(numbers.n, "choice"), plural(numbers.n_tasks, "task")
+    runs = f", pooled over {len(numbers.runs)} preference runs" if numbers.runs else ""
+    return f"Preference on {dataset}: {choices} of {who} on {tasks}{runs}."
 
 
-def pooled_sentence(numbers: Numbers) -> str:
+def pooled_sentence(pooled: Sequence[int]) -> str:
     """What numbers over several runs are of."""
-    runs = ", ".join(map(str, numbers["runs"][:-1])) + f" and {numbers['runs'][-1]}"
-    return f"Pooled over {len(numbers['runs'])} runs with the same judge and criteria ({runs}):"
+    runs = ", ".join(map(str, pooled[:-1])) + f" and {pooled[-1]}"
+    return f"Pooled over {len(pooled)} runs with the same judge and criteria ({runs}):"
 
 
-def position_sentence(position: Numbers) -> str:
+def position_sentence(position: Position) -> str:
     """Whether the judge favors a position, by pairs that it judged in both orders."""
-    if position["mean"] is None:
+    if position.mean is None:
         return "Position bias is unknown, because no pair was judged in both orders."
-    bounds = interval(position["low"], position["high"], percent)
-    consistent = f"It gives the same verdict in both orders for {percent(position['consistent'])} of the pairs."
-    share = f"{percent(position['mean'])} ({bounds}) of the choices"
-    if not position["is_clear"]:
+    bounds = interval(position.low, position.high, percent)
+    consistent = f"It gives the same verdict in both orders for {percent(position.consistent)} of the pairs."
+    share = f"{percent(position.mean)} ({bounds}) of the choices"
+    if not position.is_clear:
         return f"No significant position bias: the first answer gets {share}, and 50% is no bias. {consistent}"
-    side = "first" if position["mean"] > 0.5 else "second"
-    excess = points(abs(position["mean"] - 0.5))
+    side = "first" if position.mean > 0.5 else "second"
+    excess = points(abs(position.mean - 0.5))
     return (
         f"The judge favors the {side} answer: the first one gets {share}, {excess} points from no bias. "
         f"Both orders cancel this in the strengths. {consistent}"
     )
 
 
-def first_shown_sentence(position: Numbers) -> str:
+def first_shown_sentence(position: Position) -> str:
     """Whether people favor a position, who see each pair in one order."""
-    share = f"{percent(position['mean'])} ({interval(position['low'], position['high'], percent)}) of their choices"
-    if not position["is_clear"]:
+    share = f"{percent(position.mean)} ({interval(position.low, position.high, percent)}) of their choices"
+    if not position.is_clear or position.mean is None:
         return f"No significant position bias: the first answer gets {share}, and 50% is no bias."
-    side = "first" if position["mean"] > 0.5 else "second"
+    side = "first" if position.mean > 0.5 else "second"
     return f"People favor the {side} answer: the first one gets {share}. Random order cancels this."
 
 
-def agreement_sentence(numbers: Numbers) -> str:
+def agreement_sentence(same: Interval, kappa: Kappa, alpha: Alpha) -> str:
     """How far the judge agrees with people, and people with each other."""
-    same, kappa, alpha = numbers["agreement"], numbers["kappa"], numbers["alpha"]
     sentences = []
-    if same["mean"] is not None:
-        bounds = f" ({interval(same['low'], same['high'], percent)})" if same["low"] is not None else ""
-        beyond = f"; beyond chance (Cohen’s κ), {number(kappa['kappa'], 2)}" if kappa["kappa"] is not None else ""
-        choices = plural(same["n"], "choice")
-        sentences.append(f"The judge agrees with {percent(same['mean'])}{bounds} of {choices} of people{beyond}.")
-    if alpha["alpha"] is not None:
-        sentences.append(f"People agree with each other with α = {number(alpha['alpha'], 2)}, 1 being perfect.")
+    if same.mean is not None:
+        bounds = f" ({interval(same.low, same.high, percent)})" if same.low is not None else ""
+        beyond = f"; beyond chance (Cohen’s κ), {number(kappa.kappa, 2)}" if kappa.kappa is not None else ""
+        choices = plural(same.n, "choice")
+        sentences.append(f"The judge agrees with {percent(same.mean)}{bounds} of {choices} of people{beyond}.")
+    if alpha.alpha is not None:
+        sentences.append(f"People agree with each other with α = {number(alpha.alpha, 2)}, 1 being perfect.")
     return " ".join(sentences)
 
 
-def cycle_sentence(names: Sequence[str], cycles: Numbers) -> str:
+def cycle_sentence(names: Sequence[str], cycles: Cycles) -> str:
     """Whether preferences form more cycles than by chance."""
-    if not cycles["n_triples"]:
+    if not cycles.n_triples:
         return "Cycles need three candidates that were all compared with each other."
-    triples = plural(cycles["n_triples"], "triple")
-    if not cycles["n_cycles"]:
+    triples = plural(cycles.n_triples, "triple")
+    if not cycles.n_cycles:
         return f"No cycles among {triples} of candidates."
-    counted = f"{cycles['n_cycles']} of {triples} form a cycle; {cycles['expected']:.1f} are expected by chance"
-    if cycles["p_value"] > 0.05:
+    counted = f"{cycles.n_cycles} of {triples} form a cycle; {cycles.expected:.1f} are expected by chance"
+    if cycles.p_value > 0.05:
         return f"{counted}, so these cycles are not significant."
-    a, b, c = (names[place] for place in cycles["largest"][0]["members"])
+    a, b, c = (names[place] for place in cycles.largest[0].members)
     return (
         f"{counted}. This is more than chance, so strengths do not describe these candidates well: "
         f"{a} is preferred to {b}, {b} to {c}, and {c} to {a}."

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Protocol, TypedDict
 
+from benchmarks.codec import stored
 from benchmarks.presentation.labels import OUTCOME, SCORE_STATUS, sentence_case
-from benchmarks.presentation.numbers import MISSING, UNKNOWN, money, n_of, number, percent, plural, score
+from benchmarks.presentation.numbers import MISSING, UNKNOWN, interval, money, n_of, number, percent, plural, score
+from benchmarks.summary import Canvases, MetricNumbers, Summary
 
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
 _ERRORS = {"n_provider_error": "provider error", "n_judge_error": "judge error", "n_metric_error": "metric error"}
+
+
+class JudgeTrial(TypedDict):
+    """``Run.judge_trial``."""
+
+    value: float
+    reason: str
+    calls: int
 
 
 PLAINLY_CORRECT = 0.7
@@ -19,49 +29,46 @@ HEADLINE = ("mean", "low", "high", "n", "n_expected", "n_not_applicable", "cover
 WEIGHTED = ("mean", "low", "high", "n", "n_effective")
 
 
-def headline_numbers(summary: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, dict[str, Any]]:
+def headline_numbers(summary: Summary, metrics: Sequence[str]) -> dict[str, dict[str, object]]:
     """Metric → what other programs get of a run's summary: the strict mean with its 95% interval, ``n`` scores of
     ``n_expected`` with the share (``coverage``), the results that the metric does not apply to, ``readable``, the mean
     over answers without a fault, and ``weighted`` if the weights of the tasks differ.
     """
-    computed = summary.get("metrics", {})
-    empty = dict.fromkeys(HEADLINE) | {"n": 0}
-    numbers = {name: {key: computed.get(name, empty).get(key) for key in HEADLINE} for name in metrics}
+    numbers: dict[str, dict[str, object]] = {}
     for name in metrics:
-        if weighted := computed.get(name, {}).get("weighted"):
-            numbers[name]["weighted"] = {key: weighted[key] for key in WEIGHTED}
+        computed = summary.metrics.get(name)
+        numbers[name] = {key: stored(getattr(computed, key, None)) for key in HEADLINE} | ({} if computed else {"n": 0})
+        if computed and computed.weighted:
+            numbers[name]["weighted"] = {key: getattr(computed.weighted, key) for key in WEIGHTED}
     return numbers
 
 
-def n_of_expected(metric: Mapping[str, Any]) -> str:
+def n_of_expected(n: int, expected: int | None) -> str:
     """How many results a mean contains, of how many it should: ``960 of 960``, ``720 of 960 (75.0%)``."""
-    n, expected = metric.get("n"), metric.get("n_expected")
     if expected is None:
-        return MISSING if n is None else number(n)
-    words = n_of(n or 0, expected)
-    return words if (n or 0) >= expected else f"{words} ({percent((n or 0) / expected)})"
+        return number(n) if n else MISSING
+    return n_of(n, expected) if n >= expected else f"{n_of(n, expected)} ({percent(n / expected)})"
 
 
-def applies_to(title: str, metric: Mapping[str, Any]) -> str:
+def applies_to(title: str, metric: MetricNumbers) -> str:
     """``Numeric applies to 120 of 360 results.``; empty for a metric that applies to all."""
-    n, others = metric.get("n_expected") or 0, metric.get("n_not_applicable")
+    n, others = metric.n_expected or 0, metric.n_not_applicable
     return f"{title} applies to {n_of(n, n + others)} results." if others else ""
 
 
-def mean_of(metric: Mapping[str, Any], written: Callable[[float], str] = score) -> str:
+def mean_of(mean: float | None, n: int, expected: int | None, written: Callable[[float], str] = score) -> str:
     """A mean with its n: ``0.861 · 720 of 960 (75.0%)``."""
-    mean = metric.get("mean")
-    return f"{MISSING if mean is None else written(mean)} · {n_of_expected(metric)}"
+    return f"{MISSING if mean is None else written(mean)} · {n_of_expected(n, expected)}"
 
 
-def faults(metric: Mapping[str, Any]) -> str:
+def faults(metric: MetricNumbers) -> str:
     """The answers that count as 0 without being read: ``2 unparsable, 3 cut off``; empty without any."""
-    return counted((word, metric[key]) for key, word in _FAULTS.items() if metric.get(key))
+    return counted((word, n) for key, word in _FAULTS.items() if (n := getattr(metric, key)))
 
 
-def unscored(metric: Mapping[str, Any], *, live: bool) -> list[str]:
+def unscored(metric: MetricNumbers, *, live: bool) -> list[str]:
     """Why results have no score of a metric, from its summary: ``["2 judge errors", "3 not sent"]``."""
-    words = [plural(metric[key], noun) for key, noun in _ERRORS.items() if metric.get(key)]
+    words = [plural(n, noun) for key, noun in _ERRORS.items() if (n := getattr(metric, key))]
     others = {
         "n_pending": "not finished yet" if live else "not sent yet",
         "n_cancelled": "not sent",
@@ -70,31 +77,30 @@ def unscored(metric: Mapping[str, Any], *, live: bool) -> list[str]:
         "n_doubtful": "with a doubtful reference",
         "n_not_applicable": "not applicable",
     }
-    return words + [f"{number(metric[key])} {word}" for key, word in others.items() if metric.get(key)]
+    return words + [f"{number(n)} {word}" for key, word in others.items() if (n := getattr(metric, key))]
 
 
-def sample(metric: Mapping[str, Any], *, live: bool) -> str:
+def sample(metric: MetricNumbers, *, live: bool) -> str:
     """``96 of 100 (96.0%), including 2 cut off; not scored: 1 judge error, 3 not sent yet``."""
     zeros, missing = faults(metric), unscored(metric, live=live)
-    words = f"{n_of_expected(metric)}, including {zeros}" if zeros else n_of_expected(metric)
+    n_of_all = n_of_expected(metric.n, metric.n_expected)
+    words = f"{n_of_all}, including {zeros}" if zeros else n_of_all
     return f"{words}; not scored: {', '.join(missing)}" if missing else words
 
 
-def readable(metric: Mapping[str, Any], written: Callable[[float], str] = score) -> str:
+def readable(metric: MetricNumbers, written: Callable[[float], str] = score) -> str:
     """The mean over answers without a fault: ``1.000 · 160 of 960 (16.7%)``; empty if there is no fault."""
-    part = metric.get("readable")
-    if not part or not faults(metric):
-        return ""
-    return mean_of({**part, "n_expected": metric["n"]}, written)
+    return mean_of(metric.readable.mean, metric.readable.n, metric.n, written) if faults(metric) else ""
 
 
-def weighted(metric: Mapping[str, Any], written: Callable[[float], str] = score) -> str:
+def weighted(metric: MetricNumbers, written: Callable[[float], str] = score) -> str:
     """The weighted mean: ``0.912 (0.871 to 0.941), counts as 41 equal tasks``; empty if all weights are equal."""
-    part = metric.get("weighted")
-    if not part or part["mean"] is None:
+    part = metric.weighted
+    if part is None or part.mean is None:
         return ""
-    bounds = f" ({written(part['low'])} to {written(part['high'])})" if part["low"] is not None else ", no interval"
-    return f"{written(part['mean'])}{bounds}, counts as {plural(round(part['n_effective']), 'equal task')}"
+    unbounded = part.low is None or part.high is None
+    bounds = ", no interval" if unbounded else f" ({interval(part.low, part.high, written)})"
+    return f"{written(part.mean)}{bounds}, counts as {plural(round(part.n_effective), 'equal task')}"
 
 
 def score_with_status(value: float | None, status: str) -> str:
@@ -105,19 +111,19 @@ def score_with_status(value: float | None, status: str) -> str:
     return score(value) if status == "scored" else f"{score(value)} ({label.lower()})"
 
 
-def canvases(strata: Sequence[Mapping[str, int]]) -> str:
+def canvases(strata: Sequence[Canvases] | None) -> str:
     """The canvases that a run asked about: ``120 canvases: 0 to 19 with 3 to 8 shapes``; empty for other runs."""
     if not strata:
         return ""
     ranges: dict[tuple[int, int], list[int]] = {}
     for stratum in strata:
-        ranges.setdefault((stratum["first"], stratum["last"]), []).append(stratum["n_shapes"])
+        ranges.setdefault((stratum.first, stratum.last), []).append(stratum.n_shapes)
     parts = []
     for (first, last), shapes in ranges.items():
         # Numbers of shapes that follow each other are written as a range.
         listed = f"{shapes[0]} to {shapes[-1]}" if shapes[-1] - shapes[0] == len(shapes) - 1 > 0 else None
         parts.append(f"{first} to {last} with {listed or ', '.join(map(str, shapes))} shapes")
-    return f"{plural(sum(stratum['n'] for stratum in strata), 'canvas')}: {'; '.join(parts)}"
+    return f"{plural(sum(stratum.n for stratum in strata), 'canvas')}: {'; '.join(parts)}"
 
 
 def outcome_counts(outcomes: Mapping[str, int]) -> str:
@@ -131,14 +137,14 @@ def counted(counts: Iterable[tuple[str, int]]) -> str:
 
 
 def adjustments(
-    noted: Mapping[str, Mapping[str, str]], trial: Mapping[str, Any] | None, answered: Mapping[str, int]
+    noted: Mapping[str, Mapping[str, str]], trial: JudgeTrial | None, answered: Mapping[str, int] | None
 ) -> list[str]:
     """What the requests of a run to its model and judge went without, that several models ``answered`` (name → number
     of results), and what is odd about the trial of the judge.
     """
     roles = ("model", "judge")  # a database may return them in another order
     sentences = [f"{role.capitalize()}: {note}" for role in roles for note in noted.get(role, {}).values()]
-    if len(answered) > 1:
+    if answered and len(answered) > 1:
         names = ", ".join(f"{name} ({number:,})" for name, number in answered.items())
         sentences.append(f"Model: the endpoint answered with several models: {names}.")
     if trial and trial["value"] < PLAINLY_CORRECT:
@@ -172,7 +178,18 @@ def unknown_cost(model: str, cost: float | None, n_tokens: int | None) -> str:
     return f"no price is configured for {model}"
 
 
-def unknown_cost_of_answers(run: Any) -> str:
+class Spending(Protocol):
+    """What a run has used, as ``RunProgress`` has it."""
+
+    model: str
+    user_model: str
+    cost_usd: float | None
+    user_cost_usd: float | None
+    tokens_in: int | None
+    user_tokens_in: int | None
+
+
+def unknown_cost_of_answers(run: Spending) -> str:
     """Why the cost of a run's answers is unknown, with its simulated user, if it has one; empty as above."""
     if run.user_model and run.user_cost_usd is None:
         return unknown_cost(run.user_model, run.cost_usd, run.user_tokens_in)

@@ -61,7 +61,7 @@ def histories(candidates: Sequence[Run]) -> list[History]:
     rows: dict[tuple[int, str], dict[str, dict[str, Any]]] = {}
     for run in candidates:
         metric = run.headline
-        mean = run.summary.get("metrics", {}).get(metric, {}).get("mean")
+        mean = run.numbers_of(metric).mean
         if mean is not None and is_whole(run, run.dataset_version):
             # The number of tasks changes with the version, which is marked.
             setting = replace(setting_of(run), tasks=0, added_canvases=0)
@@ -105,9 +105,11 @@ def _points(runs: Sequence[Run], metric: str) -> list[Point]:
     points: list[Point] = []
     version = None
     for run in runs[-MOST_POINTS:]:
-        numbers = run.summary["metrics"][metric]
-        mean, low, high, n, expected = (numbers.get(name) for name in ("mean", "low", "high", "n", "n_expected"))
-        content = (run.dataset_version_id, run.added_canvases)
-        points.append(Point(run, mean, low, high, n, expected, is_new_version=version not in (None, content)))
+        numbers, content = run.numbers_of(metric), (run.dataset_version_id, run.added_canvases)
+        assert numbers.mean is not None, "a series has no runs without a mean"
+        is_new_version = version not in (None, content)
+        points.append(
+            Point(run, numbers.mean, numbers.low, numbers.high, numbers.n, numbers.n_expected, is_new_version)
+        )
         version = content
     return points

@@ -17,6 +17,7 @@ from django.db.models import Count, Q
 from benchmarks.analysis.score_table import read_scores
 from benchmarks.dataset_format.spec import resolved_rubric
 from benchmarks.metrics.base import Metric
+from benchmarks.metrics.judge_calibration import Share
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import Rubric, TaskRubric
 from benchmarks.models import COMPLETED, OF_MODELS, Label, ReviewQueue, Run
@@ -72,9 +73,10 @@ class JudgeAgreement:
     calibration: Run | None
 
     @property
-    def known_answers(self) -> dict[str, Any] | None:
+    def known_answers(self) -> Share | None:
         """Accuracy in the latest calibration."""
-        return agreement_of(self.calibration).get("accuracy") if self.calibration else None
+        numbers = agreement_of(self.calibration) if self.calibration else None
+        return numbers.accuracy if numbers else None
 
     @property
     def leaning(self) -> str:
@@ -123,7 +125,7 @@ class JudgeAgreement:
             "agreement": _bounds(self.agreement),
             "kappa": asdict(self.kappa),
             "alpha": asdict(self.alpha),
-            "known_answers": self.known_answers,
+            "known_answers": self.known_answers and asdict(self.known_answers),
             "lenient": self.count(False, True),
             "strict": self.count(True, False),
             "corrected": _means(self.corrected),

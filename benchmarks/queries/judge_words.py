@@ -77,8 +77,8 @@ def _is_judged(metric: str) -> bool:
 
 
 def _accuracy(calibration: Run | None) -> float | None:
-    numbers = agreement_of(calibration).get("accuracy") if calibration else None
-    return numbers["mean"] if numbers else None
+    numbers = agreement_of(calibration) if calibration else None
+    return numbers.accuracy.mean if numbers else None
 
 
 def _kept_agreement(judge: str, metric: str, latest_label: int) -> Interval | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from django.db.models import Max, QuerySet
 
 from benchmarks.models import COMPLETED, Run, RunKind
+from benchmarks.summary import Agreement
 from tasks_app.models import CanvasSet
 
 
@@ -39,9 +39,9 @@ def answers_to_judge(run: Run) -> int:
     return run.total or run.dataset_version.task_count * run.repeats
 
 
-def agreement_of(run: Run) -> dict[str, Any]:
-    """The numbers of a completed calibration (``Agreement`` as JSON); empty for all others."""
-    return dict(run.summary.get("agreement", {})) if run.status in COMPLETED else {}
+def agreement_of(run: Run) -> Agreement | None:
+    """The numbers of a completed calibration; ``None`` for all others."""
+    return run.numbers.agreement if run.status in COMPLETED else None
 
 
 def usable_canvas_sets() -> list[CanvasSet]:

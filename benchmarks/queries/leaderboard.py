@@ -24,6 +24,7 @@ from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, shared_ranks,
 from benchmarks.presentation.sentences import unscored
 from benchmarks.queries.runs import runs
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides, deciding
+from benchmarks.summary import MetricNumbers, Threshold
 
 LATEST, BEST = "latest", "best"
 MEAN, THRESHOLD = "mean", "threshold"
@@ -59,7 +60,7 @@ _DECISIVE = _COMPLETED.select_related(None).values_list(*DECISIVE, named=True)
 _NUMBERS = (
     _COMPLETED.select_related(None)
     .only(*_SCORED)
-    .annotate(numbers=KeyTransform("metrics", "summary"), estimate=KeyTransform("subset", "summary"))
+    .annotate(means=KeyTransform("metrics", "summary"), estimate=KeyTransform("subset", "summary"))
 )
 _THRESHOLD_RANK = {"beyond": 3, "fitted": 2, "before": 1}
 """Above the midpoint at every level, a fitted threshold, below the midpoint at every level."""
@@ -114,14 +115,14 @@ class Place:
     ``temperature 0``."""
 
     run: Run
-    summary: dict[str, Any]
+    numbers: MetricNumbers
     n_runs: int
     rank: int | None
     reason: str = ""
     differs: str = ""
 
     @property
-    def threshold(self) -> dict[str, Any] | None:
+    def threshold(self) -> Threshold | None:
         """The 50% threshold by number of shapes: over all task classes, or of the only one there is."""
         return _threshold(self.run)
 
@@ -227,7 +228,7 @@ def comparable_places(run: Run) -> list[Place]:
         for model, pk in latest.items()
         if model != of_own
         and pk in read
-        and metric in read[pk].summary.get("metrics", {})
+        and metric in read[pk].numbers.metrics
         and read[pk].rubric_version(metric) == run.rubric_version(metric)
     ]
     return places([read[run.pk], *others], metric) if others and run.pk in read else []
@@ -326,7 +327,7 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
     """
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in candidates:
-        if metric in run.summary.get("metrics", {}):
+        if metric in run.numbers.metrics:
             groups.setdefault((run.model_label, key_of(row_values(run, metric))), []).append(run)
 
     known = metric_named(metric)
@@ -334,7 +335,7 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
 
     def goodness(run: Run) -> tuple[float, ...]:
         # Equal thresholds are in the order of their means.
-        mean = sign * float(run.summary["metrics"][metric]["mean"])
+        mean = sign * (run.numbers_of(metric).mean or 0.0)
         return (*_threshold_key(run), mean) if rank == THRESHOLD else (mean,)
 
     found: list[Place] = []
@@ -344,12 +345,12 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
             (max(covered, key=lambda run: goodness(run)[-1]) if choose == BEST else covered[0]) if covered else group[0]
         )
         reason = unranked_reason(run, metric) or (BASELINE_UNRANKED if run.is_baseline else "")
-        found.append(Place(run, run.summary["metrics"][metric], len(group), None, reason))
+        found.append(Place(run, run.numbers_of(metric), len(group), None, reason))
     ranked = sorted((place for place in found if not place.reason), key=lambda place: goodness(place.run), reverse=True)
     ranks = shared_ranks([goodness(place.run) for place in ranked])
     baselines = sorted(
         (place for place in found if place.run.is_baseline),
-        key=lambda place: place.summary["mean"] or 0.0,
+        key=lambda place: place.numbers.mean or 0.0,
         reverse=True,
     )
     ordered = [
@@ -379,23 +380,24 @@ def runs_to_test(shown: Iterable[Place]) -> list[Run]:
 
 def under_baseline(place: Place, shown: Iterable[Place], metric: str) -> str:
     """The baseline among the places that a ranked model does not reach; else empty."""
-    return under(place.summary["mean"], _marks(shown)) if place.rank and is_score(metric) else ""
+    return under(place.numbers.mean or 0.0, _marks(shown)) if place.rank and is_score(metric) else ""
 
 
 def _marks(shown: Iterable[Place]) -> list[Mark]:
     """The baselines that have a score for enough of the tasks."""
     beside = [place for place in shown if place.reason == BASELINE_UNRANKED]
-    return [Mark(place.run.model.partition("/")[2], place.summary["mean"]) for place in beside]
+    return [Mark(place.run.model.partition("/")[2], place.numbers.mean or 0.0) for place in beside]
 
 
 def unranked_reason(run: Run, metric: str) -> str:
     """Why a completed run has no rank: too few of its results have a score. Empty if it has one."""
     if run.subset:
-        n_all = run.summary.get("subset", {}).get("n_tasks") or run.subset
+        drawn = run.numbers.subset
+        n_all = (drawn and drawn.n_tasks) or run.subset
         part = f"{n_of(run.subset, n_all)} tasks, which saved {percent(1 - run.subset / n_all)} of the requests"
         return f"Its score is an estimate from {part}."
-    numbers = run.summary.get("metrics", {}).get(metric, {})
-    n, expected = numbers.get("n", 0), numbers.get("n_expected") or 0
+    numbers = run.numbers_of(metric)
+    n, expected = numbers.n, numbers.n_expected or 0
     if n and n >= MIN_COVERAGE * expected:
         return ""
     missing = f": {', '.join(reasons)}" if (reasons := unscored(numbers, live=False)) else ""
@@ -420,17 +422,17 @@ def scored_runs(limit: int, *where: Q) -> list[Run]:
     versions = DatasetVersion.objects.select_related("dataset").only("number", "facets", *_OF_DATASET)
     by_id = versions.in_bulk({run.dataset_version_id for run in read})
     for run in read:
-        run.summary = {"metrics": run.numbers or {}, "subset": run.estimate or {}}
+        run.summary = {"metrics": run.means or {}, "subset": run.estimate or {}}
         run.dataset_version = by_id[run.dataset_version_id]
         run.dataset = run.dataset_version.dataset
     return [*read]
 
 
-def _threshold(run: Run) -> dict[str, Any] | None:
-    fitted = [row for row in run.summary.get("thresholds", ()) if row["measure"] == "n_shapes"]
-    return next((row for row in fitted if not row["group"]), next(iter(fitted), None))
+def _threshold(run: Run) -> Threshold | None:
+    fitted = [row for row in run.numbers.thresholds or () if row.measure == "n_shapes"]
+    return next((row for row in fitted if not row.group), next(iter(fitted), None))
 
 
 def _threshold_key(run: Run) -> tuple[int, float]:
     row = _threshold(run)
-    return (0, 0.0) if row is None else (_THRESHOLD_RANK.get(row["status"], 0), row["threshold"] or 0.0)
+    return (0, 0.0) if row is None else (_THRESHOLD_RANK.get(row.status, 0), row.threshold or 0.0)

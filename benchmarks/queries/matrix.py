@@ -23,6 +23,7 @@ from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, 
 from benchmarks.queries.leaderboard import MIN_COVERAGE, differences, row_values, unranked_reason
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.ranking import Place, Ranking, Verdict, mean_of_intervals
+from benchmarks.summary import NO_NUMBERS, Breakdown, Counted
 
 MOST_TESTED = 24
 """Runs of one dataset up to which all pairs are tested for a list of ranks."""
@@ -55,8 +56,8 @@ class Cell:
     @property
     def latency_ms(self) -> float | None:
         """The median."""
-        latency = self.run.summary.get("latency_ms") or {}
-        return latency.get("p50")
+        latency = self.run.numbers.latency_ms
+        return latency.p50 if latency else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,14 +291,15 @@ def _names(rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     }
 
 
-def cell_of(run: Run | None, metric: str, level: str = "", of_level: Mapping[str, Any] | None = None) -> Cell | None:
+def cell_of(
+    run: Run | None, metric: str, level: str = "", of_level: Mapping[str, Counted] | None = None
+) -> Cell | None:
     """The numbers of a run, or those of a level of it."""
     if run is None:
         return None
-    means = run.summary.get("metrics", {}) if of_level is None else of_level
-    numbers = means.get(metric_of(run, metric), {})
-    mean, low, high, total, coverage = (numbers.get(name) for name in ("mean", "low", "high", "n_expected", "coverage"))
-    return Cell(run, mean, low, high, numbers.get("n", 0), total, coverage, level)
+    means: Mapping[str, Counted] = run.numbers.metrics if of_level is None else of_level
+    of = means.get(metric_of(run, metric), NO_NUMBERS)
+    return Cell(run, of.mean, of.low, of.high, of.n, of.n_expected, of.coverage, level)
 
 
 def _unranked(row: Row, metric: str, columns: Sequence[Run]) -> Iterator[str]:
@@ -357,7 +359,7 @@ def _by_level(first: Run, rows: Sequence[Row], metric: str, facet: str) -> tuple
     """The columns and the rows with a cell for each level of the facet."""
     members = [run.pk for row in rows for run in row.runs]
     stored = dict(Run.objects.filter(pk__in=members).values_list("pk", "breakdown"))
-    parts: dict[int, Mapping[str, Any]] = {pk: breakdown.get(facet, {}) for pk, breakdown in stored.items()}
+    parts = {pk: Breakdown.read(breakdown).facets.get(facet, {}) for pk, breakdown in stored.items()}
     levels = list(dict.fromkeys(level for levels in parts.values() for level in levels))
     split = [
         replace(row, cells=[cell_of(run, metric, level, parts[run.pk].get(level, {})) for level in levels])

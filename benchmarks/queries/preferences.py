@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.db.models import QuerySet
 
 from benchmarks.analysis.kept import kept_for
 from benchmarks.analysis.score_table import read_scores
+from benchmarks.codec import stored
 from benchmarks.engine.summary.preference import choice_of, numbers_of_judgements, verdicts_of
 from benchmarks.metrics.preference import Preference
 from benchmarks.models import COMPLETED, Label, Result, Run, RunKind, Task
@@ -19,7 +20,10 @@ from benchmarks.statistics.agreement import Kappa, cohen_kappa
 from benchmarks.statistics.alpha import Alpha, alpha_of
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.preference import Choice, Judgement, PositionBias
+from benchmarks.summary import Position, Preferences
 
+_FORMAT = 2
+"""Goes up when ``Preferences`` changes, so that no old one is read from the cache."""
 DISAGREE, TIE = "disagree", "tie"
 """Verdicts by which pairs are filtered, beside the id of the run that wins."""
 
@@ -35,7 +39,7 @@ def preference_detail(pk: int) -> Run:
     return preferences().select_related("created_by").get(pk=pk)
 
 
-def strengths_of_experiment(experiment_id: int, with_open: bool) -> list[tuple[Run, dict[str, Any] | PeoplesChoices]]:
+def strengths_of_experiment(experiment_id: int, with_open: bool) -> list[tuple[Run, Preferences | PeoplesChoices]]:
     """The choices between answers of an experiment, for each dataset: those of each judge, and those of people.
 
     Each is pooled over the preference runs that join the one with most candidates, which is returned with the numbers;
@@ -50,10 +54,11 @@ def strengths_of_experiment(experiment_id: int, with_open: bool) -> list[tuple[R
             chosen[run.dataset_id, run.judge_model] = run
         if run.pk in with_labels:
             chosen[run.dataset_id, ""] = run
-    strengths: list[tuple[Run, dict[str, Any] | PeoplesChoices]] = []
+    strengths: list[tuple[Run, Preferences | PeoplesChoices]] = []
     for (dataset, judge), run in sorted(chosen.items()):
         if judge:
-            strengths.append((run, pooled_numbers(run) or numbers_of(run)))
+            if numbers := pooled_numbers(run) or numbers_of(run):
+                strengths.append((run, numbers))
         elif choices := peoples_choices(run, with_open, [other for other in runs if other.dataset_id == dataset]):
             strengths.append((run, choices))
     return strengths
@@ -99,12 +104,12 @@ def results_of_pairs(run: Run, pairs: Iterable[Pair]) -> dict[int, Result]:
     return run.results.select_related("task").prefetch_related("scores").in_bulk(ids)
 
 
-def numbers_of(run: Run) -> dict[str, Any]:
-    """The numbers of a completed preference run (``preference_numbers``); empty for all others."""
-    return dict(run.summary.get("preference", {})) if run.status in COMPLETED else {}
+def numbers_of(run: Run) -> Preferences | None:
+    """The numbers of a completed preference run; ``None`` for all others."""
+    return run.numbers.preference if run.status in COMPLETED else None
 
 
-def pooled_numbers(run: Run) -> dict[str, Any] | None:
+def pooled_numbers(run: Run) -> Preferences | None:
     """The numbers over the verdicts of ``run`` and of all others that join it, with ``runs``, their ids.
 
     Those join it that have the same dataset, judge, settings of the judge and criteria, and no candidate that ``run``
@@ -128,25 +133,26 @@ def pooled_numbers(run: Run) -> dict[str, Any] | None:
     if not joined:
         return None
 
-    def compute() -> dict[str, Any]:
+    def compute() -> Preferences:
         verdicts: dict[str, Judgement] = {}
         for each in (run, *joined):
             for pair, judgement in verdicts_of(each, places):
                 verdicts.setdefault(pair, judgement)
         return numbers_of_judgements(len(places), list(verdicts.values()))
 
-    return kept_for("preference", [run, *joined], compute) | {"runs": sorted(each.pk for each in (run, *joined))}
+    numbers = kept_for(f"preference:{_FORMAT}", [run, *joined], compute)
+    return replace(numbers, runs=sorted(each.pk for each in (run, *joined)))
 
 
 @dataclass(frozen=True, slots=True)
 class PeoplesChoices:
     """What people chose between the pairs of a preference run, and how far its judge agrees with them.
 
-    ``numbers`` as ``preference_numbers`` has them. ``same`` is the share of choices that the judge makes too, shown
+    ``same`` is the share of choices that the judge makes too, shown
     the answers in the same order; ``kappa`` is that beyond chance, ``alpha`` people's agreement with each other.
     """
 
-    numbers: dict[str, Any]
+    numbers: Preferences
     n_people: int
     n_reviews: int
     same: Interval
@@ -154,7 +160,7 @@ class PeoplesChoices:
     alpha: Alpha
 
     def as_json(self) -> dict[str, Any]:
-        return {**self.numbers, "n_people": self.n_people, "n_reviews": self.n_reviews} | {
+        return {**stored(self.numbers), "n_people": self.n_people, "n_reviews": self.n_reviews} | {
             "agreement": {name: getattr(self.same, name) for name in ("mean", "low", "high", "n")},
             "kappa": asdict(self.kappa),
             "alpha": asdict(self.alpha),
@@ -191,10 +197,9 @@ def peoples_choices(run: Run, with_open: bool, others: Sequence[Run] = ()) -> Pe
     clusters = [task for _, _, task in both]
     # People see a pair in one order, drawn at random, so what they choose more often than half of the time is a bias.
     first = mean_interval([each.points_of(each.first) for each in judgements], [each.task for each in judgements])
-    bias = PositionBias(first, None)
-    position = {name: getattr(first, name) for name in ("mean", "low", "high", "n")} | {"is_clear": bias.is_clear}
+    position = Position.of(first, is_clear=PositionBias(first, None).is_clear)
     return PeoplesChoices(
-        numbers_of_judgements(len(places), judgements) | {"position": position | {"consistent": None}},
+        replace(numbers_of_judgements(len(places), judgements), position=position),
         n_people=len({author for *_, author, _ in rows}),
         n_reviews=len({queue for *_, queue in rows if queue}),
         same=mean_interval([float(own == judged) for own, judged, _ in both], clusters),

@@ -137,7 +137,7 @@ def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
 
 def examples_of(run: Run) -> dict[int, Result]:
     """The results that the summary of the run names as examples of failures, by their id."""
-    ids = {pk for group in run.summary.get("failures", ()) for pk in group["examples"]}
+    ids = {pk for group in run.numbers.failures for pk in group.examples}
     return {result.pk: result for result in _listed(run.results.filter(pk__in=ids))} if ids else {}
 
 

@@ -10,7 +10,6 @@ from benchmarks.models import TERMINAL, Run
 from benchmarks.presentation.comparisons import contamination_sentence
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.contamination import Contamination
-from benchmarks.statistics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,5 @@ def contamination_check(run: Run) -> ContaminationCheck | None:
     published = run.fresh_of if fresh is run else run
     if fresh is None or published is None:
         return None
-    stored = fresh.summary.get("contamination")
-    if stored is None or published.status not in TERMINAL or fresh.status not in TERMINAL:
-        return ContaminationCheck(published, fresh, None)
-    intervals = {name: {n: Interval(**row) for n, row in stored[name].items()} for name in ("published", "fresh")}
-    left_out = tuple(stored["left_out"])
-    return ContaminationCheck(published, fresh, Contamination(**stored | intervals | {"left_out": left_out}))
+    ended = published.status in TERMINAL and fresh.status in TERMINAL
+    return ContaminationCheck(published, fresh, fresh.numbers.contamination if ended else None)

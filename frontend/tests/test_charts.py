@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.summary import Expected, Level, Threshold
 from frontend import charts, difficulty_charts, drawing
 from frontend.chart_parts import Chart, Measure, whole_numbers
 from frontend.charts import Contender
@@ -31,8 +33,8 @@ CELLS = [
 ]
 
 
-def level(mean: float, low: float, high: float, n: int) -> dict[str, float]:
-    return {"mean": mean, "low": low, "high": high, "n": n, "n_expected": n, "coverage": 1.0}
+def level(mean: float, low: float, high: float, n: int) -> Expected:
+    return Expected(mean, n, low, high, n_expected=n)
 
 
 CONTENDERS = [
@@ -40,8 +42,8 @@ CONTENDERS = [
     Contender("a/small", level(0.7, 0.62, 0.77, 100), cost=0.3, latency=200.0),
     Contender("b/dear", level(0.65, 0.58, 0.72, 100), cost=5.0, latency=None),
 ]
-CURVE = {"measure": "n_shapes", "group": "count", "status": "fitted", "threshold": 4.0, "slope": 1.0, "lapse": 0.0}
-LEVELS = [{"difficulty": n, "mean": 0.5, "n": 3, "n_expected": 4} for n in (3, 4, 5)]
+LEVELS = [Level(n, 0.5, 3, 4) for n in (3, 4, 5)]
+CURVE = Threshold("n_shapes", "count", 0.0, "fitted", 4.0, slope=1.0, lapse=0.0, levels=LEVELS)
 
 TEXT = ("--ink", "--ink-soft", "--accent", "--wrong")
 MARKS = (
@@ -52,10 +54,7 @@ MARKS = (
 
 
 def every_chart() -> list[Chart]:
-    levels = {
-        "easy": {"mean": 0.9, "low": 0.8, "high": 1.0, "n": 10},
-        "hard": {"mean": 0.2, "low": 0, "high": 0.4, "n": 9},
-    }
+    levels = {"easy": Expected(0.9, 10, 0.8, 1.0), "hard": Expected(0.2, 9, 0, 0.4)}
     drawn = [
         charts.by_level("difficulty", "By difficulty", "Difficulty", levels, SCORE),
         charts.histogram("spread", [0, 0.5, 1], [3, 4], SCORE),
@@ -65,7 +64,7 @@ def every_chart() -> list[Chart]:
         charts.quality_against("cost", CONTENDERS, SCORE),
         charts.quality_against("latency", CONTENDERS, SCORE),
         charts.deltas([("b", -0.1, -0.2, 0.0, 50), ("c", 0.05, -0.01, 0.11, 48)], "a", SCORE),
-        *difficulty_charts.threshold_charts([{**CURVE, "guess": 0.0, "levels": LEVELS}]),
+        *difficulty_charts.threshold_charts([CURVE]),
     ]
     existing = [chart for chart in drawn if chart is not None]
     assert len(existing) == 9
@@ -171,12 +170,12 @@ def test_a_model_of_unknown_price_is_left_out_of_the_cost_chart() -> None:
 
 
 def test_there_is_no_chart_without_numbers() -> None:
-    assert charts.by_level("x", "x", "x", {"easy": {"mean": None}}, SCORE) is None
+    assert charts.by_level("x", "x", "x", {"easy": Expected()}, SCORE) is None
     assert charts.histogram("x", [0, 1], [0], SCORE) is None
     assert difficulty_charts.surface_heat_map([], SCORE) is None
     assert charts.quality_against("cost", CONTENDERS[:1], SCORE) is None
     assert charts.deltas([], "a", SCORE) is None
-    assert difficulty_charts.threshold_charts([{**CURVE, "status": "flat"}]) == []
+    assert difficulty_charts.threshold_charts([replace(CURVE, status="flat")]) == []
 
 
 def test_each_cell_of_the_surface_links_to_its_results() -> None:
@@ -188,7 +187,7 @@ def test_each_cell_of_the_surface_links_to_its_results() -> None:
 
 def test_a_measurement_without_bounds_has_no_axis_from_0_to_1() -> None:
     latency = Measure("latency", "Latency", "ms", bounded=False)
-    chart = charts.by_level("x", "x", "x", {"easy": {"mean": 420.0, "low": None, "high": None, "n": 3}}, latency)
+    chart = charts.by_level("x", "x", "x", {"easy": Expected(420.0, 3)}, latency)
     assert chart is not None
     assert "domain" not in json.dumps(chart.spec["layer"])
     assert "interval" not in chart.note

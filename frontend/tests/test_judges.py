@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -111,8 +112,8 @@ def test_phrasings_keep_their_order_whatever_the_database_makes_of_it() -> None:
 def test_the_confusion_table_adds_up_to_the_answers() -> None:
     row = calibration_row(make_calibration())
     (_, _, correct), (_, wrong_counts, wrong) = row.verdicts
-    assert correct + wrong == row.numbers["n_answers"]
-    assert row.numbers["false_accepts"]["mean"] == wrong_counts[0][1] / wrong
+    assert correct + wrong == row.found.n_answers
+    assert row.found.false_accepts.mean == wrong_counts[0][1] / wrong
 
 
 def test_an_undefined_kappa_is_explained(client: Client) -> None:
@@ -162,7 +163,7 @@ def test_a_running_calibration_polls_until_its_last_poll_fetches_the_rest(client
 
 
 def test_the_verdict_names_a_direction_only_if_one_mistake_is_significantly_more_frequent() -> None:
-    row = calibration_row(make_calibration())
+    measured = calibration_row(make_calibration())
     for difference, low, high, p_value, leaning in (
         (0.3, 0.1, 0.5, 0.01, "lenient"),
         (-0.3, -0.5, -0.1, 0.01, "strict"),
@@ -171,7 +172,8 @@ def test_the_verdict_names_a_direction_only_if_one_mistake_is_significantly_more
         (None, None, None, None, ""),
     ):
         found = {"difference": difference, "low": low, "high": high, "p_value": p_value}
-        row.numbers["leniency"] |= found
+        leniency = replace(measured.found.leniency, **found)
+        row = replace(measured, numbers=replace(measured.found, leniency=leniency))
         assert row.leaning == leaning, found
         finding = f"is {leaning}." if leaning else "makes"
         assert finding in row.verdict[0], found

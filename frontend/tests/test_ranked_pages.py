@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import Dataset, Experiment, Run
+from frontend.tests.calibrations import make_calibration
 from tests.support.factories import make_dataset
 from tests.support.labeled_runs import JUDGE, METRIC, label_answers, make_judged_run, make_review
 from tests.support.page_factories import make_scored_run
@@ -113,12 +114,7 @@ def test_a_judge_whose_answers_people_have_labeled_is_calibrated(client: Client)
 
 def test_a_judge_that_was_measured_on_known_answers_is_calibrated(client: Client) -> None:
     run(make_dataset(23), "a/x", 9, metrics=[METRIC], judge_model=JUDGE)
-    calibration = make_scored_run(
-        make_dataset(3, slug="known"),
-        model="baseline/known-answers",
-        metrics=[METRIC],
-        judge_model=JUDGE,
-        calibration={},
-    )
-    Run.objects.filter(pk=calibration.pk).update(summary={"agreement": {"accuracy": {"mean": 0.97}}})
-    assert f"judged by {JUDGE}, calibrated: right on 97% of known answers)" in shown(client, "/leaderboard/")
+    found = make_calibration(judge_model=JUDGE, metrics=[METRIC]).numbers.agreement
+    assert found is not None
+    right = f"calibrated: right on {found.accuracy.mean:.0%} of known answers)"
+    assert f"judged by {JUDGE}, {right}" in shown(client, "/leaderboard/")

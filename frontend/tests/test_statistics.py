@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from benchmarks.codec import stored
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.presentation.comparisons import threshold_sentence
@@ -19,6 +20,7 @@ from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import score
 from benchmarks.services.runs.sizing import size_run
 from benchmarks.services.runs.start import start_run
+from benchmarks.summary import Threshold
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -197,8 +199,8 @@ def test_the_leaderboard_ranks_by_the_threshold(canvases: Dataset, client: Clien
     for run, model, status, threshold, mean in thresholds:
         run.model = model
         run.summary["metrics"]["task_score"]["mean"] = mean
-        row = {"measure": "n_shapes", "group": "", "status": status, "threshold": threshold, "low": None, "high": None}
-        run.summary["thresholds"] = [{**row, "note": f"{status} it is"}]
+        row = Threshold("n_shapes", "", 0.0, status, threshold, note=f"{status} it is")
+        run.summary["thresholds"] = [stored(row)]
         run.save()
 
     def ranking(query: str) -> list[str]:

@@ -197,7 +197,7 @@ def _moved(old: DatasetVersion, new: DatasetVersion) -> list[tuple[RunRow, Run |
         row = run_row(run)
         metric = row.headline.name
         later = (
-            metric_row(metric, again.summary["metrics"].get(metric))
+            metric_row(metric, again.numbers_of(metric))
             if again and again.summary and metric in again.all_metrics
             else None
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -25,6 +25,7 @@ from benchmarks.queries.judge_words import Judged, joined, judge_words, judged_s
 from benchmarks.queries.matrix import rank_ranges, tested
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.services.access import may_launch
+from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
@@ -52,15 +53,15 @@ class Row:
     run: Run
     rank: str
     reason: str
-    numbers: Mapping[str, Any]
+    numbers: MetricNumbers
     score: MetricRow
     n_runs: int
     cost: float | None
     cost_words: str
     latency: float | None
     n_timed: int
-    first_token: Mapping[str, Any]
-    speed: Mapping[str, Any]
+    first_token: Times | None
+    speed: Times | None
     threshold: str
     rubric: str
     differs: str
@@ -121,7 +122,7 @@ def _benchmark_row(dataset: Dataset, standing: reads.Standing | None, judged: st
     return BenchmarkRow(
         dataset,
         standing,
-        metric_row(standing.metric, first.summary),
+        metric_row(standing.metric, first.numbers),
         leaders=[] if len(leaders) > MOST_NAMED else leaders or [first.run],
         tie="" if len(leaders) < 2 else f"{plural(len(leaders), 'model')} tie",
         judged=judged,
@@ -218,20 +219,20 @@ def _row(place: reads.Place, metric: str, ranges: Mapping[int, str]) -> Row:
     run = place.run
     costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
     model, judge = (None if cost is None or not run.total else 1000 * cost / run.total for cost in costs)
-    latency = run.summary.get("latency_ms") or {}
+    latency = run.numbers.latency_ms
     return Row(
         run=run,
         rank=ranges.get(run.pk) or (str(place.rank) if place.rank else ""),
         reason=place.reason,
-        numbers=place.summary,
-        score=metric_row(metric, place.summary, corrected_mean(run, metric)),
+        numbers=place.numbers,
+        score=metric_row(metric, place.numbers, corrected_mean(run, metric)),
         n_runs=place.n_runs,
         cost=None if model is None or judge is None else model + judge,
         cost_words=sentences.total_cost(model, judge),
-        latency=latency.get("p50"),
-        n_timed=latency.get("n", 0),
-        first_token=run.summary.get("first_token_ms") or {},
-        speed=run.summary.get("tokens_per_second") or {},
+        latency=latency.p50 if latency else None,
+        n_timed=latency.n if latency else 0,
+        first_token=run.numbers.first_token_ms,
+        speed=run.numbers.tokens_per_second,
         threshold=threshold_words(place.threshold) if place.threshold else "",
         rubric=run.rubric_version(metric),
         differs=place.differs,
@@ -239,7 +240,7 @@ def _row(place: reads.Place, metric: str, ranges: Mapping[int, str]) -> Row:
 
 
 def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
-    ranked = [row for row in rows if row.rank or (row.run.is_baseline and row.numbers["mean"] is not None)]
+    ranked = [row for row in rows if row.rank or (row.run.is_baseline and row.numbers.mean is not None)]
     if not ranked:
         return []
     # Names in charts must be unique, or a model with two rows would be drawn as one.
@@ -258,6 +259,6 @@ def _contender(row: Row, alone: bool) -> Contender:
     judge = f"{row.run.judge_model}{f', rubric {row.rubric}' if row.rubric else ''}"
     more = (row.differs, f"judged by {judge}" if row.run.judge_model else "")
     label = row.run.model_label if alone else ", ".join(filter(None, (row.run.model_label, *more)))
-    mean = row.numbers["mean"]
-    bounds = {name: mean if row.numbers[name] is None else row.numbers[name] for name in ("low", "high")}
-    return Contender(label, {**row.numbers, **bounds}, row.cost, row.latency)
+    mean, low, high = row.numbers.mean, row.numbers.low, row.numbers.high
+    bounded = replace(row.numbers, low=mean if low is None else low, high=mean if high is None else high)
+    return Contender(label, bounded, row.cost, row.latency)

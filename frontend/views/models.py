@@ -88,7 +88,7 @@ def _row(standing: ModelStanding, judged: str) -> StandingRow:
         metric=metric_row(run.headline),
         judged=judged,
         rank=rank,
-        n_of=n_of_expected({"n": cell.n, "n_expected": cell.total}),
+        n_of=n_of_expected(cell.n, cell.total),
         difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),
         verdict=verdict,
         cost=total_cost(*per_thousand),

@@ -94,7 +94,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
     query = request.GET.copy()
-    if run.summary.get("failures") and not run.is_live and "outcome" not in query and not params.kept(query):
+    if run.numbers.failures and not run.is_live and "outcome" not in query and not params.kept(query):
         query["outcome"] = NOT_CORRECT  # failures first; the other results are one link away
     filters = params.result_filters(query)
     results = paged(request, lambda after, before: result_page(run, filters, after, before))
@@ -110,9 +110,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "drawn_metric": drawn.name,
         "weak": [*weak.values()],
         "charts": placed(telling_charts(run, drawn.name, weak), "run-chart", pk),
-        "has_surface": bool(run.breakdown.get("surface")),
+        "has_surface": bool(run.parts.surface),
         "settings": settings_of(run),
-        "canvases": sentences.canvases(run.summary.get("canvases", ())),
+        "canvases": sentences.canvases(run.numbers.canvases),
         "system_prompt": run.parameters.get("system_prompt", ""),
         "filters": filters,
         "kept": params.kept(query),
@@ -280,7 +280,7 @@ def _status(run: Run) -> dict[str, Any]:
     alike = comparable_places(run) if run.status in COMPLETED else []
     comparable, own = comparables(alike, run.headline), next((each for each in alike if each.run.pk == run.pk), None)
     n_ranked = sum(bool(each.rank) for each in comparable)
-    numbers = run.summary.get("metrics", {}).get(run.headline, {})
+    numbers = run.numbers_of(run.headline)
     failures, n_counted = failures_of(run, examples_of(run)), sum(count for _, count, _ in outcomes)
     return {
         "run": run,
@@ -304,13 +304,13 @@ def _status(run: Run) -> dict[str, Any]:
         "n_unscored": sum(failure.n for failure in failures if failure.scores_zero is False),
         "newest": _result_rows(run, newest_results(run)) if run.is_live else [],
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
-        "adjustments": sentences.adjustments(run.adjustments, run.judge_trial, run.summary.get("response_models", {})),
+        "adjustments": sentences.adjustments(run.adjustments, run.judge_trial, run.numbers.response_models),
         # In steps of ten: a screen reader would read out every single percent.
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
         "tokens": sentences.tokens(run.tokens_in, run.tokens_out),
-        "latency": run.summary.get("latency_ms") or {},
-        "first_token": run.summary.get("first_token_ms") or {},
-        "speed": run.summary.get("tokens_per_second") or {},
+        "latency": run.numbers.latency_ms,
+        "first_token": run.numbers.first_token_ms,
+        "speed": run.numbers.tokens_per_second,
         # Before it is prepared, a run has no cost to explain.
         "cost_note": sentences.unknown_cost_of_answers(run) if run.total else "",
         "judge_cost_note": sentences.unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in)

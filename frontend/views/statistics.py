@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -16,6 +15,7 @@ from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
+from benchmarks.summary import Chance, Reliability, Threshold
 from frontend.difficulty_charts import DIFFICULTY, threshold_charts
 from frontend.forms import LaunchForm
 from frontend.view_models import MetricRow, metric_row
@@ -24,32 +24,32 @@ from frontend.views.shared import chart_response, placed, require_launch, run_or
 
 def report_of(run: Run) -> dict[str, Any]:
     """What the page of a run shows beyond its means; each part is empty if the run has none of it."""
-    summary, thresholds = run.summary, run.summary.get("thresholds", [])
+    numbers, thresholds = run.numbers, run.numbers.thresholds or ()
     return {
-        "chance": [_above_guessing(run, name, numbers) for name, numbers in summary.get("chance", {}).items()],
+        "chance": [_above_guessing(run, name, chance) for name, chance in (numbers.chance or {}).items()],
         "thresholds": [
             {
-                **row,
-                "measure": DIFFICULTY[row["measure"]][1],
+                "group": row.group,
+                "measure": DIFFICULTY[row.measure][1],
                 "words": threshold_words(row),
-                "n_of": n_of_expected(row),
+                "n_of": n_of_expected(row.n, row.n_expected),
             }
             for row in thresholds
         ],
         "threshold_charts": placed(threshold_charts(thresholds), "threshold-chart", run.pk),
-        "reliability": [_reliability(name, numbers) for name, numbers in summary.get("reliability", {}).items()],
+        "reliability": [_reliability(name, repeats) for name, repeats in (numbers.reliability or {}).items()],
         "adaptive": _adaptive(run),
         "contamination": contamination_check(run) if run.has_seed else None,
     }
 
 
-def threshold_words(row: Mapping[str, Any]) -> str:
-    return threshold_sentence(row["threshold"], row["low"], row["high"], row["note"])
+def threshold_words(row: Threshold) -> str:
+    return threshold_sentence(row.threshold, row.low, row.high, row.note)
 
 
 @require_safe
 def threshold_chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
-    return chart_response(request, threshold_charts(run_or_404(pk).summary.get("thresholds", [])), name, form)
+    return chart_response(request, threshold_charts(run_or_404(pk).numbers.thresholds or ()), name, form)
 
 
 @require_POST
@@ -69,34 +69,29 @@ def sized(form: LaunchForm, sent: QueryDict) -> dict[str, Any]:
         return {"size_given": given, "size_errors": form.problems(error)}
 
 
-def _above_guessing(run: Run, name: str, numbers: Mapping[str, Any]) -> tuple[MetricRow, Mapping[str, Any]]:
-    groups = [{**group, "n_of": n_of_expected(group["raw"])} for group in numbers["groups"]]
-    return metric_row(name, run.summary["metrics"].get(name)), {**numbers, "groups": groups}
+def _above_guessing(run: Run, name: str, chance: Chance) -> tuple[MetricRow, dict[str, Any]]:
+    groups = [(group, n_of_expected(group.raw.n, group.raw.n_expected)) for group in chance.groups]
+    return metric_row(name, run.numbers_of(name)), {"chance": chance, "groups": groups}
 
 
 def _adaptive(run: Run) -> dict[str, Any] | None:
-    """How an adaptive run stopped; ``n_of`` counts the results behind each mean, because its own n counts canvases."""
-    numbers, first = run.summary.get("adaptive"), run.metrics[0]
+    """How an adaptive run stopped. Beside each mean is the n of N results behind it, because its own n counts
+    canvases."""
+    numbers, first = run.numbers.adaptive, run.metrics[0]
     if numbers is None:
         return None
-    by_shapes = run.breakdown.get("n_shapes", {})
-    strata = [
-        {**row, "n_of": n_of_expected(by_shapes.get(str(row["n_shapes"]), {}).get(first, {}))}
-        for row in numbers["strata"]
-    ]
-    return {**numbers, "strata": strata, "n_of": n_of_expected(run.summary["metrics"][first])}
+    levels = [run.parts.at("n_shapes", str(row.n_shapes), first) for row in numbers.strata]
+    n_of = [n_of_expected(level.n, level.n_expected) for level in (*levels, run.numbers_of(first))]
+    return {"numbers": numbers, "strata": list(zip(numbers.strata, n_of, strict=False)), "n_of": n_of[-1]}
 
 
-def _reliability(name: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
+def _reliability(name: str, numbers: Reliability) -> dict[str, Any]:
     """The consistency of one metric across repeats; ``rows`` are (label, share with its interval, n of N tasks)."""
     passing = (
-        ("At least 1 of {0} repeats correct (pass@{0})", numbers["pass_at"]),
-        ("All {0} repeats correct (pass^{0})", numbers["pass_hat"]),
+        ("At least 1 of {0} repeats correct (pass@{0})", numbers.pass_at),
+        ("All {0} repeats correct (pass^{0})", numbers.pass_hat),
     )
     rows = [(words.format(k), by_k[k]) for words, by_k in passing for k in sorted(by_k, key=int) if k != "1"]
-    rows += [
-        ("Tasks with differing repeats", numbers["flipped"]),
-        ("Agreement between two repeats", numbers["agreement"]),
-    ]
-    counted = [(label, share, n_of_expected(share)) for label, share in rows]
-    return {"metric": metric_row(name), "rows": counted, "alpha": numbers["alpha"], "judge": numbers.get("judge")}
+    rows += [("Tasks with differing repeats", numbers.flipped), ("Agreement between two repeats", numbers.agreement)]
+    counted = [(label, share, n_of_expected(share.n, share.n_expected)) for label, share in rows]
+    return {"metric": metric_row(name), "rows": counted, "alpha": numbers.alpha, "judge": numbers.judge}

@@ -3,48 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 from benchmarks.analysis.score_table import read_scores
 from benchmarks.metrics.preference import Preference as PreferenceMetric
 from benchmarks.models import Run
 from benchmarks.statistics.cycles import cycles
-from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.preference import Choice, Judgement, Preference, position_bias
+from benchmarks.summary import PairOfCandidates, Position, Preferences, Strength, Wins
 
 
-def preference_numbers(run: Run) -> dict[str, Any]:
-    """The numbers as JSON. Candidates are in the order of ``run.preference["candidates"]``.
-
-    ``strengths`` has one entry for each of them, ``pairs`` one for each pair with the wins of ``a``, and ``next`` the
-    pairs of which another task would show most.
-    """
+def preference_numbers(run: Run) -> Preferences:
+    """Candidates are in the order of ``run.preference["candidates"]``."""
     judgements = judgements_of(run)
     candidates = len((run.preference or {})["candidates"])
-    return numbers_of_judgements(candidates, judgements) | {"missing": run.results.count() - len(judgements)}
+    return replace(numbers_of_judgements(candidates, judgements), missing=run.results.count() - len(judgements))
 
 
-def numbers_of_judgements(candidates: int, judgements: list[Judgement]) -> dict[str, Any]:
-    """Likewise, of judgements about candidates numbered from 0."""
+def numbers_of_judgements(candidates: int, judgements: list[Judgement]) -> Preferences:
+    """Of judgements about candidates numbered from 0."""
     fit = Preference(candidates, judgements)
     bias = position_bias(judgements)
-    return {
-        "strengths": [asdict(each) | {"wins": _interval(each.wins)} for each in fit.results()],
-        "order": fit.order,
-        "pairs": [
-            {"a": a, "b": b, **_interval(wins), **_counts(judgements, a, b), "p_adjusted": fit.p_adjusted(a, b)}
-            for a, b in combinations(range(candidates), 2)
-            for wins in [fit.wins_of(a, b)]
+    return Preferences(
+        strengths=[
+            Strength(of.value, of.low, of.high, of.rank_low, of.rank_high, Wins.of(of.wins), of.judgements)
+            for of in fit.results()
         ],
-        "position": _interval(bias.first) | {"consistent": bias.consistent, "is_clear": bias.is_clear},
-        "cycles": asdict(cycles(fit)),
-        "next": [asdict(pair) for pair in fit.next_pairs()],
-        "connected": fit.is_connected,
-        "n_tasks": fit.n_tasks,
-        "n": len(judgements),
-    }
+        order=fit.order,
+        pairs=[
+            PairOfCandidates.of(
+                fit.wins_of(a, b), a=a, b=b, **_counts(judgements, a, b), p_adjusted=fit.p_adjusted(a, b)
+            )
+            for a, b in combinations(range(candidates), 2)
+        ],
+        position=Position.of(bias.first, consistent=bias.consistent, is_clear=bias.is_clear),
+        cycles=cycles(fit),
+        next=fit.next_pairs(),
+        connected=fit.is_connected,
+        n_tasks=fit.n_tasks,
+        n=len(judgements),
+    )
 
 
 def judgements_of(run: Run) -> list[Judgement]:
@@ -63,10 +62,6 @@ def verdicts_of(run: Run, places: Mapping[int, int]) -> Iterator[tuple[str, Judg
 def choice_of(value: float) -> Choice:
     """A score or label of the answer that was shown first."""
     return "first" if value > 0.5 else "second" if value < 0.5 else "tie"
-
-
-def _interval(interval: Interval) -> dict[str, Any]:
-    return {"mean": interval.mean, "low": interval.low, "high": interval.high, "n": interval.n, "note": interval.note}
 
 
 def _counts(judgements: list[Judgement], a: int, b: int) -> dict[str, int]:

@@ -19,6 +19,7 @@ from typing import Any
 from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import MD5
 
+from benchmarks import codec
 from benchmarks.analysis.score_table import FETCHED
 from benchmarks.analysis.sums import (
     LEFT_OUT,
@@ -102,7 +103,7 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
         if run.is_calibration and run.status == RunStatus.RUNNING:  # not of a run that was canceled or has failed
             summary["agreement"] = agreement_numbers(run)
         if run.is_preference and run.status == RunStatus.RUNNING:
-            summary["preference"] = preference_numbers(run)
+            summary["preference"] = codec.stored(preference_numbers(run))
     breakdown = {**label_breakdown(run), **_breakdown(run, means)}
     if run.target_half_width is not None:
         summary["adaptive"] = adaptive_numbers(run)

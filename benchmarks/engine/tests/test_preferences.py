@@ -67,19 +67,19 @@ def test_the_judge_sees_both_orders_and_the_planted_order_comes_out(endpoint: En
     assert (run.status, run.total, run.done, run.errors) == (RunStatus.COMPLETED, 36, 36, 0)
     assert len(server.stats.bodies) - sent == len(judge_prompts(server)) == 36
     numbers = numbers_of(run)
-    assert [candidates_of(run)[place]["name"] for place in numbers["order"]] == [
+    assert [candidates_of(run)[place]["name"] for place in numbers.order] == [
         "loop/strong",
         "loop/middle",
         "loop/weak",
     ]
-    assert [each["wins"]["mean"] for each in numbers["strengths"]] == [0.0, 1.0, 0.5]
-    assert [(pair["a"], pair["b"], pair["wins"], pair["losses"]) for pair in numbers["pairs"]] == [
+    assert [each.wins.mean for each in numbers.strengths] == [0.0, 1.0, 0.5]
+    assert [(pair.a, pair.b, pair.wins, pair.losses) for pair in numbers.pairs] == [
         (0, 1, 0, 12),
         (0, 2, 0, 12),
         (1, 2, 12, 0),
     ]
-    assert (numbers["position"]["mean"], numbers["position"]["consistent"]) == (0.5, 1.0)
-    assert (numbers["n"], numbers["n_tasks"], numbers["missing"], numbers["cycles"]["n_cycles"]) == (36, 6, 0, 0)
+    assert (numbers.position.mean, numbers.position.consistent) == (0.5, 1.0)
+    assert (numbers.n, numbers.n_tasks, numbers.missing, numbers.cycles.n_cycles) == (36, 6, 0, 0)
     assert run.cost_usd == 0.0
     assert (run.judge_cost_usd or 0.0) > 0
 
@@ -87,9 +87,9 @@ def test_the_judge_sees_both_orders_and_the_planted_order_comes_out(endpoint: En
 def test_a_judge_that_always_takes_the_first_answer_is_reported_and_favors_nobody(endpoint: Endpoint) -> None:
     endpoint(lambda asked: verdict("A") if asked.body["model"] == "judge" else asked.body["model"])
     numbers = numbers_of(compared(sources("one", "two", tasks=12)))
-    assert numbers["position"]["mean"] == 1.0
-    assert numbers["position"]["is_clear"]
-    assert [each["value"] for each in numbers["strengths"]] == pytest.approx([0, 0], abs=1e-6)
+    assert numbers.position.mean == 1.0
+    assert numbers.position.is_clear
+    assert [each.value for each in numbers.strengths] == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_identical_answers_tie_without_the_judge(endpoint: Endpoint) -> None:
@@ -97,7 +97,7 @@ def test_identical_answers_tie_without_the_judge(endpoint: Endpoint) -> None:
     run = compared(sources("one", "two"))
     assert run.status == RunStatus.COMPLETED
     assert judge_prompts(server) == []
-    assert numbers_of(run)["pairs"][0]["ties"] == 12
+    assert numbers_of(run).pairs[0].ties == 12
 
 
 def test_answers_cannot_talk_to_the_judge(endpoint: Endpoint) -> None:
@@ -124,7 +124,7 @@ def test_what_was_not_answered_is_not_compared(endpoint: Endpoint) -> None:
 
     endpoint(reply)
     run = compared(sources("weak", "strong"))
-    assert (run.total, numbers_of(run)["n_tasks"]) == (10, 5)
+    assert (run.total, numbers_of(run).n_tasks) == (10, 5)
 
 
 def test_limits_draw_the_same_tasks_and_each_pair_about_as_often(endpoint: Endpoint) -> None:
@@ -134,7 +134,7 @@ def test_limits_draw_the_same_tasks_and_each_pair_about_as_often(endpoint: Endpo
     run, again = start_preference(request), start_preference(request)
     assert run.dataset_version == again.dataset_version
     assert judgements_to_make(run) == 12
-    assert [pair["n"] for pair in numbers_of(worked(run))["pairs"]] == [4, 4, 4]
+    assert [pair.n for pair in numbers_of(worked(run)).pairs] == [4, 4, 4]
     assert plan_preference(request).judge_requests == 12
 
 
@@ -152,10 +152,10 @@ def test_runs_of_one_judge_are_pooled_and_only_new_pairs_are_drawn(endpoint: End
     compared(given, tasks=2, criteria="Choose the kinder one.")
     numbers = pooled_numbers(first)
     assert numbers is not None
-    assert numbers["runs"] == [first.pk, more.pk, of_two.pk]
+    assert numbers.runs == [first.pk, more.pk, of_two.pk]
     # Of the two runs that ``of_two`` compares, five tasks were judged before: each counts once.
-    assert (numbers["n"], numbers["n_tasks"]) == (12 + 18 + 2, 6)
-    assert [(pair["n"], pair["wins"], pair["losses"]) for pair in numbers["pairs"]] == [
+    assert (numbers.n, numbers.n_tasks) == (12 + 18 + 2, 6)
+    assert [(pair.n, pair.wins, pair.losses) for pair in numbers.pairs] == [
         (12, 0, 12),
         (10, 0, 10),
         (10, 10, 0),
@@ -196,13 +196,13 @@ def test_a_failed_judgement_is_counted_and_retried_alone(endpoint: Endpoint) -> 
 
     server = endpoint(reply)
     run = compared(sources("weak", "strong"))
-    assert (run.status, run.errors, numbers_of(run)["missing"]) == (RunStatus.COMPLETED_WITH_ERRORS, 2, 2)
+    assert (run.status, run.errors, numbers_of(run).missing) == (RunStatus.COMPLETED_WITH_ERRORS, 2, 2)
     assert run.results.filter(outcome=Outcome.JUDGE_ERROR).count() == 2
     asked = len(judge_prompts(server))
     broken = False
     assert resume_judging(run) == 2
     assert worked(run).status == RunStatus.COMPLETED
-    assert numbers_of(run)["n"] == 12
+    assert numbers_of(run).n == 12
     assert len(judge_prompts(server)) == asked + 2
 
 
@@ -222,7 +222,7 @@ def test_a_judge_that_gives_no_verdict_fails_the_run(endpoint: Endpoint) -> None
     run = compared(sources("one", "two"))
     assert run.status == RunStatus.FAILED
     assert "no verdict" in run.error_message
-    assert numbers_of(run) == {}
+    assert numbers_of(run) is None
 
 
 def test_it_is_in_no_list_of_runs_or_datasets_and_ranks_nothing(endpoint: Endpoint) -> None:

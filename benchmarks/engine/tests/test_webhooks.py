@@ -88,7 +88,7 @@ def test_a_completed_run_is_delivered_once_signed_and_with_its_numbers(endpoint:
     assert message.json["type"] == "run.completed"
     run_data = message.json["data"]["run"]
     exact = run.summary["metrics"]["exact_match"]
-    assert run_data["summary"] == headline_numbers(run.summary, run.metrics)
+    assert run_data["summary"] == headline_numbers(run.numbers, run.metrics)
     assert (exact["mean"], exact["n"], exact["n_expected"]) == (0.0, 2, 2)
     assert run_data | {"summary": None} == {
         "id": run.pk,

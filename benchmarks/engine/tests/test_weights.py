@@ -60,7 +60,7 @@ def test_a_run_has_a_weighted_mean_beside_its_strict_mean(endpoint: Endpoint, cl
     assert (numbers["weighted"]["mean"], numbers["weighted"]["n"]) == (pytest.approx(3 / 32), 30)
     assert numbers["weighted"]["n_effective"] == pytest.approx(32**2 / (9 + 29))
     assert numbers["weighted"]["low"] < 3 / 32 < numbers["weighted"]["high"]
-    assert headline_numbers(run.summary, run.metrics)["exact_match"]["weighted"]["mean"] == pytest.approx(3 / 32)
+    assert headline_numbers(run.numbers, run.metrics)["exact_match"]["weighted"]["mean"] == pytest.approx(3 / 32)
     found, _ = whole_runs(dataset.current_version)
     ((ranked,),) = by_setting(found).values()
     assert ranked.summary["metrics"]["exact_match"]["mean"] == pytest.approx(1 / 30)
@@ -75,7 +75,7 @@ def test_a_run_has_a_weighted_mean_beside_its_strict_mean(endpoint: Endpoint, cl
     assert "weight 3" in client.get(f"/datasets/{dataset.slug}/tasks/{task.pk}/").content.decode()
     summary = client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()["summary"]
     assert summary["exact_match"]["weighted"]["mean"] == pytest.approx(3 / 32)
-    scores = "".join(scores_pieces(run.summary, run.breakdown, run.metrics))
+    scores = "".join(scores_pieces(run.numbers, run.parts, run.metrics))
     assert "exact_match,weighted by task,,0.09375" in scores
 
 

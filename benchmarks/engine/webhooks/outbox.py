@@ -75,7 +75,7 @@ def body_of(delivery: WebhookDelivery) -> str:
             "total": run.total if current else None,
             "done": run.done if current else None,
             "errors": run.errors if current else None,
-            "summary": headline_numbers(run.summary, run.all_metrics) if current else None,
+            "summary": headline_numbers(run.numbers, run.all_metrics) if current else None,
         },
     }
     if scheduled := ScheduledRun.objects.select_related("schedule").filter(run=run).first():

@@ -5,14 +5,14 @@ Exit codes: 0 success; 2 request refused or invalid usage; 3 the calibration fai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import QuerySet
 
 from benchmarks.management.actions import JSON, action, argument
 from benchmarks.management.judges import EXIT_CODES, JudgingCommand
-from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS
+from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS, Share
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import run_status
@@ -25,8 +25,11 @@ from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationRe
 from benchmarks.queries.tables.judges import CALIBRATIONS
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, start_calibration
-
-Numbers = Mapping[str, Any]
+from benchmarks.statistics.agreement import Kappa
+from benchmarks.statistics.paired import Comparison
+from benchmarks.statistics.prediction_powered import CorrectedMean
+from benchmarks.statistics.reliability import JudgeSpread
+from benchmarks.summary import Agreement
 
 FIELDS = {str(name): field for name, field in CalibrationRequest().fields.items()}
 OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', '-')}" for name in FIELDS}
@@ -91,25 +94,25 @@ def _canvas_set(run: Run) -> str:
     return canvas_set.slug if canvas_set else MISSING
 
 
-def _agreement(numbers: Numbers) -> Iterator[str]:
-    rows = [(truth, *(str(numbers["confusion"][f"{truth}_as_{verdict}"]) for verdict in VERDICTS)) for truth in TRUTHS]
+def _agreement(numbers: Agreement) -> Iterator[str]:
+    rows = [(truth, *(str(numbers.confusion[f"{truth}_as_{verdict}"]) for verdict in VERDICTS)) for truth in TRUTHS]
     yield "\n" + aligned(("truth", *(f"judged {verdict}" for verdict in VERDICTS)), rows, right=(1, 2, 3))
     shares = [
-        ("accuracy", numbers["accuracy"]),
-        ("wrong answers accepted", numbers["false_accepts"]),
-        ("correct answers rejected", numbers["false_rejects"]),
-        *((f"accuracy, {name}", share) for name, share in numbers["by_phrasing"].items()),
+        ("accuracy", numbers.accuracy),
+        ("wrong answers accepted", numbers.false_accepts),
+        ("correct answers rejected", numbers.false_rejects),
+        *((f"accuracy, {name}", share) for name, share in numbers.by_phrasing.items()),
     ]
     cells = [(title, *_interval(share)) for title, share in shares]
     yield "\n" + aligned(("", "share", "95% interval", "n"), cells, right=(1, 3))
-    yield f"\nAgreement with the truth beyond chance (Cohen's κ): {_kappa(numbers['kappa'])}"
+    yield f"\nAgreement with the truth beyond chance (Cohen's κ): {_kappa(numbers.kappa)}"
     unpaired = "unknown, because no question has a verdict on a correct and on a wrong answer"
-    yield f"Wrong answers accepted minus correct answers rejected: {_difference(numbers['leniency'], unpaired)}"
+    yield f"Wrong answers accepted minus correct answers rejected: {_difference(numbers.leniency, unpaired)}"
     for truth in TRUTHS:
         unpaired = "unknown, because no answer was judged in both lengths"
-        yield f"Length bias, {truth} answers: {_difference(numbers['length_bias'][truth], unpaired)}"
-    yield f"Consistency across repeats: {_spread(numbers['spread'])}"
-    yield f"Without a verdict: {numbers['errors']}"
+        yield f"Length bias, {truth} answers: {_difference(numbers.length_bias[truth], unpaired)}"
+    yield f"Consistency across repeats: {_spread(numbers.spread)}"
+    yield f"Without a verdict: {numbers.errors}"
 
 
 def _people(people: JudgeAgreement) -> Iterator[str]:
@@ -117,14 +120,14 @@ def _people(people: JudgeAgreement) -> Iterator[str]:
     numbers = people.numbers()
     labeled = plural(numbers["n_labeled"], "labeled answer")
     yield f"{numbers['judge_model']} as judge of {numbers['metric']}: {numbers['verdict']}"
-    agreement = numbers["agreement"]
-    if agreement["mean"] is not None:
-        bounds = interval(agreement["low"], agreement["high"], percent)
-        yield f"\nAgreement with people: {percent(agreement['mean'])} ({bounds}) of {labeled}"
-        yield f"Beyond chance (Cohen's κ): {_kappa(numbers['kappa'])}"
+    agreement = people.agreement
+    if agreement.mean is not None:
+        bounds = interval(agreement.low, agreement.high, percent)
+        yield f"\nAgreement with people: {percent(agreement.mean)} ({bounds}) of {labeled}"
+        yield f"Beyond chance (Cohen's κ): {_kappa(people.kappa)}"
         yield f"Too lenient: {numbers['lenient']}, too strict: {numbers['strict']}"
-    means = [("all runs", numbers["corrected"])] if numbers["corrected"] else []
-    means += [(f"run {each['run']}, {each['model']}", each["corrected"]) for each in numbers["runs"]]
+    means: list[tuple[str, CorrectedMean | None]] = [("all runs", people.corrected)] if people.corrected else []
+    means += [(f"run {each.run.pk}, {each.run.model}", each.means) for each in people.runs]
     rows = [(name, *_three(each)) for name, each in means]
     yield "\n" + aligned(("mean and 95% interval", "judge alone", "labels alone", "corrected"), rows)
     if people.separations:
@@ -142,39 +145,40 @@ def _separation(pair: Separation) -> tuple[str, ...]:
     return " > ".join(runs), points(pair.judged), difference, ". ".join(filter(None, pair.words))
 
 
-def _three(means: Numbers | None) -> list[str]:
+def _three(means: CorrectedMean | None) -> list[str]:
     """Judge alone, labels alone and corrected, each with its interval."""
     if means is None:
         return [MISSING, MISSING, "too few labels"]
-    parts = (means["judge_alone"], means["labels_alone"], means)
-    return [f"{score(part['mean'])} ({interval(part['low'], part['high'])})" for part in parts]
+    parts = (means.judge, means.labels, means)
+    return [f"{score(part.mean)} ({interval(part.low, part.high)})" for part in parts]
 
 
-def _interval(share: Numbers) -> tuple[str, str, str]:
-    if share["mean"] is None:
-        return MISSING, MISSING, sentences.n_of_expected(share)
-    return percent(share["mean"]), interval(share["low"], share["high"], points), sentences.n_of_expected(share)
+def _interval(share: Share) -> tuple[str, str, str]:
+    n_of = sentences.n_of_expected(share.n, share.n_expected)
+    if share.mean is None:
+        return MISSING, MISSING, n_of
+    return percent(share.mean), interval(share.low, share.high, points), n_of
 
 
-def _kappa(kappa: Numbers) -> str:
-    if kappa["kappa"] is None:
-        return f"undefined: {kappa['note']}"
-    bounds = "" if kappa["low"] is None else f" ({interval(kappa['low'], kappa['high'])})"
-    return f"{score(kappa['kappa'])}{bounds}" + (f"; {kappa['note']}" if kappa["note"] else "")
+def _kappa(kappa: Kappa) -> str:
+    if kappa.kappa is None:
+        return f"undefined: {kappa.note}"
+    bounds = "" if kappa.low is None else f" ({interval(kappa.low, kappa.high)})"
+    return f"{score(kappa.kappa)}{bounds}" + (f"; {kappa.note}" if kappa.note else "")
 
 
-def _difference(comparison: Numbers, unpaired: str) -> str:
-    if comparison["difference"] is None or comparison["p_value"] is None:
-        return comparison["note"] or unpaired
-    sign = "+" if comparison["difference"] > 0 else ""
-    bounds = interval(comparison["low"], comparison["high"], points)
-    return f"{sign}{points(comparison['difference'])} points ({bounds}), {p_words(comparison['p_value'])}"
+def _difference(comparison: Comparison, unpaired: str) -> str:
+    if comparison.difference is None or comparison.p_value is None:
+        return comparison.note or unpaired
+    sign = "+" if comparison.difference > 0 else ""
+    bounds = interval(comparison.low, comparison.high, points)
+    return f"{sign}{points(comparison.difference)} points ({bounds}), {p_words(comparison.p_value)}"
 
 
-def _spread(spread: Numbers) -> str:
-    if spread["deviation"] is None:
+def _spread(spread: JudgeSpread) -> str:
+    if spread.deviation is None:
         return "unknown, because no answer was judged more than once"
     return (
-        f"standard deviation {score(spread['deviation'])}, largest difference {score(spread['widest'])}, "
-        f"over {plural(spread['n_answers'], 'answer')}"
+        f"standard deviation {score(spread.deviation)}, largest difference {score(spread.widest)}, "
+        f"over {plural(spread.n_answers, 'answer')}"
     )

@@ -5,7 +5,7 @@ Exit codes: 0 success; 2 request refused or invalid usage; 3 the run failed or w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,7 +14,7 @@ from benchmarks.management.actions import JSON, OK, action, argument, reader_of,
 from benchmarks.management.judges import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.numbers import MISSING, duration, interval, money, money_range, percent, plural, rank_range
+from benchmarks.presentation.numbers import duration, interval, money, money_range, percent, plural, rank_range
 from benchmarks.presentation.preferences import (
     PEOPLE,
     agreement_sentence,
@@ -39,8 +39,7 @@ from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.tables.judges import PREFERENCES
 from benchmarks.services.access import may_see_reviewers
 from benchmarks.services.preferences import PreferenceRequest, plan_preference, start_preference
-
-Numbers = Mapping[str, Any]
+from benchmarks.summary import Preferences
 
 FIELDS = {str(name): field for name, field in PreferenceRequest().fields.items()}
 OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', '-')}" for name in FIELDS}
@@ -92,50 +91,47 @@ class Command(JudgingCommand):
         if numbers := numbers_of(run):
             yield verdict(names, numbers)
             yield from _tables(names, numbers)
-            yield "\n" + position_sentence(numbers["position"])
-            yield cycle_sentence(names, numbers["cycles"])
-            yield f"Without a verdict: {numbers['missing']}. Cost: {money(run.judge_cost_usd)}"
+            yield "\n" + position_sentence(numbers.position)
+            yield cycle_sentence(names, numbers.cycles)
+            yield f"Without a verdict: {numbers.missing}. Cost: {money(run.judge_cost_usd)}"
             if pooled := pooled_numbers(run):
-                yield f"\n{pooled_sentence(pooled)} {verdict(names, pooled)}"
+                yield f"\n{pooled_sentence(pooled.runs or ())} {verdict(names, pooled)}"
                 yield from _tables(names, pooled)
         elif run.judge_model:
             yield f"{run.done} of {plural(judgements_to_make(run), 'judgement')} made."
-        if choices := _of_people(run):
-            yield "\n" + " ".join(filter(None, (verdict(names, choices, PEOPLE), agreement_sentence(choices))))
-            yield from _tables(names, choices)
-            yield "\n" + first_shown_sentence(choices["position"])
-            yield cycle_sentence(names, choices["cycles"])
-            reviewers = plural(choices["n_people"], "reviewer")
-            yield f"{plural(choices['n'], 'choice')} of {reviewers} on {plural(choices['n_tasks'], 'task')}"
+        if choices := peoples_choices(run, may_see_reviewers(None)):
+            numbers = choices.numbers
+            agreement = agreement_sentence(choices.same, choices.kappa, choices.alpha)
+            yield "\n" + " ".join(filter(None, (verdict(names, numbers, PEOPLE), agreement)))
+            yield from _tables(names, numbers)
+            yield "\n" + first_shown_sentence(numbers.position)
+            yield cycle_sentence(names, numbers.cycles)
+            reviewers = plural(choices.n_people, "reviewer")
+            yield f"{plural(numbers.n, 'choice')} of {reviewers} on {plural(numbers.n_tasks, 'task')}"
         elif not run.judge_model:
             yield "People have chosen nothing yet, or only in blind reviews that are open."
 
 
-def _of_people(run: Run) -> Numbers | None:
-    choices = peoples_choices(run, may_see_reviewers(None))
-    return choices.as_json() if choices else None
-
-
-def _tables(names: Sequence[str], numbers: Numbers) -> Iterator[str]:
+def _tables(names: Sequence[str], numbers: Preferences) -> Iterator[str]:
     """Strengths and pairs."""
     rows = [
         (
-            rank_range(each["rank_low"], each["rank_high"]),
+            rank_range(each.rank_low, each.rank_high),
             names[place],
-            strength(each["value"]),
-            MISSING if each["low"] is None else interval(each["low"], each["high"], strength),
-            percent(each["wins"]["mean"]),
-            str(each["judgements"]),
+            strength(each.value),
+            interval(each.low, each.high, strength),
+            percent(each.wins.mean),
+            str(each.judgements),
         )
-        for place in numbers["order"]
-        for each in [numbers["strengths"][place]]
+        for place in numbers.order
+        for each in [numbers.strengths[place]]
     ]
     yield "\n" + aligned(
         ("rank", "candidate", "strength", "95% interval", "win rate", "judgements"), rows, right=(2, 4, 5)
     )
     pairs = [
-        (names[pair["a"]], names[pair["b"]], *(str(pair[name]) for name in ("wins", "ties", "losses", "n")))
-        for pair in numbers["pairs"]
-        if pair["n"]
+        (names[pair.a], names[pair.b], *map(str, (pair.wins, pair.ties, pair.losses, pair.n)))
+        for pair in numbers.pairs
+        if pair.n
     ]
     yield "\n" + aligned(("first", "second", "wins", "ties", "losses", "n"), pairs, right=(2, 3, 4, 5))

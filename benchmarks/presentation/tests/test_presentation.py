@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.presentation import labels, numbers, sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence, refusal
 from benchmarks.presentation.texts import visible
+from benchmarks.summary import Canvases, MetricNumbers, Readable
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -131,16 +132,23 @@ def test_stored_values_have_one_label_each() -> None:
 
 
 def test_results_without_a_score_are_counted_by_reason() -> None:
-    metric = {"mean": 0.5, "n": 96, "n_expected": 100, "coverage": 0.96, "n_truncated": 2, "n_unparsable": 0}
-    metric |= {"n_judge_error": 1, "n_pending": 3, "readable": {"mean": 0.51, "n": 94, "share": 94 / 96}}
+    metric = MetricNumbers(
+        mean=0.5,
+        n=96,
+        n_expected=100,
+        readable=Readable(0.51, 94, 94 / 96),
+        n_truncated=2,
+        n_judge_error=1,
+        n_pending=3,
+    )
     expected = "96 of 100 (96.0%), including 2 cut off; not scored: 1 judge error, 3 not sent yet"
     assert sentences.sample(metric, live=False) == expected
     assert sentences.unscored(metric, live=True) == ["1 judge error", "3 not finished yet"]
-    assert sentences.mean_of(metric) == "0.500 · 96 of 100 (96.0%)"
+    assert sentences.mean_of(0.5, 96, 100) == "0.500 · 96 of 100 (96.0%)"
     assert sentences.readable(metric) == "0.510 · 94 of 96 (97.9%)"
-    complete = {"mean": 0.7044, "n": 1_434, "n_expected": 1_434, "coverage": 1.0}
+    complete = MetricNumbers(mean=0.7044, n=1_434, n_expected=1_434)
     assert sentences.sample(complete, live=False) == "1,434 of 1,434"
-    assert sentences.mean_of(complete) == "0.704 · 1,434 of 1,434"
+    assert sentences.mean_of(0.7044, 1_434, 1_434) == "0.704 · 1,434 of 1,434"
     assert sentences.readable(complete) == ""
     assert sentences.score_with_status(0.0, "truncated") == "0.000 (cut off)"
     assert sentences.score_with_status(None, "judge_error") == "Judge error"
@@ -254,8 +262,8 @@ def test_a_refusal_says_why_and_what_to_do_instead() -> None:
 
 
 def test_the_canvases_of_a_run_are_named_by_their_numbers() -> None:
-    even = [{"n_shapes": n, "n": 20, "first": 0, "last": 19} for n in range(3, 9)]
+    even = [Canvases(n, 20, 0, 19) for n in range(3, 9)]
     assert sentences.canvases(even) == "120 canvases: 0 to 19 with 3 to 8 shapes"
-    adaptive = [*even[:2], {"n_shapes": 5, "n": 44, "first": 0, "last": 43}]
+    adaptive = [*even[:2], Canvases(5, 44, 0, 43)]
     assert sentences.canvases(adaptive) == "84 canvases: 0 to 19 with 3 to 4 shapes; 0 to 43 with 5 shapes"
     assert sentences.canvases([]) == ""

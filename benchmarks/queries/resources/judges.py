@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypedDict
 
+from benchmarks.codec import stored
 from benchmarks.models import Run, RunStatus
 from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.preferences import (
@@ -76,7 +77,7 @@ class CalibrationDetail(CalibrationResource):
 
     @classmethod
     def of(cls, row: Run, reader: Reader, **given: Any) -> Self:
-        return super().of(row, reader, numbers=agreement_of(row), **given)
+        return super().of(row, reader, numbers=stored(agreement_of(row)) or {}, **given)
 
 
 class Candidate(TypedDict):
@@ -134,4 +135,5 @@ class PreferenceDetail(PreferenceResource):
     def of(cls, row: Run, reader: Reader, **given: Any) -> Self:
         choices = peoples_choices(row, reader.sees_reviewers)
         people = choices.as_json() if choices else None
-        return super().of(row, reader, numbers=numbers_of(row), pooled=pooled_numbers(row), people=people, **given)
+        numbers, pooled = stored(numbers_of(row)) or {}, stored(pooled_numbers(row))
+        return super().of(row, reader, numbers=numbers, pooled=pooled, people=people, **given)

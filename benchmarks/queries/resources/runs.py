@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Literal, NotRequired, Self, TypedDict
 
+from benchmarks import codec
 from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
 from benchmarks.presentation.sentences import headline_numbers
 from benchmarks.queries.resources.base import Reader, Resource, Url, type_of
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
+from benchmarks.summary import TIMES
 
 STORED = [row for row in RUN_PARAMETERS.values() if row.field and row.name != "allow_self_judging"]
 """The parameters that are fields of a run; the others are in its ``parameters``."""
@@ -154,7 +155,7 @@ class _Run(Resource):
 
     @classmethod
     def of(cls, row: Run, reader: Reader, **given: Any) -> Self:
-        summary, tokens = row.summary, row.summary.get("tokens", {})
+        numbers = row.numbers
         return super().of(
             row,
             reader,
@@ -163,14 +164,13 @@ class _Run(Resource):
             fresh_of=row.fresh_of_id,
             progress=Progress.of(row),
             waits_until=getattr(row, "waits_until", None),
-            summary=headline_numbers(summary, row.all_metrics),
-            outcomes=summary.get("outcomes", {}),
-            error_kinds=summary.get("error_kinds", {}),
-            failures=[_only(Failure, failure) for failure in summary.get("failures", ())],
-            reasoning_tokens=tokens.get("reasoning"),
-            cached_tokens=tokens.get("cached"),
-            **{name: _only(Times, summary.get(name, {})) for name in ("latency_ms", "first_token_ms")},
-            tokens_per_second=_only(Times, summary.get("tokens_per_second", {})),
+            summary=headline_numbers(numbers, row.all_metrics),
+            outcomes=numbers.outcomes,
+            error_kinds=numbers.error_kinds,
+            failures=codec.stored(numbers.failures),
+            reasoning_tokens=numbers.tokens.reasoning,
+            cached_tokens=numbers.tokens.cached,
+            **{name: {} for name in TIMES} | codec.stored(dict(numbers.times)),
             **{parameter.name: getattr(row, parameter.field) for parameter in STORED} | {"dataset": row.dataset.slug},
             **given,
         )
@@ -271,8 +271,3 @@ class ResultResource(Resource):
             notes=[*transcript.notes] if transcript else [],
             judge_notes={metric: [*notes] for metric, notes in judged.items() if notes},
         )
-
-
-def _only(shape: Any, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of what is stored that other programs read."""
-    return {name: stored[name] for name in shape.__annotations__ if name in stored}

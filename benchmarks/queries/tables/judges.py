@@ -20,22 +20,21 @@ def _canvas_set(run: Run) -> Cell:
 
 
 def _kappa(run: Run) -> Cell:
-    kappa = agreement_of(run).get("kappa")
-    if kappa is None:
+    numbers = agreement_of(run)
+    if numbers is None:
         return MISSING
-    if kappa["kappa"] is None:
-        return Words("undefined", "soft", kappa["note"])
-    return Mean(kappa["kappa"], kappa["low"], kappa["high"])
+    kappa = numbers.kappa
+    return Words("undefined", "soft", kappa.note) if kappa.kappa is None else Mean(kappa.kappa, kappa.low, kappa.high)
 
 
 def _accuracy(run: Run) -> Cell:
-    share = agreement_of(run).get("accuracy")
-    return Mean(share["mean"], share["low"], share["high"]) if share else MISSING
+    numbers = agreement_of(run)
+    return Mean(numbers.accuracy.mean, numbers.accuracy.low, numbers.accuracy.high) if numbers else MISSING
 
 
 def _answers(run: Run) -> Cell:
     if numbers := agreement_of(run):
-        return n_of_expected(numbers["accuracy"])
+        return n_of_expected(numbers.accuracy.n, numbers.accuracy.n_expected)
     total = answers_to_judge(run)
     return [*drawn_progress(run.done, total, live=run.is_live), f"{number(run.done)} of {number(total)}"]
 

@@ -40,7 +40,7 @@ def left_out(run: Run) -> list[str]:
     """Which tasks of a run do not count, or count although their references are doubtful."""
     names = []
     if run.subset:
-        n_tasks = number(run.summary.get("subset", {}).get("n_tasks"))
+        n_tasks = number(run.numbers.subset.n_tasks if run.numbers.subset else None)
         names.append(f"Estimated from {number(run.subset)} of {n_tasks} tasks")
     if run.include_doubtful:
         names.append("Includes doubtful references")
@@ -51,9 +51,9 @@ def left_out(run: Run) -> list[str]:
 
 def headline(run: Run) -> tuple[Mean, str]:
     """The score of a run, and what it is the mean of: the metric and its n of N."""
-    summary = run.summary.get("metrics", {}).get(run.headline, {})
-    mean = Mean(*(summary.get(name) for name in ("mean", "low", "high")))
-    return mean, f"{metric_title(run.headline)}, {sentences.n_of_expected(summary)}"
+    of = run.numbers_of(run.headline)
+    n_of = sentences.n_of_expected(of.n, of.n_expected)
+    return Mean(of.mean, of.low, of.high), f"{metric_title(run.headline)}, {n_of}"
 
 
 def cost(run: Run) -> str:

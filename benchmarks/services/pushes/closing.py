@@ -120,7 +120,7 @@ def _result(row: PushedResult) -> ImportedResult:
 def _require_means(run: Run, pushed: PushedRun, given: Mapping[str, float]) -> None:
     for name, wanted in given.items():
         metric = metric_of(pushed.request, name)
-        mean = run.summary["metrics"].get(metric, {}).get("mean")
+        mean = run.numbers_of(metric).mean
         if mean is None:
             raise NotPossible(f"The mean of {name} is {wanted:g} as given, and no result has this score.")
         if abs(mean - wanted) > TOLERANCE * max(1.0, abs(mean)):

@@ -25,6 +25,7 @@ from benchmarks.services.providers import missing_keys
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.planning import Limits, Range, together, workload
+from benchmarks.summary import read_summary
 
 EARLIER_RUNS = 5
 UNSEEN_SECONDS = Range(0.5, 2.0, 15.0)
@@ -273,8 +274,9 @@ def seconds_for_answer(model: str) -> Range:
         return BASELINE_SECONDS
     ended = Run.objects.filter(model=model, status__in=COMPLETED)
     summaries = ended.order_by("-id").values_list("summary", flat=True)[:EARLIER_RUNS]
-    latencies = [latency for summary in summaries if (latency := summary.get("latency_ms"))]
+    latencies = [latency for summary in summaries if (latency := read_summary(summary).latency_ms)]
     if not latencies:
         return UNSEEN_SECONDS
-    means = (sum(latency[name] for latency in latencies) / len(latencies) / 1000 for name in ("p50", "mean", "p95"))
+    measured = zip(*((latency.p50, latency.mean, latency.p95) for latency in latencies), strict=True)
+    means = (sum(values) / len(values) / 1000 for values in measured)
     return Range(*sorted(means))

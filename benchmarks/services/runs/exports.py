@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.core import signing
 from django.db import transaction
@@ -22,6 +21,7 @@ from benchmarks.presentation.sentences import adjustments, readable, sample, tot
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
+from benchmarks.summary import MetricNumbers, Summary
 
 PORTION = 500
 SHARED_FOR = timedelta(days=7)
@@ -66,7 +66,7 @@ def export_pieces(
     pieces: Iterator[bytes] | Iterator[str]
     match form:
         case "scores.csv":
-            pieces = scores_pieces(run.summary, run.breakdown, run.all_metrics)
+            pieces = scores_pieces(run.numbers, run.parts, run.all_metrics)
         case "csv":
             pieces = csv_pieces(result_rows(run), run.metrics)
         case "jsonl":
@@ -127,17 +127,16 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
         ("Parameters", parameters or "None"),
         *(
             ("Requests", sentence)
-            for sentence in adjustments(run.adjustments, run.judge_trial, run.summary.get("response_models", {}))
+            for sentence in adjustments(run.adjustments, run.judge_trial, run.numbers.response_models)
         ),
         ("Cost", total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)),
-        *_times(run.summary),
+        *_times(run.numbers),
         ("Started", run.started_at.isoformat(" ", "seconds") if run.started_at else "Not started"),
         ("Code version", run.code_version or UNKNOWN),
     ]
     known = dict(facts)
     started = f"{run.started_at:%Y-%m-%d}" if run.started_at else "Not started"
-    metrics = run.summary.get("metrics", {})
-    outcomes = run.summary.get("outcomes", {})
+    outcomes = run.numbers.outcomes
     total = sum(outcomes.values())
 
     def counted(n: int) -> str:
@@ -148,7 +147,7 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
         lead=" · ".join((*(known[name] for name in ("Dataset", "Status")), f"Cost: {known['Cost']}", started)),
         means=[
             *(
-                (f"{metric_title(name)}, strict", *_mean(metrics.get(name, {}), judged.get(name, "")))
+                (f"{metric_title(name)}, strict", *_mean(run.numbers_of(name), judged.get(name, "")))
                 for name in run.all_metrics
             ),
         ],
@@ -156,42 +155,42 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
             (name, f"{label} {counted(outcomes[name])}") for name, label in OUTCOME.items() if outcomes.get(name)
         ],
         failures=[
-            (group["outcome"], OUTCOME[group["outcome"]], sentence_case(group["reason"]), counted(group["n"]))
-            for group in run.summary.get("failures", ())
+            (group.outcome, OUTCOME[group.outcome], sentence_case(group.reason), counted(group.n))
+            for group in run.numbers.failures
         ],
         facts=facts,
         images=images,
     )
 
 
-def _times(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _times(summary: Summary) -> list[tuple[str, str]]:
     """Medians of what was measured, with the 95th percentile and n."""
 
     def milliseconds(value: float) -> str:
         return duration(value / 1000)
 
     kinds = (
-        ("Latency", "latency_ms", milliseconds),
-        ("Time to first token", "first_token_ms", milliseconds),
-        ("Tokens per second", "tokens_per_second", lambda value: number(value, 1)),
+        ("Latency", summary.latency_ms, milliseconds),
+        ("Time to first token", summary.first_token_ms, milliseconds),
+        ("Tokens per second", summary.tokens_per_second, lambda value: number(value, 1)),
     )
     return [
-        (title, f"median {words(times['p50'])}, 95th percentile {words(times['p95'])}, n = {number(times['n'])}")
-        for title, name, words in kinds
-        if (times := summary.get(name))
+        (title, f"median {words(times.p50)}, 95th percentile {words(times.p95)}, n = {number(times.n)}")
+        for title, times, words in kinds
+        if times
     ]
 
 
-def _mean(numbers: dict[str, Any], judged: str = "") -> tuple[str, str]:
+def _mean(numbers: MetricNumbers, judged: str = "") -> tuple[str, str]:
     """A mean, and in words its interval, its n and who judged."""
-    if numbers.get("mean") is None:
+    if numbers.mean is None:
         return NO_NUMBER, "No scored results"
-    low, high = numbers["low"], numbers["high"]
+    low, high = numbers.low, numbers.high
     bounds = "No interval" if low is None or high is None else f"95% interval {interval(low, high)}"
     strict = f"{bounds}, {sample(numbers, live=False)}"
     others = {"Readable answers only": readable(numbers), "Weighted mean": weighted(numbers)}
     said = [strict, judged, *(f"{name}: {words}" for name, words in others.items() if words)]
-    return score(numbers["mean"]), ". ".join(filter(None, said))
+    return score(numbers.mean), ". ".join(filter(None, said))
 
 
 def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from benchmarks.codec import stored
 from benchmarks.engine.canvas_sets.generation import grow
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
@@ -91,16 +92,16 @@ def test_a_judge_that_knows_the_truth_agrees_with_it(endpoint: Endpoint, canvas_
     run = calibrated(canvas_set, repeats=2)
     numbers = agreement_of(run)
     assert run.status == RunStatus.COMPLETED, run.error_message
-    assert run.done == run.total == server.stats.requests == numbers["calls"]
+    assert run.done == run.total == server.stats.requests == numbers.calls
     assert run.total == 2 * len(answers(run)), "answers identical to the reference are judged too"
-    assert numbers["kappa"]["kappa"] == pytest.approx(1.0)
-    assert (numbers["kappa"]["n_clusters"], numbers["kappa"]["n"]) == (6, numbers["n_answers"])
-    assert numbers["accuracy"]["mean"] == 1.0
-    assert numbers["spread"]["deviation"] == 0.0
+    assert numbers.kappa.kappa == pytest.approx(1.0)
+    assert (numbers.kappa.n_clusters, numbers.kappa.n) == (6, numbers.n_answers)
+    assert numbers.accuracy.mean == 1.0
+    assert numbers.spread.deviation == 0.0
     assert run.cost_usd == 0.0
     assert run.judge_cost_usd == pytest.approx(run.judge_tokens_in / 1e6 + 2 * run.judge_tokens_out / 1e6)
     spent = (run.judge_tokens_in, run.judge_tokens_out, run.judge_cost_usd)
-    assert (numbers["tokens_in"], numbers["tokens_out"], numbers["cost_usd"]) == pytest.approx(spent)
+    assert (numbers.tokens_in, numbers.tokens_out, numbers.cost_usd) == pytest.approx(spent)
 
 
 def test_no_dataset_takes_the_slug_of_a_sets_known_answers(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
@@ -116,9 +117,9 @@ def test_a_judge_that_rejects_everything_agrees_by_chance_only(endpoint: Endpoin
     endpoint(harsh)
     run = calibrated(canvas_set)
     numbers = agreement_of(run)
-    assert numbers["kappa"]["kappa"] == pytest.approx(0.0)
-    assert (numbers["false_rejects"]["mean"], numbers["false_accepts"]["mean"]) == (1.0, 0.0)
-    assert numbers["confusion"]["correct_as_wrong"] + numbers["confusion"]["wrong_as_wrong"] == run.total
+    assert numbers.kappa.kappa == pytest.approx(0.0)
+    assert (numbers.false_rejects.mean, numbers.false_accepts.mean) == (1.0, 0.0)
+    assert numbers.confusion["correct_as_wrong"] + numbers.confusion["wrong_as_wrong"] == run.total
 
 
 def test_a_judge_without_any_verdict_fails_and_can_be_resumed(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
@@ -126,14 +127,14 @@ def test_a_judge_without_any_verdict_fails_and_can_be_resumed(endpoint: Endpoint
     run = calibrated(canvas_set, questions=12)
     assert run.status == RunStatus.FAILED
     assert run.error_message.startswith("The judge returned no verdict on any answer. Example: The judge ")
-    assert agreement_of(run) == {}
+    assert agreement_of(run) is None
     wasted = run.judge_tokens_in
     server.script = knowing
     assert resume_judging(run) == run.total
     worked_on(run)
     assert run.status == RunStatus.COMPLETED
     assert run.judge_tokens_in > wasted > 0, "both attempts are counted"
-    assert agreement_of(run)["errors"] == 0
+    assert agreement_of(run).errors == 0
 
 
 def test_answers_without_a_verdict_are_counted_and_judged_when_resumed(
@@ -143,11 +144,11 @@ def test_answers_without_a_verdict_are_counted_and_judged_when_resumed(
     run = calibrated(canvas_set, questions=12)
     missing = run.errors
     assert run.status == RunStatus.COMPLETED_WITH_ERRORS
-    assert 0 < missing == agreement_of(run)["errors"] == run.total - agreement_of(run)["n_answers"]
+    assert 0 < missing == agreement_of(run).errors == run.total - agreement_of(run).n_answers
     server.script = knowing
     assert resume_judging(run) == missing
     assert worked_on(run).status == RunStatus.COMPLETED
-    assert agreement_of(run)["n_answers"] == run.total
+    assert agreement_of(run).n_answers == run.total
 
 
 def test_a_judge_that_cannot_be_reached_ends_the_calibration_early(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
@@ -156,7 +157,7 @@ def test_a_judge_that_cannot_be_reached_ends_the_calibration_early(endpoint: End
     assert run.status == RunStatus.FAILED
     assert "401" in run.error_message
     assert server.stats.requests < run.total / 4
-    assert agreement_of(run) == {}
+    assert agreement_of(run) is None
 
 
 def test_what_a_judge_does_not_report_is_unknown(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
@@ -219,7 +220,7 @@ def test_a_canceled_calibration_keeps_its_verdicts_and_resumes(endpoint: Endpoin
     kept = run.scores.filter(value__isnull=False).count()
     assert run.status == RunStatus.CANCELLED
     assert 0 < kept < run.total
-    assert agreement_of(run) == {}
+    assert agreement_of(run) is None
     server.script = knowing
     assert resume_judging(run) == run.total - kept
     assert worked_on(run).status == RunStatus.COMPLETED
@@ -334,7 +335,7 @@ def test_the_command_prints_the_agreement(
     code, output = judge("calibrate", "--judge", JUDGE, "--canvas-set", canvas_set.slug, "--questions", 18)
     assert code == 0
     run = latest_calibrations(JUDGE)["correctness"]
-    confusion = agreement_of(run)["confusion"]
+    confusion = agreement_of(run).confusion
     rows = {line.split("  ")[0]: line.split() for line in output.splitlines()}
     assert rows["correct"][1:] == [str(confusion["correct_as_correct"]), "0", "0"]
     assert rows["wrong"][1:] == ["0", "0", str(confusion["wrong_as_wrong"])]
@@ -342,7 +343,7 @@ def test_the_command_prints_the_agreement(
     assert "Consistency across repeats: standard deviation 0.000" in output
     assert judge("show", run.pk)[1] == output
     shown = json.loads(judge("show", run.pk, "--json")[1])
-    assert (shown["numbers"], shown["total"]) == (agreement_of(run), answers_to_judge(run))
+    assert (shown["numbers"], shown["total"]) == (stored(agreement_of(run)), answers_to_judge(run))
     assert len(judge("list")[1].splitlines()) == 2
 
 

@@ -112,7 +112,7 @@ def test_a_position_that_people_always_choose_is_found() -> None:
         item = save_and_next(queue, item.pk, {"value": 1.0})
     found = peoples_choices(preferences().get(), with_open=False)
     assert found is not None
-    assert (found.numbers["position"]["mean"], found.numbers["position"]["is_clear"]) == (1.0, True)
+    assert (found.numbers.position.mean, found.numbers.position.is_clear) == (1.0, True)
 
 
 def test_people_stand_beside_the_judge_of_the_same_pairs() -> None:
@@ -140,7 +140,7 @@ def test_two_people_choose_on_the_overlap_and_agree_or_not() -> None:
     assert found is not None
     assert found.n_people == 2
     assert (found.alpha.alpha or 0) < 0
-    assert [each["value"] for each in found.numbers["strengths"]] == pytest.approx([0, 0], abs=1e-6)
+    assert [each.value for each in found.numbers.strengths] == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_a_choice_is_undone_and_exported_with_the_order() -> None:
