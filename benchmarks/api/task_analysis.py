@@ -10,13 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
 from benchmarks.api.resources import REFUSED
 from benchmarks.models import DatasetVersion
 from benchmarks.queries.datasets import dataset_detail, version_of
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
-from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, PAGE_SIZE, AnalysisFilters, analysis_page, as_mapping
 from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest, NotPossible

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.analysis.task_analysis import TaskAnalysis
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
@@ -26,7 +27,6 @@ from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_resc
 from benchmarks.queries.tables.datasets import DATASETS, PROBLEMS
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
-from benchmarks.queries.task_analysis.findings import TaskAnalysis
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.datasets.versions import spec_of
 from frontend import params

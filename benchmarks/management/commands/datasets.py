@@ -15,6 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.text import slugify
 
+from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.dataset_format.documents import SCHEMA_FILE, schema_text, write_schema
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file
@@ -30,7 +31,6 @@ from benchmarks.queries.datasets import dataset_list
 from benchmarks.queries.resources.datasets import DatasetResource
 from benchmarks.queries.tables.datasets import DATASETS
 from benchmarks.queries.task_analysis.analysis import task_analysis
-from benchmarks.queries.task_analysis.findings import FLAGS
 from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page, as_mapping
 from benchmarks.services.datasets.editing import remove_tasks
 from benchmarks.services.datasets.files import generate_version, sync_datasets

@@ -19,11 +19,18 @@ from django.core.cache import cache
 from django.db import connection
 
 from benchmarks.analysis.kept import CACHE_SECONDS
+from benchmarks.analysis.task_analysis import TaskAnalysis, analyzed
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import DatasetVersion
-from benchmarks.queries.leaderboard import DECISIVE, MOST_READ, completed_runs, is_whole, like_of, metrics_of
-from benchmarks.queries.task_analysis.computing import analyzed
-from benchmarks.queries.task_analysis.findings import TaskAnalysis
+from benchmarks.queries.leaderboard import (
+    DECISIVE,
+    MOST_READ,
+    completed_runs,
+    is_whole,
+    like_of,
+    metrics_of,
+    unranked_reason,
+)
 from benchmarks.run_parameters import Decides, deciding
 
 MOST_RUNS = 60
@@ -34,7 +41,7 @@ _VARIANTS = ("system_prompt", "prompt_template", "include_doubtful")
 """Prompts are variants of a model here, and doubtful references have no score in any run."""
 _LIKE = tuple(row for row in deciding(Decides.QUESTION) if row.name not in (*_VARIANTS, "tasks"))
 """What comparable runs have in common. They all have every task class."""
-_FORMAT = 3
+_FORMAT = 4
 """Goes up when ``TaskAnalysis`` or its numbers change, so that no old one is read."""
 
 _background = ThreadPoolExecutor(1, "task-analysis")
@@ -88,7 +95,9 @@ def _in_background(request: _Request) -> TaskAnalysis:
 
 
 def _computed(request: _Request) -> TaskAnalysis:
-    analysis = analyzed(request.version, request.runs, request.metric, request.metrics)
+    candidates = completed_runs().filter(pk__in=request.runs)
+    covered = [run for run in candidates if not unranked_reason(run, request.metric)]
+    analysis = analyzed(request.version, covered, request.metric, request.metrics)
     cache.set(request.key, analysis, CACHE_SECONDS)
     return analysis
 

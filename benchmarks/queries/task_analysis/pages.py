@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Q
 from django.db.models.functions import Left
 
+from benchmarks.analysis.task_analysis import FLAGS, TaskAnalysis
 from benchmarks.models import DatasetVersion, Task
 from benchmarks.presentation.numbers import n_of
-from benchmarks.queries.task_analysis.findings import FLAGS, TaskAnalysis
 
 DOUBTFUL = "doubtful"
 PAGE_SIZE = 50

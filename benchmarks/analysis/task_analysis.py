@@ -1,22 +1,22 @@
-"""The analysis of the tasks of a version, computed from the stored scores and answers."""
+"""What the runs on a dataset version say of its tasks, computed from the stored scores and answers."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q
 from django.db.models.functions import Left
 
-from benchmarks.analysis.score_table import score_vector
+from benchmarks.analysis.score_table import read_scores, score_vector
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.extraction import extract_text
 from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import Dataset, DatasetVersion, Run, Score
 from benchmarks.presentation.labels import prompt_variant
-from benchmarks.queries.leaderboard import completed_runs, unranked_reason
-from benchmarks.queries.task_analysis.findings import Model, Separation, TaskAnalysis
+from benchmarks.presentation.numbers import number, plural, points, score
 from benchmarks.statistics import task_analysis as statistics
 from benchmarks.statistics.paired import compare
 
@@ -24,16 +24,121 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FLAGS = {
+    "suspect": "Suspect reference",
+    "negative": "Negative discrimination",
+    "never": "Never solved",
+    "saturated": "Saturated",
+    "duplicate": "Duplicate",
+}
+"""What can be wrong with a task, the most serious first."""
 _LONGEST_ANSWER = 200
 """Longer answers are texts, which are never the same."""
 _CHUNK = 500
 
 
-def analyzed(version: DatasetVersion, ids: Sequence[int], metric: str, metrics: Sequence[str]) -> TaskAnalysis:
-    """The analysis by ``metric`` of those of the runs with these ids that have scores for most tasks."""
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model with the mean over its runs; ``strong`` ones belong to the better half."""
+
+    name: str
+    runs: Sequence[int]
+    mean: float
+    strong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """The smallest difference between two models that the tasks show with 80% power; ``None``: none at all."""
+
+    better: Model
+    worse: Model
+    difference: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAnalysis:
+    """``tasks`` are ids in the order of the dataset; arrays have a column or an entry for each of them.
+
+    ``models`` come best first, and are the rows of ``values``. ``flags`` maps kinds to places of tasks, ``details`` the
+    place of a task to what its flag rests on.
+    """
+
+    metric: str
+    metrics: Sequence[str]
+    setting: str
+    models: Sequence[Model]
+    n_runs: int
+    tasks: NDArray[np.int64]
+    values: NDArray[np.float64]
+    discrimination: NDArray[np.float64]
+    flags: Mapping[str, Sequence[int]]
+    suspects: Mapping[int, statistics.Suspect]
+    duplicates: Mapping[int, statistics.Duplicate]
+    effective: statistics.Effective | None
+    separations: Sequence[Separation]
+
+    @property
+    def flagged(self) -> list[int]:
+        """Places of all flagged tasks, those with the most serious flags first."""
+        return list(dict.fromkeys(place for kind in FLAGS for place in self.flags[kind]))
+
+    @property
+    def verdict(self) -> str:
+        tasks = plural(len(self.tasks), "task")
+        if self.effective is None:
+            return f"Not enough comparable runs to judge the {tasks}: at least 2 models are required."
+        interval = ""
+        if self.effective.low is not None:
+            interval = f" ({number(self.effective.low)} to {number(self.effective.high)})"
+        return f"The {tasks} are worth about {number(self.effective.tasks)} fully informative ones{interval}."
+
+    @property
+    def findings(self) -> str:
+        """How many tasks have each flag; empty without any."""
+        words = {
+            "suspect": "a suspect reference",
+            "negative": "negative discrimination",
+            "never": "no correct answer yet",
+            "saturated": "a correct answer from every strong model",
+            "duplicate": "a duplicate before them",
+        }
+        counts = [(len(self.flags[kind]), text) for kind, text in words.items() if self.flags[kind]]
+        listed = ", ".join(f"{number(count)} with {text}" for count, text in counts)
+        return f"Flagged tasks: {listed}." if counts else ""
+
+    @property
+    def separation_sentences(self) -> list[str]:
+        sentences = []
+        for each in self.separations:
+            better, worse = each.better, each.worse
+            pair = f"Between {better.name} ({score(better.mean)}) and {worse.name} ({score(worse.mean)})"
+            if each.difference is None:
+                sentences.append(f"{pair}, no difference is detected with 80% power.")
+            else:
+                detected = f"{points(each.difference)} points or more"
+                sentences.append(f"{pair}, differences of {detected} are detected with 80% power.")
+        return sentences
+
+    @property
+    def limits(self) -> str:
+        """What needs more models; empty if nothing does."""
+        n = len(self.models)
+        if n < statistics.FEWEST_STRONG:
+            return f"Flags from answers require {statistics.FEWEST_STRONG} models; there {_are(n)}."
+        if n < statistics.FEWEST_MODELS:
+            return f"Discrimination requires {statistics.FEWEST_MODELS} models; there {_are(n)}."
+        return ""
+
+
+def _are(n: int) -> str:
+    return "is 1" if n == 1 else f"are {n}" if n else "are none"
+
+
+def analyzed(version: DatasetVersion, runs: Sequence[Run], metric: str, metrics: Sequence[str]) -> TaskAnalysis:
+    """The analysis by ``metric``, one of ``metrics``, from runs that have scores for most tasks."""
     import numpy as np
 
-    runs = [run for run in completed_runs().filter(pk__in=ids) if not unranked_reason(run, metric)]
     known = list(version.tasks.order_by("position").values_list("pk", "cluster"))
     tasks = np.array([pk for pk, _ in known], dtype=np.int64)
     values, models = _scores(runs, metric, tasks)
@@ -110,25 +215,24 @@ def _never_solved(runs: Sequence[Run], metric: str, tasks: NDArray[np.int64], va
     never = statistics.never_solved(values)
     # An average between 0 and 1 can hide a right answer.
     mixed = tasks[never & (np.nan_to_num(values) > 0).any(axis=0)].tolist()
-    right = _scored([run.pk for run in runs], metric).filter(value__gte=statistics.RIGHT)
+    ids = [run.pk for run in runs]
     for chunk in (mixed[start : start + _CHUNK] for start in range(0, len(mixed), _CHUNK)):
-        solved = right.filter(result__task__in=chunk).order_by().values_list("result__task", flat=True).distinct()
-        never &= ~np.isin(tasks, list(solved))
+        table = read_scores(ids, metric, "task", "status", where=Q(task__in=chunk))
+        right = (table["status"] == Score.Status.SCORED) & (table.value >= statistics.RIGHT)
+        never &= ~np.isin(tasks, table["task"][right])
     return np.flatnonzero(never).tolist()
-
-
-def _scored(runs: Sequence[int], metric: str) -> QuerySet[Score]:
-    """The scores of answers that could be read; by several metrics together, those that their results have."""
-    scored = Score.objects.filter(status=Score.Status.SCORED, run__in=runs, metric__in=parts_of(metric))
-    return scored.filter(value=F("result__value")) if is_deciding(metric) else scored
 
 
 def _wrong_answers(models: Sequence[Model], metric: str, tasks: Sequence[int]) -> dict[tuple[int, int], str]:
     """(Row of a model, task) → the wrong answer that most of its answers are, in all its runs and repeats, as a
     comparable text."""
     row_of = {run: row for row, model in enumerate(models) for run in model.runs}
-    scored = _scored(list(row_of), metric).filter(result__task__in=tasks)
-    scored = scored.annotate(answer=Left("result__transcript__actual_output", 4 * _LONGEST_ANSWER))
+    scored = Score.objects.filter(run__in=row_of, metric__in=parts_of(metric), result__task__in=tasks)
+    # What another metric than the deciding one read from an answer is not what it was scored by.
+    scored = scored.filter(value=F("result__value")) if is_deciding(metric) else scored
+    scored = scored.filter(status=Score.Status.SCORED).annotate(
+        answer=Left("result__transcript__actual_output", 4 * _LONGEST_ANSWER)
+    )
     given: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     rows = scored.values_list("run_id", "result__task_id", "value", "extracted", "answer")
     for run, task, value, extracted, answer in rows:
