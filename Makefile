@@ -61,6 +61,10 @@ test-slow: $(VENV)/installed-dev  ## Run the other tests: whole sites, killed wo
 snapshots: $(VENV)/installed-dev  ## Write tests/snapshots anew, after a change of what programs read that should be
 	@CODEFORGE_WRITE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/test_snapshots.py
 
+.PHONY: structure
+structure: $(VENV)/installed-dev  ## Print the structure in figures: places, arrows, circles, types, lines, words
+	@$(BIN)/python -m tests.structure
+
 lint: $(VENV)/installed-dev  ## Check format, style, types, import contracts, templates and migrations
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -30,6 +30,7 @@ from benchmarks.providers.base import ChatRequest, ProviderError, ProviderSpec
 from benchmarks.queries.schedules import LEVEL
 from benchmarks.services.schedules import save_schedule
 from codeforge.config import WebhookConfig, WebhookEvent
+from tests.structure import modules, places
 from tests.support import services
 from tests.support.factories import make_dataset, make_run
 
@@ -46,6 +47,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def follow(text: str, folder: Path) -> None:
     for command in commands(text):
         run(command, folder, environment(folder / "var"))
+
+
+def touched(folder: Path) -> set[str]:
+    """The files of the application that differ from those of the project, without tests."""
+    copied = {str(path.relative_to(folder)): path.read_text() for path in modules(folder).values()}
+    own = {str(path.relative_to(ROOT)): path.read_text() for path in modules(ROOT).values()}
+    return {name for name, text in copied.items() if own.get(name) != text}
 
 
 @pytest.mark.slow
@@ -143,6 +151,7 @@ def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
         "from benchmarks.metrics.code_tests", f"{import_line}from benchmarks.metrics.code_tests"
     )
     (metrics / "registered_metrics.py").write_text(registry.replace("    Length(),", f"    Length(),\n    {entry[1]}"))
+    assert touched(folder) == set(places(text))
     follow(text, folder)
     assert "| `brevity` |" in (folder / "datasets/README.md").read_text()
     options = ("-q", "-p", "no:cacheprovider", "-p", "no:django", "-p", "no:deepeval", "-c", "/dev/null")
@@ -164,6 +173,7 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
     (imports / "tests/test_acme_bench.py").write_text(test)
     _insert(imports / "registered_importers.py", import_line, "from benchmarks.imports.assembly")
     _insert(imports / "registered_importers.py", f"    {entry[1]}\n", "    DeepEvalImporter(),")
+    assert touched(folder) == set(places(text))
     (folder / "report.json").write_text(blocks(text, "json")[0].text)
     run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
     follow(text, folder)
@@ -185,6 +195,7 @@ def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     registry = folder / "benchmarks/metrics/registered_metrics.py"
     _insert(registry, "from benchmarks.metrics.opening import Opening\n", "from benchmarks.metrics.preference")
     _insert(registry, "    Opening(),\n", "    Length(),\n")
+    assert touched(folder) == set(places(text))
     (folder / "datasets/letters.yaml").write_text(blocks(text, "yaml")[0].text)
     run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
     follow(text, folder)
@@ -205,6 +216,7 @@ def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -
     _insert(
         folder / "benchmarks/engine/execution/prompts.py", use, '    template = run.parameters.get("prompt_template")'
     )
+    assert touched(folder) == set(places(text))
     for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
         run(Command(line, 0, []), folder, environment(folder / "var"))
     follow(text, folder)
