@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from benchmarks.analysis.judge_agreement import JudgeAgreement
+from benchmarks.analysis.judge_comparisons import CorrectedRun, LabeledAnswer, Separation, separation
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, number, plural, points
-from benchmarks.queries.judge_agreement import JudgeAgreement
-from benchmarks.queries.judge_comparisons import CorrectedRun, LabeledAnswer, Separation, separation
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
 from frontend.chart_parts import Chart, layer, quantity, spec_of
 from frontend.judges import CalibrationRow, calibration_row

@@ -50,22 +50,6 @@ class AnswerLabels:
         return next((each.label for each in self.shown if each.mine and each.label.metric == metric), None)
 
 
-def labels_of_run(run: Run, metric: str) -> dict[int, list[Label]]:
-    """Id of a result of the run → the current labels of its answer by the metric, oldest first.
-
-    Labels that only flag or explain have the value ``None``. Results without labels are left out.
-    """
-    current = Label.objects.filter(scorings_of(run, "result__"), metric=metric, replaced_at=None)
-    by_answer: dict[tuple[str, int], list[Label]] = defaultdict(list)
-    for label in current.select_related("result__task", "queue").order_by("pk"):
-        by_answer[label.result.task.task_id, label.result.repeat].append(label)
-    if not by_answer:
-        return {}
-    results = Result.objects.filter(run=run, task__task_id__in={task for task, _ in by_answer}).order_by("position")
-    keys = results.values_list("pk", "task__task_id", "repeat")
-    return {pk: by_answer[task, repeat] for pk, task, repeat in keys if (task, repeat) in by_answer}
-
-
 def count_labeled(run: Run) -> int:
     """How many answers of the run have a current label."""
     labeled = Label.objects.filter(scorings_of(run, "result__"), replaced_at=None).order_by()

@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from benchmarks.analysis.judge_agreement import JudgeAgreement
+from benchmarks.analysis.judge_comparisons import Separation
 from benchmarks.management.actions import JSON, action, argument
 from benchmarks.management.judges import EXIT_CODES, JudgingCommand
 from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS, Share
@@ -18,8 +20,7 @@ from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, interval, money, p_words, percent, plural, points, score
 from benchmarks.presentation.tables import aligned
-from benchmarks.queries.judge_agreement import JudgeAgreement, judge_agreement
-from benchmarks.queries.judge_comparisons import Separation
+from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
 from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
 from benchmarks.queries.tables.judges import CALIBRATIONS

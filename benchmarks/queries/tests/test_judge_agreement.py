@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.analysis.judge_agreement import JudgeAgreement
 from benchmarks.models import Run, Score
 from benchmarks.presentation.judges import judge_verdict
 from benchmarks.queries.judge_agreement import (
-    JudgeAgreement,
     corrected_run,
     judge_agreement,
     judges_with_labels,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
+from benchmarks.analysis.judge_agreement import labels_of_run
 from benchmarks.models import AuditEntry, Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run
-from benchmarks.queries.reviews import count_labeled, labels_of_answer, labels_of_run
+from benchmarks.queries.reviews import count_labeled, labels_of_answer
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import label_result, withdraw_label
 from benchmarks.services.runs.control import delete_run

@@ -1,0 +1,333 @@
+"""How well a judge agrees with people, and the means of its runs corrected by their labels.
+
+Only labels of random reviews count: those that people chose to give, or that a rule selected, say nothing of the mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Q
+
+from benchmarks.analysis.judge_comparisons import CorrectedRun, Favor, LabeledAnswer, Separation, favor_of, separations
+from benchmarks.analysis.score_table import read_scores
+from benchmarks.dataset_format.spec import resolved_rubric
+from benchmarks.metrics.base import Metric
+from benchmarks.metrics.judge_calibration import Share
+from benchmarks.metrics.rubrics import Rubric, TaskRubric
+from benchmarks.models import Label, Result, ReviewQueue, Run
+from benchmarks.models.reviews import scorings_of
+from benchmarks.presentation.judges import JudgeVerdict, judge_verdict
+from benchmarks.statistics.agreement import Kappa, cohen_kappa
+from benchmarks.statistics.alpha import Alpha, Level, alpha_of
+from benchmarks.statistics.intervals import Interval, mean_interval
+from benchmarks.statistics.paired import Comparison, compare
+from benchmarks.statistics.prediction_powered import CorrectedMean, corrected_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Agreement on the answers of one model or class."""
+
+    name: str
+    agreement: Interval
+    n_lenient: int
+    n_strict: int
+    leaning: str
+
+    def numbers(self) -> dict[str, Any]:
+        counts = {"lenient": self.n_lenient, "strict": self.n_strict, "leaning": self.leaning}
+        return {"name": self.name, "agreement": _bounds(self.agreement), **counts}
+
+
+@dataclass(frozen=True)
+class JudgeAgreement:
+    """A judge and a metric, on the labeled answers of the ``runs``."""
+
+    judge_model: str
+    metric: str
+    runs: Sequence[CorrectedRun]
+    answers: Sequence[LabeledAnswer]
+    n_reviewers: int
+    n_other_labels: int
+    """Labels of the same answers outside random reviews."""
+    agreement: Interval
+    kappa: Kappa
+    alpha: Alpha
+    leniency: Comparison
+    """The share that the judge passes minus the share that people pass."""
+    corrected: CorrectedMean | None
+    """Of all runs together, if the same reviews were drawn from all of them."""
+    by_model: Sequence[Part]
+    by_class: Sequence[Part]
+    calibration: Run | None
+    """The latest one of the judge for this metric."""
+    known_answers: Share | None
+    """Accuracy in it."""
+
+    @property
+    def leaning(self) -> str:
+        return _leaning(self.leniency)
+
+    def count(self, people_pass: bool, judge_passes: bool) -> int:
+        pair = (people_pass, judge_passes)
+        return sum((answer.people_pass, answer.judge_passes) == pair for answer in self.answers)
+
+    @property
+    def disagreements(self) -> list[LabeledAnswer]:
+        return [answer for answer in self.answers if answer.error]
+
+    @property
+    def shown_disagreements(self) -> list[LabeledAnswer]:
+        """Without those of open blind reviews."""
+        return [answer for answer in self.disagreements if not answer.hidden]
+
+    @cached_property
+    def verdict(self) -> JudgeVerdict:
+        pairs = ((True, True), (True, False), (False, True), (False, False))
+        both, strict, lenient, neither = (self.count(*pair) for pair in pairs)
+        return judge_verdict((both, strict, lenient, neither), self.leaning, self.kappa, self.corrected)
+
+    @cached_property
+    def separations(self) -> list[Separation]:
+        """Whether runs differ after correction: neighbors by corrected mean."""
+        return separations(self.runs)
+
+    @cached_property
+    def favor(self) -> Favor | None:
+        return favor_of(self.judge_model, self.answers)
+
+    def numbers(self) -> dict[str, Any]:
+        """The same as JSON."""
+        verdict = self.verdict
+        return {
+            "judge_model": self.judge_model,
+            "metric": self.metric,
+            "verdict": " ".join(filter(None, (verdict.finding, verdict.basis, verdict.advice))),
+            "more_labels": verdict.more,
+            "leaning": self.leaning,
+            "n_labeled": len(self.answers),
+            "n_reviewers": self.n_reviewers,
+            "n_other_labels": self.n_other_labels,
+            "agreement": _bounds(self.agreement),
+            "kappa": asdict(self.kappa),
+            "alpha": asdict(self.alpha),
+            "known_answers": self.known_answers and asdict(self.known_answers),
+            "lenient": self.count(False, True),
+            "strict": self.count(True, False),
+            "corrected": _means(self.corrected),
+            "runs": [
+                {
+                    "run": each.run.pk,
+                    "model": each.run.model,
+                    "n_judged": each.n_judged,
+                    "n_labeled": each.n_labels,
+                    "corrected": _means(each.means),
+                }
+                for each in self.runs
+            ],
+            "separations": [each.numbers() for each in self.separations],
+            "favor": self.favor.numbers() if self.favor else None,
+            "by_model": [part.numbers() for part in self.by_model],
+            "by_class": [part.numbers() for part in self.by_class],
+            "disagreements": [
+                {
+                    "result": answer.result,
+                    "run": answer.run,
+                    "error": answer.error,
+                    "judge": answer.judged,
+                    "people": answer.label,
+                }
+                for answer in self.shown_disagreements
+            ],
+        }
+
+
+def agreement_on(
+    read: Sequence[AnswersOf],
+    judge_model: str,
+    metric: str,
+    *,
+    is_one_sample: bool,
+    calibration: Run | None,
+    known_answers: Share | None,
+) -> JudgeAgreement:
+    """The agreement on these answers. ``is_one_sample``: the same reviews were drawn from all of the runs."""
+    answers = [answer for each in read for answer in each.labeled]
+    clusters = [answer.cluster for answer in answers]
+    return JudgeAgreement(
+        judge_model=judge_model,
+        metric=metric,
+        runs=[
+            CorrectedRun(each.run, len(each.judged), len(each.labeled), corrected_by_labels([each])) for each in read
+        ],
+        answers=answers,
+        n_reviewers=len(set().union(*(each.reviewers for each in read))),
+        n_other_labels=sum(each.n_other_labels for each in read),
+        agreement=mean_interval([float(not answer.error) for answer in answers], clusters),
+        kappa=cohen_kappa(
+            [answer.people_pass for answer in answers],
+            [answer.judge_passes for answer in answers],
+            clusters=clusters,
+        ),
+        alpha=_people_with_each_other(answers),
+        leniency=_leniency(answers),
+        corrected=corrected_by_labels(read) if is_one_sample else None,
+        by_model=_parts(answers, "model"),
+        by_class=_parts([answer for answer in answers if answer.group], "group"),
+        calibration=calibration,
+        known_answers=known_answers,
+    )
+
+
+class AnswersOf:
+    """The judged answers of a run, or none but the labeled ones, and those that people labeled in random reviews."""
+
+    def __init__(self, run: Run, metric: Metric, *, labeled_only: bool = False) -> None:
+        self.run = run
+        self.judged: dict[int, float] = {}
+        self.clusters: dict[int, Hashable] = {}
+        self.labeled: list[LabeledAnswer] = []
+        self.reviewers: set[str] = set()
+        self.n_other_labels = 0
+        low, high = metric.range
+        self.hidden: set[int] = set()
+        people = self._people(metric.name)
+        of_run, of_tasks = run.metric_named(metric.name) or metric, _task_thresholds(run, metric)
+        labeled = Q(pk__in=[*people]) if labeled_only else Q()
+        table = read_scores(run, metric.name, "result", "group", "cluster", "task", "passes_at", where=labeled).scored
+        for result, group, cluster, task, own_threshold, value in table.rows():
+            passes_at = of_tasks.get(task, of_run.passes_at)
+            self.judged[result] = _scaled(value, low, high)
+            self.clusters[result] = (run.dataset_id, cluster)
+            if result in people:
+                labels = people[result]
+                self.labeled.append(
+                    LabeledAnswer(
+                        *(result, run.pk, run.model, group, self.clusters[result], self.judged[result]),
+                        labels=tuple(_scaled(label, low, high) for label in labels),
+                        judge_passes=value >= (passes_at if math.isnan(own_threshold) else own_threshold),
+                        people_pass=sum(labels) / len(labels) >= passes_at,
+                        hidden=result in self.hidden,
+                    )
+                )
+
+    def _people(self, metric: str) -> dict[int, list[float]]:
+        values: dict[int, list[float]] = defaultdict(list)
+        reviews = {queue.pk for queue in random_reviews(metric)}
+        for result, labels in labels_of_run(self.run, metric).items():
+            for label in labels:
+                if label.value is None:
+                    continue
+                if label.queue and label.queue.blind and label.queue.closed_at is None:
+                    self.hidden.add(result)
+                if label.queue_id in reviews:
+                    values[result].append(label.value)
+                    self.reviewers.add(label.author_name)
+                else:
+                    self.n_other_labels += 1
+        return dict(values)
+
+
+def labels_of_run(run: Run, metric: str) -> dict[int, list[Label]]:
+    """Id of a result of the run → the current labels of its answer by the metric, oldest first.
+
+    Labels that only flag or explain have the value ``None``. Results without labels are left out.
+    """
+    current = Label.objects.filter(scorings_of(run, "result__"), metric=metric, replaced_at=None)
+    by_answer: dict[tuple[str, int], list[Label]] = defaultdict(list)
+    for label in current.select_related("result__task", "queue").order_by("pk"):
+        by_answer[label.result.task.task_id, label.result.repeat].append(label)
+    if not by_answer:
+        return {}
+    results = Result.objects.filter(run=run, task__task_id__in={task for task, _ in by_answer}).order_by("position")
+    keys = results.values_list("pk", "task__task_id", "repeat")
+    return {pk: by_answer[task, repeat] for pk, task, repeat in keys if (task, repeat) in by_answer}
+
+
+def random_reviews(metric: str) -> list[ReviewQueue]:
+    """Reviews that are a random sample of their runs."""
+    queues = ReviewQueue.objects.filter(metric=metric) if metric else ReviewQueue.objects.all()
+    return [queue for queue in queues if queue.is_random_sample]
+
+
+def _task_thresholds(run: Run, metric: Metric) -> dict[int, float]:
+    """Task → the score that passes, of the metric that scores each task by a rubric of its own."""
+    if metric.name != TaskRubric.name:
+        return {}
+    version = run.dataset_version
+    rubrics = version.tasks.filter(rubric__isnull=False).values_list("pk", "rubric")
+    resolved = ((pk, resolved_rubric(rubric, version.rubrics)) for pk, rubric in rubrics)
+    return {pk: Rubric.of(values).passes_at for pk, values in resolved if values}
+
+
+def _scaled(value: float, low: float, high: float | None) -> float:
+    """From 0 to 1 on the metric's scale."""
+    return min(1.0, max(0.0, (value - low) / ((high or 1.0) - low)))
+
+
+def corrected_by_labels(read: Sequence[AnswersOf]) -> CorrectedMean | None:
+    judged = [value for each in read for value in each.judged.values()]
+    clusters = [cluster for each in read for cluster in each.clusters.values()]
+    places = {result: place for place, result in enumerate(result for each in read for result in each.judged)}
+    labels = {places[answer.result]: answer.label for each in read for answer in each.labeled}
+    return corrected_mean(judged, labels, clusters)
+
+
+def _people_with_each_other(answers: Sequence[LabeledAnswer]) -> Alpha:
+    ratings = [answer.labels for answer in answers]
+    return alpha_of(ratings, level_of(ratings), [answer.cluster for answer in answers])
+
+
+def level_of(ratings: Sequence[Sequence[float]]) -> Level:
+    """Two verdicts have no distances; with more values, partly right is nearer to right than wrong is."""
+    return Level.NOMINAL if len({value for values in ratings for value in values}) <= 2 else Level.INTERVAL
+
+
+def _leniency(answers: Sequence[LabeledAnswer]) -> Comparison:
+    return compare(
+        {answer.result: float(answer.people_pass) for answer in answers},
+        {answer.result: float(answer.judge_passes) for answer in answers},
+        {answer.result: answer.cluster for answer in answers},
+    )
+
+
+def _leaning(leniency: Comparison) -> str:
+    if not leniency.is_clear or leniency.difference is None:
+        return ""
+    return "lenient" if leniency.difference > 0 else "strict"
+
+
+def _parts(answers: Sequence[LabeledAnswer], field: str) -> list[Part]:
+    """One part for each value of a field, the one with the lowest agreement first."""
+    parts: dict[str, list[LabeledAnswer]] = defaultdict(list)
+    for answer in answers:
+        parts[getattr(answer, field)].append(answer)
+    rows = [
+        Part(
+            name,
+            mean_interval([float(not answer.error) for answer in part], [answer.cluster for answer in part]),
+            sum(answer.error == "lenient" for answer in part),
+            sum(answer.error == "strict" for answer in part),
+            _leaning(_leniency(part)),
+        )
+        for name, part in parts.items()
+    ]
+    return sorted(rows, key=lambda row: (row.agreement.mean or 0.0, row.name))
+
+
+def _bounds(interval: Interval) -> dict[str, Any]:
+    return {name: getattr(interval, name) for name in ("mean", "low", "high", "n")}
+
+
+def _means(means: CorrectedMean | None) -> dict[str, Any] | None:
+    if means is None:
+        return None
+    own = ("mean", "low", "high", "slope", "n_labels", "n_judged", "detectable_difference")
+    alone = {"judge_alone": _bounds(means.judge), "labels_alone": _bounds(means.labels)}
+    return {name: getattr(means, name) for name in own} | alone
