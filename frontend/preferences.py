@@ -11,7 +11,7 @@ from django import forms
 from django.conf import settings
 from rest_framework.fields import empty
 
-from benchmarks.engine.summary.preference import choice_of
+from benchmarks.analysis.preferences import PeoplesChoices, choice_of, choices_of_people, peoples_choices
 from benchmarks.models import Result, Run
 from benchmarks.presentation.numbers import plural, rank_range
 from benchmarks.presentation.preferences import (
@@ -29,12 +29,9 @@ from benchmarks.queries.preferences import (
     DISAGREE,
     TIE,
     Pair,
-    PeoplesChoices,
     candidates_of,
-    choices_of_people,
     judgements_to_make,
     numbers_of,
-    peoples_choices,
     pooled_numbers,
     results_of_pairs,
     strengths_of_experiment,

@@ -20,6 +20,7 @@ from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import MD5
 
 from benchmarks import codec
+from benchmarks.analysis.preferences import preference_numbers
 from benchmarks.analysis.score_table import FETCHED
 from benchmarks.analysis.sums import (
     LEFT_OUT,
@@ -48,7 +49,6 @@ from benchmarks.engine.summary.means import (
     stored,
 )
 from benchmarks.engine.summary.panel import panel_numbers
-from benchmarks.engine.summary.preference import preference_numbers
 from benchmarks.engine.summary.subset import use_estimates
 from benchmarks.engine.summary.weighted import weighted_numbers
 from benchmarks.metrics.base import Metric

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from benchmarks.analysis.preferences import peoples_choices
 from benchmarks.management.actions import JSON, OK, action, argument, reader_of, switch
 from benchmarks.management.judges import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
@@ -26,14 +27,7 @@ from benchmarks.presentation.preferences import (
     verdict,
 )
 from benchmarks.presentation.tables import aligned
-from benchmarks.queries.preferences import (
-    candidates_of,
-    judgements_to_make,
-    numbers_of,
-    peoples_choices,
-    pooled_numbers,
-    preferences,
-)
+from benchmarks.queries.preferences import candidates_of, judgements_to_make, numbers_of, pooled_numbers, preferences
 from benchmarks.queries.resources.judges import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.tables.judges import PREFERENCES

@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypedDict
 
+from benchmarks.analysis.preferences import peoples_choices
 from benchmarks.codec import stored
 from benchmarks.models import Run, RunStatus
 from benchmarks.queries.judges import agreement_of, answers_to_judge
-from benchmarks.queries.preferences import (
-    candidates_of,
-    judgements_to_make,
-    numbers_of,
-    peoples_choices,
-    pooled_numbers,
-)
+from benchmarks.queries.preferences import candidates_of, judgements_to_make, numbers_of, pooled_numbers
 from benchmarks.queries.resources.base import Reader, Resource
 
 

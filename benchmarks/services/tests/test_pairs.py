@@ -13,8 +13,9 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
+from benchmarks.analysis.preferences import peoples_choices
 from benchmarks.models import Label, ReviewQueue, Run, Score
-from benchmarks.queries.preferences import peoples_choices, preferences
+from benchmarks.queries.preferences import preferences
 from benchmarks.services.access import assign_group
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.labels import label_result
