@@ -16,12 +16,12 @@ from benchmarks.api.resources import NOT_NOW, REFUSED, answer, reader_of, serial
 from benchmarks.api.views import created_run
 from benchmarks.models import Run
 from benchmarks.queries.compare import runs_to_compare
+from benchmarks.queries.contamination import ContaminationCheck, contamination_check
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.comparisons import Comparisons as ComparisonsResponse
 from benchmarks.queries.resources.plans import Size
 from benchmarks.queries.resources.runs import Readable, RunResource
 from benchmarks.queries.runs import run_detail
-from benchmarks.queries.statistics import ContaminationCheck, contamination_check
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest

@@ -28,10 +28,10 @@ from benchmarks.management.following import Progress, follow
 from benchmarks.models import LIVE, Run
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
+from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import run_detail
-from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control
 from benchmarks.services.runs.requests import validated

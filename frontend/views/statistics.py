@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.models import Run
 from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.statistics import contamination_check
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
 from benchmarks.summary import Chance, Reliability, Threshold

@@ -18,7 +18,7 @@ from benchmarks.management import following, running
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus, Task
 from benchmarks.presentation.numbers import percent, points
-from benchmarks.queries.statistics import contamination_check
+from benchmarks.queries.contamination import contamination_check
 from benchmarks.services.runs.requests import RunRequest
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer

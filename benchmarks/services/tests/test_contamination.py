@@ -13,7 +13,7 @@ from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.finishing import close_if_over
 from benchmarks.models import TERMINAL, Dataset, Run, RunStatus
-from benchmarks.queries.statistics import contamination_check
+from benchmarks.queries.contamination import contamination_check
 from benchmarks.services.canvas_sets import control as canvas_set_control
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.datasets.editing import create_dataset
