@@ -336,6 +336,8 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
+        "KindEnum": "benchmarks.models.Dataset.Kind",
+        "RunKindEnum": "benchmarks.models.run_parts.RunKind",
         "RunStatusEnum": "benchmarks.models.RunStatus",
         "StateEnum": "benchmarks.models.ResultState",
         "ProviderStatusEnum": "benchmarks.presentation.providers.STATUSES",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
@@ -28,6 +28,7 @@ from tests.support.running import VERDICT, Endpoint
 
 REQUEST = {"dataset": "sums", "model": MODEL, "metrics": ["exact_match"]}
 LEVENSHTEIN = {"metrics": ["levenshtein"]}
+PREFERENCE = {"judge_model": JUDGE, "runs": ["{run}", "{other}"]}
 OPTIONS = ("sums", "--model", MODEL, "--metrics", "exact_match")
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,7 +42,9 @@ class Pair:
     command: str
     address: str
     beside: tuple[str, ...] = ()
-    body: Mapping[str, Any] | None = None
+    body: dict[str, Any] | None = None
+    in_list: bool = False
+    """The command prints a list with the one."""
 
 
 PAIRS = (
@@ -52,16 +55,24 @@ PAIRS = (
     Pair("benchmark plan {options}", "/runs/plan", body=REQUEST),
     Pair("benchmark plan {options} --to-see 5", "/plan", body={**REQUEST, "to_see": 5}),
     Pair("benchmark rescore {run} --plan --metrics levenshtein", "/runs/{run}/rescore/plan", body=LEVENSHTEIN),
+    Pair("benchmark experiment list", "/experiments"),
     Pair("benchmark experiment show {experiment}", "/experiments/{experiment}"),
     Pair("datasets list", "/datasets"),
+    Pair("datasets show sums", "/datasets/sums"),
     Pair("canvases list", "/canvas-sets"),
+    Pair("canvases show {canvas_set}", "/canvas-sets/{canvas_set}"),
     Pair("canvases audit {canvas_set}", "/canvas-sets/{canvas_set}"),
     Pair("providers list", "/providers"),
+    Pair("providers show loop", "/providers/loop"),
+    Pair("providers test loop/model", "/providers/loop", ("test",)),
+    Pair("providers check loop", "/providers/loop", in_list=True),
+    Pair("providers check", "/providers"),
     Pair("review list", "/reviews"),
     Pair("review show {review}", "/reviews/{review}", ("alpha",)),
     Pair("review labels {result}", "/results/{result}/labels"),
     Pair("judge list", "/calibrations"),
     Pair("judge show {calibration}", "/calibrations/{calibration}"),
+    Pair("preference compare {run} {other} --judge loop/judge --plan", "/preferences/plan", body=PREFERENCE),
     Pair("preference list", "/preferences"),
     Pair("preference show {preference}", "/preferences/{preference}"),
 )
@@ -112,12 +123,13 @@ def printed(command: str) -> Any:
     return json.loads(out.getvalue())
 
 
-def served(client: Client, pair: Pair, address: str) -> Any:
-    path = f"/api/v1/benchmarks{address}"
+def served(client: Client, pair: Pair, names: Callable[[str], str]) -> Any:
+    path = f"/api/v1/benchmarks{names(pair.address)}"
     if pair.body is None:
         response = client.get(path)
     else:
-        response = client.post(path, json.dumps(pair.body), content_type="application/json")
+        body = pair.body | {"runs": list(map(names, pair.body.get("runs", [])))} if "runs" in pair.body else pair.body
+        response = client.post(path, json.dumps(body), content_type="application/json")
     assert response.status_code == 200, response.content
     found = response.json()
     return found["results"] if isinstance(found, dict) and "results" in found else found
@@ -125,7 +137,8 @@ def served(client: Client, pair: Pair, address: str) -> Any:
 
 def test_a_command_prints_what_the_api_returns(names: Callable[[str], str], client: Client) -> None:
     for pair in PAIRS:
-        told, found = printed(names(pair.command)), served(client, pair, names(pair.address))
+        told, found = printed(names(pair.command)), served(client, pair, names)
+        told = told[0] if pair.in_list else told
         for key in pair.beside:
             assert key not in found, f"{pair.command}: {key} is in the API, too"
             del told[key]

@@ -64,14 +64,22 @@ NAME_AND_TAGS = (
 JSON = switch("--json", "print JSON instead of text", dest="as_json")
 
 
-def action(text: str, *arguments: Argument, name: str = "", request: bool = False) -> Callable[[Act], Act]:
+def action(
+    text: str,
+    *arguments: Argument,
+    name: str = "",
+    request: bool = False,
+    more: Callable[[Any], Iterable[Argument]] = lambda command: (),
+) -> Callable[[Act], Act]:
     """Make a method an action of its command, by default under its own name.
 
-    ``request`` adds an argument for each parameter of a run.
+    ``request`` adds an argument for each parameter of a run, ``more`` those that differ between commands. ``text`` may
+    name what does so, too: ``{self.noun}``.
     """
 
     def mark(method: Act) -> Act:
-        method.action = (name or method.__name__.replace("_", "-"), text, arguments, request)  # type: ignore[attr-defined]
+        how = (name or method.__name__.replace("_", "-"), text, arguments, request, more)
+        method.action = how  # type: ignore[attr-defined]
         return method
 
     return mark
@@ -118,17 +126,18 @@ class ActionCommand(ServiceCommand):
     epilog: ClassVar[str | None] = None
 
     def add_arguments(self, parser: CommandParser) -> None:
-        every = (method for cls in type(self).__mro__ for method in vars(cls).values())
-        methods = [method for method in every if hasattr(method, "action")]
+        names_of = dict.fromkeys(name for cls in type(self).__mro__ for name in vars(cls))
+        methods = [method for name in names_of if hasattr(method := getattr(type(self), name), "action")]
         names = "|".join(method.action[0] for method in methods)
         actions = parser.add_subparsers(dest="action", required=True, metavar=names)
         for method in methods:
-            name, text, arguments, request = method.action
+            name, text, arguments, request, more = method.action
+            text = text.format(self=self)
             parser = actions.add_parser(name, help=text, description=text, epilog=self.epilog)
             option_names: dict[str, str] = {}
             parser.set_defaults(act=method, option_names=option_names)
             groups: dict[str, argparse._ActionsContainer] = {"": parser}
-            for flags, given in (*(request_arguments() if request else ()), *arguments):
+            for flags, given in (*more(self), *(request_arguments() if request else ()), *arguments):
                 options = {**given}
                 title = options.pop("group", "")
                 if title not in groups:

@@ -38,11 +38,14 @@ from benchmarks.presentation.tables import aligned
 from benchmarks.queries.experiments import experiment_detail, experiment_runs, experiments, progress
 from benchmarks.queries.matrix import Cell, Row, matrix
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
-from benchmarks.queries.resources.experiments import ExperimentDetail
+from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
 from benchmarks.queries.resources.plans import ExperimentPlan as ResponsePlan
+from benchmarks.queries.tables.experiments import EXPERIMENTS
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.experiments.files import STARTER, read_experiment_file, starter_experiment
 from benchmarks.services.experiments.start import ExperimentPlan, plan_experiment, start_experiment
+
+STEPS = ("run", "plan", "list", "show", "export")
 
 
 def plan_text(plan: ExperimentPlan) -> str:
@@ -108,9 +111,15 @@ class ExperimentCommand(ActionCommand):
     """Starts, estimates, shows and exports experiments."""
 
     @action(
-        "Run, estimate, show or export an experiment.",
-        argument("step", None, "run or plan a file, show or export one", choices=("run", "plan", "show", "export")),
-        argument("target", "FILE|ID", "a YAML file with the fields of the API, starter, or the id of an experiment"),
+        "Run, estimate, list, show or export experiments.",
+        argument("step", None, "run or plan a file; list all, show or export one", choices=STEPS),
+        argument(
+            "target",
+            "FILE|ID",
+            "a YAML file with the fields of the API, starter, or the id of an experiment; nothing to list",
+            nargs="?",
+            default="",
+        ),
         argument("--model", "NAME", "model in place of those of the file; repeatable", action="append", dest="models"),
         switch("--detach", "return as soon as the runs are queued"),
         argument("--output", "FILE", f"file of the export, ending in {', '.join(MATRIX_TYPES)}", type=Path),
@@ -127,8 +136,10 @@ class ExperimentCommand(ActionCommand):
         as_json: bool,
         **options: Any,
     ) -> int:
-        if models and step not in ("run", "plan"):
-            raise NotPossible("--model applies to run and plan.")
+        _check(step, target, models or ())
+        if step == "list":
+            self._list_experiments(as_json)
+            return OK
         if step == "plan":
             plan = plan_experiment(_experiment_request(target, models or ()))
             self.print_either(as_json, ResponsePlan.of(plan, reader_of()), plan_text(plan))
@@ -162,6 +173,21 @@ class ExperimentCommand(ActionCommand):
             self.stdout.write(experiment_text(shown, runs))
         return OK if all(run.status in LIVE | {RunStatus.COMPLETED} for run in runs) else RUN_FAILED
 
+    def _list_experiments(self, as_json: bool) -> None:
+        listed = experiments()
+        if as_json:
+            self.print_json([ExperimentResource.of(each, reader_of()) for each in listed])
+        else:
+            rows = [(each, progress(list(each.runs.all()))) for each in listed]
+            self.print_table(EXPERIMENTS, rows, "No experiments yet. To start one: benchmark experiment run FILE")
+
+
+def _check(step: str, target: str, models: Sequence[str]) -> None:
+    if (step == "list") != (not target):
+        raise NotPossible("list takes no file and no id." if target else "Name a file, or the id of an experiment.")
+    if models and step not in ("run", "plan"):
+        raise NotPossible("--model applies to run and plan.")
+
 
 def _experiment_request(target: str, models: Sequence[str]) -> dict[str, Any]:
     """What the file asks for, or the shipped starter experiment, with these models in place of the file's."""
@@ -177,4 +203,4 @@ def _experiment(text: str) -> Experiment:
     try:
         return experiment_detail(int(text))
     except (ValueError, Experiment.DoesNotExist):
-        raise NotPossible(f"Experiment {text} does not exist. The dashboard lists all experiments.") from None
+        raise NotPossible(f"Experiment {text} does not exist. To list them: benchmark experiment list") from None

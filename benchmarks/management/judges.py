@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 
-from benchmarks.management.actions import INTERRUPTED, JSON, OK, RUN_FAILED, ActionCommand, action, argument, reader_of
+from benchmarks.management.actions import INTERRUPTED, JSON, OK, RUN_FAILED, action, argument, reader_of
 from benchmarks.management.following import Progress, follow
+from benchmarks.management.resources import NUMBER, DeletingCommand
 from benchmarks.models import Run
-from benchmarks.presentation.tables import Table
-from benchmarks.queries.resources.base import Resource
 from benchmarks.queries.resources.judges import JudgingResource
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import cancel_run, delete_run, resume_judging
@@ -20,71 +18,48 @@ from benchmarks.services.runs.control import cancel_run, delete_run, resume_judg
 EXIT_CODES = (
     "Exit codes: 0 success; 2 request refused or invalid usage; 3 the run failed or was stopped; 130 interrupted."
 )
-RUN = argument("pk", "ID", "number of the run", type=int)
+RUN = argument("key", "ID", "number of the run", type=int)
 
 
-class JudgingCommand(ActionCommand):
+class JudgingCommand(DeletingCommand):
     """Lists, prints, follows, resumes, cancels and deletes runs of ``runs``; ``command`` is its own name."""
 
     epilog = EXIT_CODES
     command: ClassVar[str]
-    noun: ClassVar[str]
     listed: ClassVar[type[JudgingResource]]
-    shown: ClassVar[type[Resource]]
-    table: ClassVar[Table[Run]]
+    one, filters = RUN, (NUMBER,)
+    loss = "Its verdicts are deleted with it."
 
     def runs(self) -> QuerySet[Run]:
         raise NotImplementedError
 
-    def lines(self, run: Run) -> Iterator[str]:
-        """The run as text."""
-        raise NotImplementedError
+    def rows(self, *, number: int = 0, **options: Any) -> QuerySet[Run]:
+        return self.runs()[: max(number, 1)]
 
-    @action(
-        "List the latest runs.",
-        argument("--number", "N", "number of runs (default 20)", type=int, default=20),
-        JSON,
-        name="list",
-    )
-    def list_runs(self, *, number: int, as_json: bool, **options: Any) -> None:
-        runs = self.runs()[: max(number, 1)]
-        if as_json:
-            self.print_json([self.listed.of(run, reader_of()) for run in runs])
-        else:
-            self.print_table(self.table, runs, f"No {self.noun.lower()}s yet.")
+    def row(self, key: int) -> Run:
+        try:
+            return self.runs().get(pk=key)
+        except Run.DoesNotExist:
+            raise NotPossible(f"{self.noun.capitalize()} {key} does not exist.") from None
 
-    @action("Print a run.", RUN, JSON)
-    def show(self, *, pk: int, as_json: bool, **options: Any) -> int:
-        run = self.run_of(pk)
-        if as_json:
-            self.print_json(self.shown.of(run, reader_of()))
-        else:
-            self.stdout.write("\n".join(self.lines(run)))
-        return RUN_FAILED if run.status in ("failed", "cancelled") else OK
+    def remove(self, row: Run) -> None:
+        delete_run(row)
+
+    def exit_code(self, row: Run) -> int:
+        return RUN_FAILED if row.status in ("failed", "cancelled") else OK
 
     @action("Resume a canceled or failed run with its existing verdicts.", RUN, JSON)
-    def resume(self, *, pk: int, as_json: bool, **options: Any) -> int:
-        run = self.run_of(pk)
+    def resume(self, *, key: int, as_json: bool, **options: Any) -> int:
+        run = self.row(key)
         left = resume_judging(run)
-        self.note(f"{self.noun} {pk}: {left} of {self.listed.of(run, reader_of()).total} verdicts left.")
+        self.note(f"{self.noun.capitalize()} {key}: {left} of {self.listed.of(run, reader_of()).total} verdicts left.")
         return self.follow(run, as_json)
 
     @action("Send nothing more to the judge. Its verdicts are kept.", RUN, JSON)
-    def cancel(self, *, pk: int, as_json: bool, **options: Any) -> None:
-        cancel_run(self.run_of(pk))
-        text = f"{self.noun} {pk} canceled. To resume it: {self.command} resume {pk}"
-        self.print_either(as_json, self.shown.of(self.run_of(pk), reader_of()), text)
-
-    @action("Delete a run with its verdicts.", RUN, JSON)
-    def delete(self, *, pk: int, as_json: bool, **options: Any) -> None:
-        delete_run(self.run_of(pk))
-        self.print_either(as_json, {"id": pk, "deleted": True}, f"{self.noun} {pk} deleted.")
-
-    def run_of(self, pk: int) -> Run:
-        try:
-            return self.runs().get(pk=pk)
-        except Run.DoesNotExist:
-            raise NotPossible(f"{self.noun} {pk} does not exist.") from None
+    def cancel(self, *, key: int, as_json: bool, **options: Any) -> None:
+        cancel_run(self.row(key))
+        text = f"{self.noun.capitalize()} {key} canceled. To resume it: {self.command} resume {key}"
+        self.print_either(as_json, self.shown.of(self.row(key), reader_of()), text)
 
     def note(self, text: str) -> None:
         self.stderr.write(text, self.style.NOTICE)
@@ -101,4 +76,4 @@ class JudgingCommand(ActionCommand):
             else:
                 self.stderr.write(f"Interrupted. The verdicts are kept. To resume: {self.command} resume {run.pk}")
             return INTERRUPTED
-        return self.show(pk=run.pk, as_json=as_json)
+        return self.show(key=run.pk, as_json=as_json) or OK

@@ -14,7 +14,6 @@ from benchmarks.management.actions import (
     JSON,
     NAME_AND_TAGS,
     OK,
-    ActionCommand,
     action,
     argument,
     group,
@@ -25,6 +24,7 @@ from benchmarks.management.actions import (
     writing,
 )
 from benchmarks.management.following import Progress, follow
+from benchmarks.management.resources import DeletingCommand
 from benchmarks.models import LIVE, Run
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
@@ -62,7 +62,7 @@ REPORTS = group(
 )
 
 
-class RunningCommand(ActionCommand):
+class RunningCommand(DeletingCommand):
     """Starts, shows and rescores runs, and ends with an exit code for pipelines."""
 
     @action(
@@ -79,9 +79,15 @@ class RunningCommand(ActionCommand):
         _check_requirements(validated(data)["metrics"], options)
         return self._queued(start_run(data), **options)
 
-    @action("Print a run.", RUN, switch("--follow", "wait until it has ended"), *REQUIREMENTS, *REPORTS)
-    def show(self, run: int, *, follow: bool, **options: Any) -> int:
-        shown = find_run(run)
+    @action(
+        "Print a run.",
+        switch("--follow", "wait until it has ended"),
+        *REQUIREMENTS,
+        *REPORTS,
+        more=lambda command: [command.one],
+    )
+    def show(self, *, key: int, follow: bool = False, **options: Any) -> int:
+        shown = find_run(key)
         _check_requirements(shown.all_metrics, options)
         if follow and shown.status in LIVE:
             return self._follow_and_judge(shown, **options)

@@ -70,6 +70,11 @@ class Table(Generic[R]):
         right = [place for place, column in enumerate(columns) if column.kind == "number"]
         return aligned(heads, shown.texts(), right)
 
+    def lines(self, row: R) -> list[str]:
+        """One row, a line for each column that says something."""
+        cells = ((column.head, cell_text(column.cell(row))) for column in self.of([]).columns_of("text"))
+        return [f"{head}: {visible(text)}" for head, text in cells if text]
+
     def markdown(self, rows: Iterable[R]) -> str:
         shown = self.of(rows)
         columns = shown.columns_of("text")

@@ -44,6 +44,7 @@ datasets import {folder}/table.jsonl --slug imported
 datasets check {folder}/datasets
 datasets sync
 datasets list
+datasets show sums
 datasets presets
 datasets generate instruction-following --seed 3
 datasets analyze sums
@@ -54,9 +55,11 @@ datasets schema
 datasets schema --check
 canvases generate --shapes 3 --count 2
 canvases list
+canvases show 3-shapes-seed-0
 canvases audit 3-shapes-seed-0
 canvases export 3-shapes-seed-0 {folder}/canvases
 canvases import {folder}/canvases --name copied
+canvases delete 3-shapes-seed-0
 benchmark run sums --model baseline/reference --metrics exact_match
 benchmark run sums --model baseline/reference --metrics exact_match --detach
 benchmark show {right}
@@ -74,6 +77,7 @@ benchmark retry-failed {broken}
 benchmark check-contamination {on_canvases}
 benchmark experiment plan {folder}/experiment.yaml
 benchmark experiment run {folder}/experiment.yaml --detach
+benchmark experiment list
 benchmark experiment show {experiment}
 benchmark experiment export {experiment} --output {folder}/matrix.csv
 benchmark import {folder}/log.eval
@@ -103,6 +107,7 @@ review close {review}
 review reopen {review}
 review delete {review}
 providers list
+providers show loop
 providers check loop
 providers test loop/model
 tokens create ada ci
@@ -112,6 +117,7 @@ groups
 groups ada runner
 worker_health
 doctor
+benchmark delete {wrong}
 prune --older-than 90d
 backup {folder}/backup.zip
 restore {folder}/backup.zip --replace

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from django.db.models import QuerySet
+
 from benchmarks.analysis.comparisons import common_metrics, compared_runs
 from benchmarks.imports.registered_importers import IMPORTERS, logs_in
 from benchmarks.management import printing, reports
@@ -28,6 +30,7 @@ from benchmarks.management.actions import (
     switch,
 )
 from benchmarks.management.experiments import ExperimentCommand
+from benchmarks.management.resources import NUMBER
 from benchmarks.management.running import RUN, RunningCommand, find_run
 from benchmarks.models import Run, RunStatus
 from benchmarks.page_urls import page_address
@@ -69,29 +72,31 @@ SIZE = group(
 
 class Command(RunningCommand, ExperimentCommand):
     epilog = EXIT_CODES
-    help = f"Start, follow, compare, estimate and verify benchmark runs. {EXIT_CODES}"
-
-    @action(
-        "List the latest runs.",
-        argument("--number", "N", "number of runs, by default 20", type=int, default=20),
+    noun, empty, loss = "run", "No runs yet.", "Its results are deleted with it."
+    listed = shown = RunResource
+    table, one = RUNS, argument("key", "RUN", "id of the run", type=int)
+    filters = (
+        NUMBER,
         *(
             argument(f"--{name}", "NAME", f"only runs of this {name}", default="")
             for name in ("dataset", "model", "status", "tag")
         ),
         argument("--name", "TEXT", "only runs with this in their name", default=""),
         switch("--pinned", "only pinned runs"),
-        JSON,
-        name="list",
     )
-    def list_runs(self, *, number: int, status: str, as_json: bool, **options: Any) -> None:
+    help = f"Start, follow, compare, estimate and verify benchmark runs. {EXIT_CODES}"
+
+    def rows(self, *, full: bool = False, number: int = 0, status: str = "", **filters: Any) -> QuerySet[Run]:
         if status and status not in RunStatus.values:
             raise NotPossible(f"Status {status} does not exist. Choose from: {', '.join(RunStatus.values)}.")
-        chosen = {name: options[name] for name in ("dataset", "model", "name", "tag", "pinned")}
-        runs = run_list(RunFilters(status=status, **chosen), full=as_json)[: max(number, 1)]
-        if as_json:
-            self.print_json([RunResource.of(run, reader_of()) for run in runs])
-        else:
-            self.print_table(RUNS, runs, "No runs yet.")
+        chosen = {name: filters[name] for name in ("dataset", "model", "name", "tag", "pinned")}
+        return run_list(RunFilters(status=status, **chosen), full=full)[: max(number, 1)]
+
+    def row(self, key: int) -> Run:
+        return find_run(key)
+
+    def remove(self, row: Run) -> None:
+        control.delete_run(row)
 
     @action("Estimate a run without starting it.", *SIZE, JSON, request=True)
     def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> None:

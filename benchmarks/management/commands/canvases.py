@@ -5,26 +5,28 @@ Exit codes: 0 success, 1 the audit found wrong or undetermined answers, 2 failur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from django.core.management import CommandError
+from django.db.models import QuerySet
 
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_audited
-from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of
+from benchmarks.management.actions import JSON, REFUSED, action, argument, reader_of
 from benchmarks.management.following import bar
+from benchmarks.management.resources import DeletingCommand
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.resources.canvas_sets import CanvasSetDetail, CanvasSetResource
 from benchmarks.queries.tables.canvas_sets import CANVAS_SETS, tasks_of
-from benchmarks.services.canvas_sets.control import canvas_set_of, generate_canvas_set
+from benchmarks.services.canvas_sets.control import canvas_set_of, delete_canvas_set, generate_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
 
-SLUG = argument("slug", None, "identifier of the set")
+SLUG = argument("key", "SLUG", "identifier of the set")
 AUDITED = {
     **{"asked": "asked", "n/a": "not_applicable", "agrees": "agrees", "wrong": "wrong", "undetermined": "undetermined"},
     **{"duplicates": "duplicates", "majority": "majority_score", "random": "random_score", "blind": "blind_score"},
@@ -33,8 +35,26 @@ AUDITED = {
 """Column of the audit → key of a task class in it."""
 
 
-class Command(ActionCommand):
-    help = "Generate, import, export, list and audit canvas sets."
+class Command(DeletingCommand):
+    help = "Generate, import, export, list, show, audit and delete canvas sets."
+    noun, loss = "canvas set", "A set that runs have used is kept."
+    listed, shown, table, one = CanvasSetResource, CanvasSetDetail, CANVAS_SETS, SLUG
+    empty = "No canvas sets yet. To generate one, run: canvases generate --shapes 7 --count 1000 --seed 11"
+
+    def rows(self, **options: Any) -> QuerySet[CanvasSet]:
+        return canvas_sets().defer("audit")
+
+    def row(self, key: str) -> CanvasSet:
+        return canvas_sets().get(pk=canvas_set_of(key).pk)
+
+    def remove(self, row: CanvasSet) -> None:
+        delete_canvas_set(row)
+
+    def lines(self, row: CanvasSet) -> Iterator[str]:
+        """The set, and its audit below."""
+        yield from super().lines(row)
+        if row.audit:
+            yield "\n" + _audit_text(row.audit)
 
     @action(
         "Generate or extend a set, and audit it.",
@@ -71,23 +91,14 @@ class Command(ActionCommand):
         argument("folder", "DIR", "target directory; existing files are never replaced", type=Path),
         JSON,
     )
-    def export(self, slug: str, *, folder: Path, as_json: bool, **options: Any) -> None:
-        written = export_canvases(canvas_set_of(slug), folder, bar("Writing"))
+    def export(self, *, key: str, folder: Path, as_json: bool, **options: Any) -> None:
+        written = export_canvases(canvas_set_of(key), folder, bar("Writing"))
         export = {"folder": str(folder), "files": written}
         self.print_either(as_json, export, f"Wrote {written} files to {folder}.")
 
-    @action("List the sets.", JSON, name="list")
-    def list_sets(self, *, as_json: bool, **options: Any) -> None:
-        listed = canvas_sets().defer("audit")
-        if as_json:
-            self.print_json([CanvasSetResource.of(each, reader_of()) for each in listed])
-            return
-        empty = "No canvas sets yet. To generate one, run: canvases generate --shapes 7 --count 1000 --seed 11"
-        self.print_table(CANVAS_SETS, listed, empty)
-
     @action("Audit a set again: balance, guessing, duplicates, solver.", SLUG, JSON)
-    def audit(self, slug: str, *, as_json: bool, **options: Any) -> int:
-        return self._audited(canvas_set_of(slug), "", as_json)
+    def audit(self, *, key: str, as_json: bool, **options: Any) -> int:
+        return self._audited(canvas_set_of(key), "", as_json)
 
     def _audited(self, canvas_set: CanvasSet, made: str, as_json: bool, *, only_new: bool = False) -> int:
         """Print how the set was made, audit it and print the audit; 1 if the solver does not agree with every answer.
@@ -102,11 +113,14 @@ class Command(ActionCommand):
         if as_json:
             self.print_json(CanvasSetDetail.of(canvas_sets().get(pk=canvas_set.pk), reader_of()))
         else:
-            rows = [(name, *(_cell(it[key]) for key in AUDITED.values())) for name, it in audit["tasks"].items()]
-            self.stdout.write(aligned(("task class", *AUDITED), rows))
-            for fault in audit["faults"]:
-                self.stdout.write(f"{fault['count']} × {fault['fault']} ({fault['verdict']}): {fault['meaning']}")
+            self.stdout.write(_audit_text(audit))
         return int(any(it["wrong"] + it["undetermined"] for it in audit["tasks"].values()))
+
+
+def _audit_text(audit: Mapping[str, Any]) -> str:
+    rows = [(name, *(_cell(it[key]) for key in AUDITED.values())) for name, it in audit["tasks"].items()]
+    faults = (f"{each['count']} × {each['fault']} ({each['verdict']}): {each['meaning']}" for each in audit["faults"])
+    return "\n".join([aligned(("task class", *AUDITED), rows), *faults])
 
 
 def _cell(value: float | None) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils.text import slugify
 
 from benchmarks.analysis.task_analysis import FLAGS
@@ -24,11 +25,12 @@ from benchmarks.imports.hub import HubAddress
 from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.imports.presets.base import SEED, Preset, PresetRequest
 from benchmarks.imports.table_tasks import KNOWN, USES, TableReport, TableRequest
-from benchmarks.management.actions import JSON, OK, ActionCommand, action, argument, reader_of, switch, writing
+from benchmarks.management.actions import JSON, OK, action, argument, switch, writing
+from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import number, plural
 from benchmarks.queries.datasets import dataset_list
-from benchmarks.queries.resources.datasets import DatasetResource
+from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource
 from benchmarks.queries.tables.datasets import DATASETS
 from benchmarks.queries.task_analysis.analysis import task_analysis
 from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page, as_mapping
@@ -46,13 +48,25 @@ from benchmarks.services.datasets.tables import free_target, import_table, write
 from benchmarks.services.datasets.versions import mark_doubtful, spec_of
 from benchmarks.services.errors import NotPossible
 
+SHOWN = (Dataset.Kind.YAML, Dataset.Kind.CANVAS)
+"""Kinds that lists have."""
 
-class Command(ActionCommand):
+
+class Command(ResourceCommand):
     help = (
-        "Check YAML datasets (without a database), import them, list them, export them. "
+        "Check YAML datasets (without a database), import them, list them, show them, export them. "
         "Exit codes: 0 success, 1 errors found, 2 failure."
     )
     requires_system_checks = ()
+    noun, one = "dataset", argument("key", "SLUG", "dataset")
+    listed, shown, table = DatasetResource, DatasetDetail, DATASETS
+    empty = "No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync"
+
+    def rows(self, **options: Any) -> QuerySet[Dataset]:
+        return dataset_list()
+
+    def row(self, key: str) -> Dataset:
+        return dataset_list().get(pk=_version(key, None, kinds=SHOWN).dataset_id)
 
     @action(
         "Report all errors in files without using the database.",
@@ -202,7 +216,7 @@ class Command(ActionCommand):
         JSON,
     )
     def analyze(self, slug: str, *, flag: str, as_json: bool, **options: Any) -> None:
-        version = _version(slug, options["number"], kinds=(Dataset.Kind.YAML, Dataset.Kind.CANVAS))
+        version = _version(slug, options["number"], kinds=SHOWN)
         if options["mark_doubtful"]:
             count = mark_doubtful(version, options["mark_doubtful"])
             text = f"Marked {plural(count, 'reference')} as doubtful. A worker updates the runs."
@@ -250,14 +264,6 @@ class Command(ActionCommand):
         made = {"dataset": slug, "version": version.number, "seed": chosen, "tasks": version.task_count}
         tasks = plural(version.task_count, "task")
         self.print_either(as_json, made, f"Version {version.number} of {slug} has {tasks} from seed {chosen}.")
-
-    @action("List the datasets in the database.", JSON, name="list")
-    def list_datasets(self, *, as_json: bool, **options: Any) -> None:
-        if as_json:
-            self.print_json([DatasetResource.of(dataset, reader_of()) for dataset in dataset_list()])
-            return
-        empty = "No datasets yet. Add a YAML file to the datasets directory, then run: datasets sync"
-        self.print_table(DATASETS, dataset_list(), empty)
 
     @action(
         "Write a dataset as YAML that loads to the same content.",

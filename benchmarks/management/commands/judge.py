@@ -37,7 +37,7 @@ OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', 
 
 
 class Command(JudgingCommand):
-    command, noun = "judge", "Calibration"
+    command, noun, empty = "judge", "calibration", "No calibrations yet."
     table = CALIBRATIONS
     listed, shown = CalibrationResource, CalibrationDetail
     help = f"Calibrate judges on canvas answers with known truth. {EXIT_CODES}"
@@ -76,18 +76,18 @@ class Command(JudgingCommand):
     def runs(self) -> QuerySet[Run]:
         return calibrations()
 
-    def lines(self, run: Run) -> Iterator[str]:
+    def lines(self, row: Run) -> Iterator[str]:
         """The calibration as text: confusion, agreement, biases, consistency, cost."""
         yield (
-            f"Calibration {run.pk}: {run.judge_model} as judge of {run.metrics[0]}, on answers to {_canvas_set(run)}, "
-            f"each judged {plural(run.repeats, 'time')}"
+            f"Calibration {row.pk}: {row.judge_model} as judge of {row.metrics[0]}, on answers to {_canvas_set(row)}, "
+            f"each judged {plural(row.repeats, 'time')}"
         )
-        yield f"{run_status(run.status, run.errors)}, {run.done} of {answers_to_judge(run)} answers judged"
-        if run.error_message:
-            yield run.error_message
-        if numbers := agreement_of(run):
+        yield f"{run_status(row.status, row.errors)}, {row.done} of {answers_to_judge(row)} answers judged"
+        if row.error_message:
+            yield row.error_message
+        if numbers := agreement_of(row):
             yield from _agreement(numbers)
-        yield f"Cost: {money(run.judge_cost_usd)} ({sentences.tokens(run.judge_tokens_in, run.judge_tokens_out)})"
+        yield f"Cost: {money(row.judge_cost_usd)} ({sentences.tokens(row.judge_tokens_in, row.judge_tokens_out)})"
 
 
 def _canvas_set(run: Run) -> str:

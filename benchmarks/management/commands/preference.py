@@ -40,7 +40,7 @@ OPTIONS = {name: "--judge" if name == "judge_model" else f"--{name.replace('_', 
 
 
 class Command(JudgingCommand):
-    command, noun = "preference", "Preference run"
+    command, noun, empty = "preference", "preference run", "No preference runs yet."
     table = PREFERENCES
     listed, shown = PreferenceResource, PreferenceDetail
     help = f"Have a judge choose between the stored answers of runs to the same tasks, in both orders. {EXIT_CODES}"
@@ -75,25 +75,25 @@ class Command(JudgingCommand):
     def runs(self) -> QuerySet[Run]:
         return preferences()
 
-    def lines(self, run: Run) -> Iterator[str]:
+    def lines(self, row: Run) -> Iterator[str]:
         """The preference run as text: verdict, strengths, pairs, position bias, cycles and cost; then people's."""
-        dataset, names = (run.preference or {})["dataset"], [each["name"] for each in candidates_of(run)]
-        who = run.judge_model or PEOPLE
-        yield f"Preference run {run.pk}: {who} on {dataset}, {run_status(run.status, run.errors)}"
-        if run.error_message:
-            yield run.error_message
-        if numbers := numbers_of(run):
+        dataset, names = (row.preference or {})["dataset"], [each["name"] for each in candidates_of(row)]
+        who = row.judge_model or PEOPLE
+        yield f"Preference run {row.pk}: {who} on {dataset}, {run_status(row.status, row.errors)}"
+        if row.error_message:
+            yield row.error_message
+        if numbers := numbers_of(row):
             yield verdict(names, numbers)
             yield from _tables(names, numbers)
             yield "\n" + position_sentence(numbers.position)
             yield cycle_sentence(names, numbers.cycles)
-            yield f"Without a verdict: {numbers.missing}. Cost: {money(run.judge_cost_usd)}"
-            if pooled := pooled_numbers(run):
+            yield f"Without a verdict: {numbers.missing}. Cost: {money(row.judge_cost_usd)}"
+            if pooled := pooled_numbers(row):
                 yield f"\n{pooled_sentence(pooled.runs or ())} {verdict(names, pooled)}"
                 yield from _tables(names, pooled)
-        elif run.judge_model:
-            yield f"{run.done} of {plural(judgements_to_make(run), 'judgement')} made."
-        if choices := peoples_choices(run, may_see_reviewers(None)):
+        elif row.judge_model:
+            yield f"{row.done} of {plural(judgements_to_make(row), 'judgement')} made."
+        if choices := peoples_choices(row, may_see_reviewers(None)):
             numbers = choices.numbers
             agreement = agreement_sentence(choices.same, choices.kappa, choices.alpha)
             yield "\n" + " ".join(filter(None, (verdict(names, numbers, PEOPLE), agreement)))
@@ -102,7 +102,7 @@ class Command(JudgingCommand):
             yield cycle_sentence(names, numbers.cycles)
             reviewers = plural(choices.n_people, "reviewer")
             yield f"{plural(numbers.n, 'choice')} of {reviewers} on {plural(numbers.n_tasks, 'task')}"
-        elif not run.judge_model:
+        elif not row.judge_model:
             yield "People have chosen nothing yet, or only in blind reviews that are open."
 
 

@@ -5,31 +5,46 @@ Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.management.actions import JSON, MISSED, OK, ActionCommand, action, argument, reader_of
+from benchmarks.management.actions import JSON, MISSED, OK, action, argument, reader_of
+from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import ModelTest
 from benchmarks.presentation.numbers import milliseconds
 from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, SUPPORT
 from benchmarks.presentation.tables import aligned
-from benchmarks.queries.providers import provider_rows
+from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.providers import ModelTest as TestResponse
 from benchmarks.queries.resources.providers import ProviderDetail, ProviderResource
 from benchmarks.queries.tables.providers import MODELS, PROVIDERS
+from benchmarks.services.errors import NotPossible
 from benchmarks.services.providers import check_providers, run_tests
 
 EXIT_CODES = "Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or invalid usage."
 
 
-class Command(ActionCommand):
+class Command(ResourceCommand):
     epilog = EXIT_CODES
+    noun, empty, one = "provider", "No providers yet.", argument("key", "PROVIDER", "name in codeforge.yaml")
+    listed, shown, table = ProviderResource, ProviderDetail, PROVIDERS
     help = f"List, check and test the providers of codeforge.yaml. {EXIT_CODES}"
 
-    @action("List the providers as last checked. Nothing is sent.", JSON, name="list")
-    def list_providers(self, *, as_json: bool, **options: Any) -> None:
-        rows = provider_rows()
-        self.print_either(as_json, [ProviderResource.of(row, reader_of()) for row in rows], PROVIDERS.text(rows))
+    def rows(self, **options: Any) -> list[ProviderRow]:
+        return provider_rows()
+
+    def row(self, key: str) -> ProviderRow:
+        row = provider_row(key)
+        if row is None:
+            raise NotPossible(f"Provider {key} does not exist. To list them: providers list")
+        return row
+
+    def lines(self, row: ProviderRow) -> Iterator[str]:
+        """The provider, and its models below."""
+        yield from super().lines(row)
+        if models := [*row.models, *row.others]:
+            yield "\n" + MODELS.text(models)
 
     @action(
         "Have providers list their models, which costs no tokens. Without names: all providers.",
@@ -56,8 +71,11 @@ class Command(ActionCommand):
     )
     def test(self, *, model: str, as_json: bool, **options: Any) -> int:
         (done,) = run_tests([model])
-        report = {"model": done.model, **json_of(TestResponse.of(done, reader_of()))}
-        self.print_either(as_json, report, _tested(done))
+        if as_json:
+            test = {"model": done.model, **json_of(TestResponse.of(done, reader_of()))}
+            self.print_row(self.row(model.partition("/")[0]), as_json, test=test)
+        else:
+            self.stdout.write(_tested(done))
         return MISSED if done.error_kind else OK
 
 

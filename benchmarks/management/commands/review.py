@@ -6,23 +6,25 @@ Exit codes: 0 success; 2 request refused or invalid usage.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import time
 from typing import Any
 
 import orjson
 from django.core.management import CommandError
+from django.db.models import QuerySet
 
-from benchmarks.management.actions import JSON, REFUSED, ActionCommand, action, argument, reader_of, writing
+from benchmarks.management.actions import JSON, REFUSED, action, argument, reader_of, writing
+from benchmarks.management.resources import DeletingCommand
 from benchmarks.models import Result, ReviewQueue
 from benchmarks.presentation.numbers import plural, score
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.judge_agreement import review_alpha
-from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.reviews import ResultLabels, ReviewDetail, ReviewResource
 from benchmarks.queries.results import result_of_any_run
-from benchmarks.queries.reviews import labels_of_answer, review_detail, reviews
-from benchmarks.queries.tables.reviews import REVIEWS, review_rows
+from benchmarks.queries.reviews import labels_of_answer, review_counts, review_detail, reviews
+from benchmarks.queries.tables.reviews import REVIEWS, ReviewRow, review_rows
 from benchmarks.services.access import Caller, account_named
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.labels import LabelRequest, label_result, reviewer_name, withdraw_label
@@ -31,13 +33,33 @@ from benchmarks.services.reviews.queues import ReviewRequest, close_review, crea
 
 FIELDS = {str(name): field for name, field in ReviewRequest().fields.items()}
 LABEL_FIELDS = LabelRequest().fields
-REVIEW = argument("review", "ID", "number of the review", type=int)
+REVIEW = argument("key", "ID", "number of the review", type=int)
 RESULT = argument("result", "RESULT", "number of the result", type=int)
 USER = argument("--user", "NAME", "account that labels and reads; without it, labels are those of the local user")
 
 
-class Command(ActionCommand):
+class Command(DeletingCommand):
     help = "Draw answers for people to label, and add, list, export and import labels."
+    noun, empty, loss = "review", "No reviews yet.", "Its labels are kept with their answers."
+    listed, shown, table, one = ReviewResource, ReviewDetail, REVIEWS, REVIEW
+
+    def rows(self, **options: Any) -> QuerySet[ReviewQueue]:
+        return reviews()
+
+    def row(self, key: int) -> ReviewQueue:
+        try:
+            return review_detail(key)
+        except ReviewQueue.DoesNotExist:
+            raise NotPossible(f"Review {key} does not exist.") from None
+
+    def in_table(self, rows: Iterable[ReviewQueue]) -> list[ReviewRow]:
+        return review_rows(list(rows), reviewer_name(None), time())
+
+    def remove(self, row: ReviewQueue) -> None:
+        delete_review(row)
+
+    def beside(self, row: ReviewQueue) -> dict[str, Any]:
+        return {"alpha": review_alpha(row).alpha}
 
     @action(
         "Draw answers of runs for people to label.",
@@ -53,33 +75,17 @@ class Command(ActionCommand):
     )
     def create(self, *, as_json: bool, **options: Any) -> None:
         queue = create_review({name: options[name] for name in FIELDS if options[name] is not None})
-        self._print_review(queue, as_json)
-
-    @action("List the reviews, open ones first.", JSON, name="list")
-    def list_reviews(self, *, as_json: bool, **options: Any) -> None:
-        if as_json:
-            self.print_json([ReviewResource.of(queue, reader_of()) for queue in reviews()])
-        else:
-            self.print_table(REVIEWS, review_rows(list(reviews()), reviewer_name(None), time()), "No reviews yet.")
-
-    @action("Print how far a review is, and how well its reviewers agree.", REVIEW, JSON)
-    def show(self, *, review: int, as_json: bool, **options: Any) -> None:
-        self._print_review(_review(review), as_json)
+        self.print_row(queue, as_json)
 
     @action("End the labeling. What a blind review hides becomes visible.", REVIEW, JSON)
-    def close(self, *, review: int, as_json: bool, **options: Any) -> None:
-        close_review(_review(review))
-        self._print_review(_review(review), as_json)
+    def close(self, *, key: int, as_json: bool, **options: Any) -> None:
+        close_review(self.row(key))
+        self.print_row(self.row(key), as_json)
 
     @action("Let people label again.", REVIEW, JSON)
-    def reopen(self, *, review: int, as_json: bool, **options: Any) -> None:
-        reopen_review(_review(review))
-        self._print_review(_review(review), as_json)
-
-    @action("Delete a review. Its labels are kept with their answers.", REVIEW, JSON)
-    def delete(self, *, review: int, as_json: bool, **options: Any) -> None:
-        delete_review(_review(review))
-        self.print_either(as_json, {"id": review, "deleted": True}, f"Review {review} deleted.")
+    def reopen(self, *, key: int, as_json: bool, **options: Any) -> None:
+        reopen_review(self.row(key))
+        self.print_row(self.row(key), as_json)
 
     @action(
         "Write the labels of a review as JSON Lines or CSV.",
@@ -88,8 +94,8 @@ class Command(ActionCommand):
         USER,
         JSON,
     )
-    def export(self, *, review: int, output: Path | None, user: str | None, as_json: bool, **options: Any) -> None:
-        queue, caller = _review(review), _account(user)
+    def export(self, *, key: int, output: Path | None, user: str | None, as_json: bool, **options: Any) -> None:
+        queue, caller = self.row(key), _account(user)
         if output is None:
             lines = [bytes(piece) for piece in export_labels(queue, "jsonl", caller)]  # type: ignore[arg-type]
             self.print_either(as_json, list(map(orjson.loads, lines)), b"".join(lines).decode().removesuffix("\n"))
@@ -111,12 +117,12 @@ class Command(ActionCommand):
         JSON,
         name="import",
     )
-    def import_file(self, *, review: int, file: Path, user: str | None, as_json: bool, **options: Any) -> None:
+    def import_file(self, *, key: int, file: Path, user: str | None, as_json: bool, **options: Any) -> None:
         try:
             content = file.read_bytes()
         except OSError as error:
             raise CommandError(f"Cannot read {file}: {error.strerror}", returncode=REFUSED) from None
-        done = import_labels(content, file.name, _review(review), _account(user))
+        done = import_labels(content, file.name, self.row(key), _account(user))
         counts = {"new": done.new, "corrected": done.corrected, "unchanged": done.unchanged}
         self.print_either(as_json, counts, ", ".join(f"{count} {name}" for name, count in counts.items()))
 
@@ -148,17 +154,14 @@ class Command(ActionCommand):
     def labels(self, *, result: int, user: str | None, as_json: bool, **options: Any) -> None:
         self._print_labels(_result(result), _account(user), as_json)
 
-    def _print_review(self, queue: ReviewQueue, as_json: bool) -> None:
-        review, alpha = ReviewDetail.of(queue, reader_of()), review_alpha(queue).alpha
-        counts = review.progress
-        lines = [
-            f"Review {queue.pk}: {queue.name}, by {queue.metric}, {_state(queue)}",
-            f"{counts.labels} of {plural(counts.wanted, 'label')} on {plural(counts.answers, 'answer')}",
-            f"Labeled twice: {counts.twice}, differently: {counts.disagreeing}",
-            f"Flagged: {counts.flagged}, labeled wrong: {counts.wrong}",
-            f"Agreement of people with each other (Krippendorff's α): {score(alpha)}",
-        ]
-        self.print_either(as_json, {**json_of(review), "alpha": alpha}, "\n".join(lines))
+    def lines(self, row: ReviewQueue) -> Iterator[str]:
+        counts = review_counts(row)
+        state = "closed" if row.closed_at else "open"
+        yield f"Review {row.pk}: {row.name}, by {row.metric}, {state}"
+        yield f"{counts.labels} of {plural(counts.wanted, 'label')} on {plural(counts.answers, 'answer')}"
+        yield f"Labeled twice: {counts.twice}, differently: {counts.disagreeing}"
+        yield f"Flagged: {counts.flagged}, labeled wrong: {counts.wrong}"
+        yield f"Agreement of people with each other (Krippendorff's α): {score(review_alpha(row).alpha)}"
 
     def _print_labels(self, result: Result, caller: Caller, as_json: bool) -> None:
         reader = reader_of(caller)
@@ -176,13 +179,6 @@ class Command(ActionCommand):
             self.stdout.write(f"Hidden in an open blind review: {shown.hidden}")
 
 
-def _review(pk: int) -> ReviewQueue:
-    try:
-        return review_detail(pk)
-    except ReviewQueue.DoesNotExist:
-        raise NotPossible(f"Review {pk} does not exist.") from None
-
-
 def _result(pk: int) -> Result:
     try:
         return result_of_any_run(pk)
@@ -192,7 +188,3 @@ def _result(pk: int) -> Result:
 
 def _account(name: str | None) -> Caller:
     return account_named(name) if name else None
-
-
-def _state(queue: ReviewQueue) -> str:
-    return "closed" if queue.closed_at else "open"

@@ -52,5 +52,5 @@ def test_json_is_all_that_is_printed(endpoint: Callable[..., LoopbackServer]) ->
     endpoint()
     checked = json.loads(run("check", "loop", "--json")[0])
     assert (checked[0]["status"], checked[0]["models"][-1]["name"]) == ("ready", "loop/loopback")
-    assert json.loads(run("test", "loop/model", "--json")[0])["error_kind"] == ""
+    assert json.loads(run("test", "loop/model", "--json")[0])["test"]["error_kind"] == ""
     assert {row["name"] for row in json.loads(run("list", "--json")[0])} == {"loop", "openai"}

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Literal, NotRequired, Self, TypedDict
 
 from benchmarks import codec
-from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
+from benchmarks.models import Outcome, Result, ResultState, Run, RunKind, RunStatus, Score
 from benchmarks.presentation.sentences import headline_numbers
 from benchmarks.queries.resources.base import Reader, Resource, Url, type_of
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
@@ -95,6 +95,8 @@ class _Run(Resource):
     id: int
     url: Url
     """Its page"""
+    kind: RunKind
+    """How its answers came about, and what it measures"""
     dataset_version: int
     added_canvases: int
     import_format: str

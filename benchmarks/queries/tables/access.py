@@ -55,6 +55,7 @@ TOKENS = Table[TokenRow](
         Column("Status", lambda row: row.status, look="nowrap"),
         Column("Revoke", _revoke_token, "number", hidden_head=True, only="page", given="may_add"),
     ],
+    region=True,
 )
 
 
