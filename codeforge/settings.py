@@ -186,8 +186,8 @@ WSGI_APPLICATION = "codeforge.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
         "OPTIONS": {
-            "loaders": [("django.template.loaders.cached.Loader", ["frontend.template_loader.Loader"])],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

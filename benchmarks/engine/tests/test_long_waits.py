@@ -19,7 +19,7 @@ from tests.loopback.replies import Asked
 from tests.support.factories import make_dataset, make_run
 from tests.support.running import Endpoint, Fault, wait_while, worked, working
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 def with_max_wait(settings: Any, seconds: float) -> None:
