@@ -25,7 +25,7 @@ class InvalidRequest(Exception):
 
     def __init__(self, errors: Mapping[str, list[str]]) -> None:
         self.unlabeled = dict(errors)
-        super().__init__("; ".join(f"{field}: {' '.join(messages)}" for field, messages in self.errors.items()))
+        super().__init__(" ".join(f"{field}: {' '.join(messages)}" for field, messages in self.errors.items()))
 
     @property
     def errors(self) -> dict[str, list[str]]:

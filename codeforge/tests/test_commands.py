@@ -157,7 +157,6 @@ def test_each_command_prints_one_json_document(
     write_archive(tmp_path / "log.eval", inspect_log())
     User.objects.create_user("ada")
     worker = f"{socket.gethostname()}:1"
-    report(worker, threads=1)
     sums, canvas_set = make_dataset(3), make_canvas_set(count=6)
     values = {
         "right": make_scored_run(sums, (1.0, 1.0, 1.0)).pk,
@@ -180,6 +179,7 @@ def test_each_command_prints_one_json_document(
     for line in LINES.split("\n")[1:-1]:
         words = shlex.split(line.format(**values))
         output = StringIO()
+        report(worker, threads=1)
         if words[0] == "restore":  # refused while a worker is alive
             depart(worker)
         with suppress(SystemExit):  # with what is printed, some say that something is missing

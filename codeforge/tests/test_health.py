@@ -64,7 +64,7 @@ def test_a_missing_migration_is_reported(client: Client) -> None:
     MigrationRecorder.Migration.objects.get(app="auth", name="0012_alter_user_first_name_max_length").delete()
     response = client.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["checks"]["migrations"] == "1 migrations not applied. Run `manage.py migrate`."
+    assert response.json()["checks"]["migrations"] == "1 migration not applied. Run `manage.py migrate`."
 
 
 @pytest.mark.usefixtures("strict", "db")

@@ -17,6 +17,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from benchmarks import __version__
+from benchmarks.presentation.numbers import plural
 from benchmarks.services.operations import schema
 from benchmarks.services.operations.schema import schema_problem
 
@@ -66,7 +67,7 @@ def test_a_missing_migration_is_no_other_schema() -> None:
         change(f"ALTER TABLE benchmarks_{added.model_name} DROP COLUMN {added.name}")
     MigrationRecorder.Migration.objects.filter(app="benchmarks", name__in=[each.name for each in later]).delete()
     assert schema_problem() == ""
-    assert schema.migrations_problem() == f"{len(later)} migrations not applied. Run `manage.py migrate`."
+    assert schema.migrations_problem() == f"{plural(len(later), 'migration')} not applied. Run `manage.py migrate`."
 
 
 def test_a_database_of_a_later_version_is_refused() -> None:
@@ -83,7 +84,7 @@ def test_readiness_pages_and_the_api_say_what_to_do(client: Client) -> None:
     assert "benchmarks_run.notes is missing" in ready.json()["checks"]["migrations"]
     page = client.get("/runs/1/")
     assert (page.status_code, "Retry-After" in page.headers) == (500, False)
-    assert "The database has another schema than this version." in page.content.decode()
+    assert "The database has a different schema from this version." in page.content.decode()
     assert "benchmarks_run" not in page.content.decode()
     assert "in a few seconds" not in page.content.decode()
 
@@ -92,7 +93,7 @@ def test_readiness_pages_and_the_api_say_what_to_do(client: Client) -> None:
 def test_the_api_does_not_ask_to_try_again(client: Client) -> None:
     answer = client.get("/api/v1/benchmarks/runs/1")
     assert answer.status_code == 500
-    assert "The database has another schema than this version." in answer.json()["detail"]
+    assert "The database has a different schema from this version." in answer.json()["detail"]
 
 
 @pytest.mark.usefixtures("other_schema")

@@ -11,6 +11,8 @@ from django.apps import apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from benchmarks.presentation.numbers import plural
+
 SHOWN = 3
 _sound: set[str] = set()
 """Databases that were found to fit. Only migrations change the tables, so each process looks until then."""
@@ -20,7 +22,7 @@ def migrations_problem() -> str:
     """Which migrations are missing, and what to do; empty if none is. Raises ``DatabaseError``."""
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} migrations not applied. Run `manage.py migrate`." if missing else ""
+    return f"{plural(len(missing), 'migration')} not applied. Run `manage.py migrate`." if missing else ""
 
 
 def schema_problem() -> str:
@@ -50,9 +52,9 @@ def schema_problem() -> str:
         return ""
     more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
     return (
-        f"The database has another schema than this version: {', '.join(differences[:SHOWN])}{more}. It was filled by "
-        "another checkout, such as one from before 0.1.0. Use that checkout, or back it up and use an empty database: "
-        "another CODEFORGE_STATE_DIR or DATABASE_URL, or `make reset`, which deletes all results."
+        f"The database has a different schema from this version: {', '.join(differences[:SHOWN])}{more}. It was filled "
+        "by another checkout, such as one from before 0.1.0. Use that checkout, or back it up and use an empty "
+        "database: another CODEFORGE_STATE_DIR or DATABASE_URL, or `make reset`, which deletes all results."
     )
 
 

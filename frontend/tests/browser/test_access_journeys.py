@@ -131,7 +131,7 @@ def test_a_server_error_has_a_page_without_internals(new_tab: NewTab, closed: Si
     with sqlite3.connect(closed.stack.state / "codeforge.sqlite3") as database:
         database.execute("ALTER TABLE benchmarks_run RENAME TO gone")
     page = tab.open("/runs/", status=500)
-    assert "another schema than this version" in page.locator("main").inner_text()
+    assert "a different schema from this version" in page.locator("main").inner_text()
     for internal in ("no such table", "OperationalError", "Traceback", "benchmarks_run"):
         assert internal not in page.content(), internal
     assert tab.violations() == []
