@@ -21,11 +21,11 @@ LONGEST = 80
 _SHOWN = 40
 _DEFAULTS = "default parameters"
 
-Asked = Mapping[str, Mapping[str, Any]]
+Asked = Mapping[str, Mapping[str, object]]
 """``question``, ``answer`` or ``score`` → name → value of each parameter that decides it, as ``asked`` returns it."""
 
 
-def asked(run: Any) -> dict[str, dict[str, Any]]:
+def asked(run: Any) -> dict[str, dict[str, object]]:
     """What the run stores of how it asks, by what it decides.
 
     Left out are values that are the default, and parameters that cannot apply to the run.
@@ -33,18 +33,18 @@ def asked(run: Any) -> dict[str, dict[str, Any]]:
     return {decides.value: values_of(run, decides) for decides in STORED}
 
 
-def values_of(run: Any, *decides: Decides) -> dict[str, Any]:
+def values_of(run: Any, *decides: Decides) -> dict[str, object]:
     """Name → value of each parameter that decides one of these, as ``asked`` has them."""
     values = {parameter.name: _value(parameter, run) for parameter in deciding(*decides)}
     return {name: value for name, value in values.items() if value not in NOT_GIVEN and value is not False}
 
 
-def key_of(values: Mapping[str, Any]) -> str:
+def key_of(values: Mapping[str, object]) -> str:
     """A hash that equal values have in common."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
 
 
-def difference(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
+def difference(own: Mapping[str, object], others: Iterable[Mapping[str, object]]) -> str:
     """What distinguishes these values from ``others``, which include them, in words: ``temperature 0, top_k 5``.
 
     Empty if all are alike. Values without any of what others have are ``default parameters``.
@@ -55,7 +55,7 @@ def difference(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> s
     return ", ".join(given) or (_DEFAULTS if names else "")
 
 
-def differing(values: Sequence[Mapping[str, Any]]) -> list[str]:
+def differing(values: Sequence[Mapping[str, object]]) -> list[str]:
     """The names of values that are not the same in all, in the order of ``RUN_PARAMETERS``, others after them."""
     names = dict.fromkeys([*RUN_PARAMETERS, *(name for each in values for name in each)])
     return [name for name in names if any(each.get(name) != values[0].get(name) for each in values)]

@@ -24,14 +24,14 @@ def empty() -> Any:
     return field(default=None, metadata={_EMPTY: True})
 
 
-def read(cls: type[T], stored: Mapping[str, Any]) -> T:
+def read(cls: type[T], stored: Mapping[str, object]) -> T:
     """What is missing has its default, and what ``cls`` does not know is ignored. Sequences of plain values are as they
     are stored."""
     parts = _readers(cast(Any, cls)).items()
     return cls(**{name: part(stored[name]) if part else stored[name] for name, part in parts if name in stored})
 
 
-def read_when_used(cls: type[T]) -> Callable[[Mapping[str, Any]], T]:
+def read_when_used(cls: type[T]) -> Callable[[Mapping[str, object]], T]:
     """``read`` for a dataclass without slots that has a default for each field: each is read when it is first used."""
     defaults = {each.name: each for each in fields(cls)}  # type: ignore[arg-type]
     readers = _readers(cast(Any, cls))
@@ -52,7 +52,7 @@ def read_when_used(cls: type[T]) -> Callable[[Mapping[str, Any]], T]:
         delattr(cls, name)
     cls.__getattr__ = part  # type: ignore[attr-defined]
 
-    def read(stored: Mapping[str, Any]) -> T:
+    def read(stored: Mapping[str, object]) -> T:
         made = cls.__new__(cls)
         made.__dict__[_STORED] = stored
         return made

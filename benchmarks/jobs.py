@@ -17,7 +17,7 @@ from benchmarks.tracing import trace_headers, within
 
 
 @before_task_publish.connect
-def carry_trace(headers: dict[str, Any], **_: Any) -> None:
+def carry_trace(headers: dict[str, object], **_: Any) -> None:
     """Send the current span along with a job."""
     headers.update(trace_headers())
 

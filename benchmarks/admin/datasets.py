@@ -76,7 +76,7 @@ class DatasetAdmin(ServiceDeletion):
     def has_delete_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
         return super().has_delete_permission(request, obj) and (obj is None or is_written(obj))
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         return super().changelist_view(request, {"files": files_needing_attention(), **(extra_context or {})})
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:

@@ -48,7 +48,7 @@ class DatasetFileAdmin(ModelAdmin):
     def view_on_site(self, obj: DatasetFile) -> str:
         return f"{reverse('frontend:datasets')}#files"
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         return super().changelist_view(request, {"may_sync": _may_decide(request), **(extra_context or {})})
 
     def sync_view(self, request: HttpRequest) -> HttpResponse:
@@ -122,7 +122,7 @@ def _changes(before: DatasetSpec, after: DatasetSpec) -> Iterator[tuple[str, str
         {**as_mapping(spec), "tasks": [task.id for task in spec.tasks if task.id in old and task.id in new]}
         for spec in (before, after)
     ]
-    records: list[tuple[str, dict[str, Any], dict[str, Any]]] = [("Dataset", heads[0], heads[1])]
+    records: list[tuple[str, dict[str, object], dict[str, object]]] = [("Dataset", heads[0], heads[1])]
     records += [(task_id, old.get(task_id, {}), new.get(task_id, {})) for task_id in {**old, **new}]
     for place, left, right in records:
         for key in {**left, **right}:

@@ -214,7 +214,7 @@ def prompt_shown(task: Task, settings: Mapping[str, Any] | None = None) -> dict[
     return {"messages": messages, "images": images, "tools": tools, "n_tools": len(prompt.tools), "hash": prompt.hash()}
 
 
-def _read_only_context(task: Task) -> dict[str, Any]:
+def _read_only_context(task: Task) -> dict[str, object]:
     dataset = task.version.dataset
     current = Task.objects.filter(version=dataset.current_version_id, task_id=task.task_id).exclude(pk=task.pk)
     title = f"Task {task.task_id} of {dataset.slug}, version {task.version.number}"

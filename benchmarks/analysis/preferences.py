@@ -103,7 +103,7 @@ class PeoplesChoices:
     kappa: Kappa
     alpha: Alpha
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         return {**stored(self.numbers), "n_people": self.n_people, "n_reviews": self.n_reviews} | {
             "agreement": {name: getattr(self.same, name) for name in ("mean", "low", "high", "n")},
             "kappa": asdict(self.kappa),

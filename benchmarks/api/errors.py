@@ -15,7 +15,7 @@ from rest_framework.views import exception_handler
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
 
-def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+def handle(error: Exception, context: dict[str, object]) -> Response | None:
     """400 with the messages of each field, 409 for an action that is not possible now, 404 for a missing object."""
     if isinstance(error, InvalidRequest):
         return Response(error.errors, status=status.HTTP_400_BAD_REQUEST)

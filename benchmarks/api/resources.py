@@ -27,7 +27,7 @@ Field = serializers.Field[Any, Any, Any, Any]
 _PLAIN: dict[Any, Callable[..., Field]] = {
     **{str: serializers.CharField, Url: serializers.URLField, bool: serializers.BooleanField},
     **{int: serializers.IntegerField, float: serializers.FloatField, datetime: serializers.DateTimeField},
-    Any: serializers.JSONField,
+    **{Any: serializers.JSONField, object: serializers.JSONField},
 }
 
 
@@ -43,7 +43,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
     # Represents a row by its response. No docstring, because the schema would describe every response by it.
     response: ClassVar[type]
 
-    def to_representation(self, instance: Any) -> dict[str, Any]:
+    def to_representation(self, instance: Any) -> dict[str, object]:
         if issubclass(self.response, Resource):
             instance = self.response.of(instance, reader_of(self.context["request"]))
         return dict(json_of(instance))
@@ -84,12 +84,12 @@ def _field(kind: Any, **options: Any) -> Field:
 
 def _collection(kind: Any, inner: tuple[Any, ...], options: dict[str, Any]) -> Field:
     if kind is dict:
-        return serializers.DictField(**options if inner[1] is Any else {**options, "child": _field(inner[1])})
+        return serializers.DictField(**options if inner[1] in (Any, object) else {**options, "child": _field(inner[1])})
     if is_dataclass(inner[0]) or is_typeddict(inner[0]):
         return serializer_of(inner[0])(many=True, **options)
     if kind is tuple:
         options |= {"min_length": len(inner), "max_length": len(inner)}
-    if inner[0] is not Any:
+    if inner[0] not in (Any, object):
         options["child"] = _field(inner[0])
     return serializers.ListField(**options)
 

@@ -195,7 +195,7 @@ class StatisticsSerializer(serializers.ModelSerializer[Run]):
         )
 
     @extend_schema_field(ContaminationSerializer(allow_null=True))
-    def get_contamination(self, run: Run) -> dict[str, Any] | None:
+    def get_contamination(self, run: Run) -> dict[str, object] | None:
         check = contamination_check(run)
         return None if check is None else dict(ContaminationSerializer(check).data)
 

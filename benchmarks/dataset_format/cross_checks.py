@@ -41,7 +41,7 @@ def _rubric_faults(rubrics: Sequence[Mapping[str, Any]], tasks: Mapping[int, Tas
             yield Fault(("tasks", index, "rubric"), problem)
 
 
-def nameless(rubrics: Sequence[Mapping[str, Any]], path: Path) -> Iterator[Fault]:
+def nameless(rubrics: Sequence[Mapping[str, object]], path: Path) -> Iterator[Fault]:
     for index, rubric in enumerate(rubrics):
         if not rubric.get("name"):
             yield Fault((*path, index, "name"), "is missing: the metric is `rubric:NAME`")
@@ -104,7 +104,7 @@ def _argument_faults(use: ToolUse, parameters: Mapping[str, Any], path: Path) ->
             yield Fault((*path, "args"), f"is missing {quoted(name)}, which {use.name} requires")
 
 
-def _result_faults(results: Mapping[str, Any], names: Iterable[str], path: Path) -> Iterator[Fault]:
+def _result_faults(results: Mapping[str, object], names: Iterable[str], path: Path) -> Iterator[Fault]:
     known = set(names)
     for name in results:
         if name not in known:

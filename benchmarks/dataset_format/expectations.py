@@ -202,7 +202,7 @@ def _checked_constraints(value: Any, validate: ValidatorFunctionWrapHandler) -> 
 
 
 Constraints = Annotated[
-    Mapping[str, Any],
+    Mapping[str, object],
     GetPydanticSchema(
         lambda source, handler: handler(
             Annotated[ConstraintSet, WrapValidator(_checked_constraints), PlainSerializer(dict)]
@@ -277,13 +277,13 @@ _OWN_RUBRIC = Annotated[
     PlainSerializer(lambda value: value if isinstance(value, str) else dict(value)),
 ]
 RubricMapping = Annotated[
-    Mapping[str, Any],
+    Mapping[str, object],
     GetPydanticSchema(lambda source, handler: handler(_KEPT_RUBRIC)),
     mapping("a mapping with name and criteria"),
 ]
 Rubrics = Annotated[tuple[RubricMapping, ...], list_of("a list of rubrics", limits.MAX_RUBRICS)]
 OwnRubric = Annotated[
-    str | Mapping[str, Any],
+    str | Mapping[str, object],
     GetPydanticSchema(
         lambda source, handler: handler(_OWN_RUBRIC),
         lambda schema, handler: {"anyOf": [{"type": "string", "pattern": f"^{RUBRIC_NAME_PATTERN}$"}, handler(schema)]},
@@ -349,7 +349,7 @@ class UserSpec(Record):
 
 
 UserMapping = Annotated[
-    Mapping[str, Any],
+    Mapping[str, object],
     GetPydanticSchema(lambda source, handler: handler(kept(UserSpec))),
     mapping("a mapping with goal, persona and max_turns"),
 ]

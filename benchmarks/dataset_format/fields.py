@@ -70,7 +70,7 @@ class Expects:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(self.check, handler(source))
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
         return {**handler(schema), "title": self.label}
 
 
@@ -78,9 +78,9 @@ class Expects:
 class SchemaNow:
     """Annotation: a JSON Schema that is made when it is asked for, because packages may add to what it lists."""
 
-    make: Callable[[], dict[str, Any]]
+    make: Callable[[], dict[str, object]]
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
         return self.make()
 
 

@@ -76,13 +76,13 @@ def json_faults(value: object) -> tuple[Fault, ...]:
     return tuple(islice(_json_faults(value), limits.MAX_PROBLEMS))
 
 
-def _json_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _json_object(value: Mapping[str, object]) -> Mapping[str, object]:
     if faults := json_faults(value):
         raise Invalid(*faults)
     return value
 
 
-def _json_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _json_schema(schema: Mapping[str, object]) -> Mapping[str, object]:
     if sum(1 for _ in _walk(schema)) > limits.MAX_SCHEMA_NODES:
         raise Invalid(Fault((), f"is too large for a schema: the limit is {limits.MAX_SCHEMA_NODES:,} values"))
     if faults := (*_metaschema_faults(schema), *_reference_faults(schema)):
@@ -92,7 +92,7 @@ def _json_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return schema
 
 
-def _parameters(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _parameters(schema: Mapping[str, object]) -> Mapping[str, object]:
     if schema and schema.get("type") != "object":
         path = ("type",) if "type" in schema else ()
         raise Invalid(Fault(path, "must be a schema of `type: object`, with the arguments under `properties`"))
@@ -101,12 +101,12 @@ def _parameters(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 _METASCHEMA = WithJsonSchema({"$ref": "https://json-schema.org/draft/2020-12/schema"})
 # The values are checked below and kept as they are, so pydantic need not walk through them.
-JsonObject = Annotated[Mapping[str, Any], SkipValidation(), AfterValidator(_json_object), mapping("a mapping")]
+JsonObject = Annotated[Mapping[str, object], SkipValidation(), AfterValidator(_json_object), mapping("a mapping")]
 JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema), _METASCHEMA, mapping("a JSON Schema")]
 Parameters = Annotated[JsonObject, AfterValidator(_parameters), _METASCHEMA, mapping("a JSON Schema of type object")]
 
 
-def _metadata(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def _metadata(values: Mapping[str, object]) -> Mapping[str, object]:
     faults = []
     for key, value in values.items():
         if not isinstance(key, str) or not re.fullmatch(LABEL_KEY, key) or key in (TAGS, *_FACETS):
@@ -149,7 +149,7 @@ _FLAT = WithJsonSchema(
     }
 )
 Metadata = Annotated[
-    Mapping[str, Any],
+    Mapping[str, object],
     SkipValidation(),
     AfterValidator(_metadata),
     _FLAT,
@@ -183,7 +183,7 @@ def _metaschema_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(tuple(error.absolute_path), f"is not a valid JSON Schema: {printable(error.message)}")
 
 
-def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
+def _reference_faults(schema: Mapping[str, object]) -> Iterator[Fault]:
     """Yield references that lead out of the schema, or nowhere in it."""
     for path, item in _walk(schema):
         is_reference = path[-1:] in (("$ref",), ("$dynamicRef",)) and _HOLDS_NO_SCHEMAS.isdisjoint(path)
@@ -195,7 +195,7 @@ def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault(path, f"{quoted(item)} does not exist in the schema")
 
 
-def _resolves(pointer: str, schema: Mapping[str, Any]) -> bool:
+def _resolves(pointer: str, schema: Mapping[str, object]) -> bool:
     """Whether a JSON pointer such as ``#/$defs/a`` leads to a value."""
     part: object = schema
     for step in pointer[2:].split("/"):

@@ -62,7 +62,7 @@ _RECORDS: dict[str, type[Record]] = {
 _TOOL_KEYS = (("tools",), ("tool_results",), ("world",))
 _ANY_TASK = TaskSpec(id="-", name="-", input="-", expected_output="")
 
-Checked = TypeVar("Checked", TaskSpec, DatasetSpec, GeneratorSpec, tuple[Mapping[str, Any], ...])
+Checked = TypeVar("Checked", TaskSpec, DatasetSpec, GeneratorSpec, tuple[Mapping[str, object], ...])
 
 
 def validate_task_fields(
@@ -85,13 +85,13 @@ def validate_task_fields(
     return (None, _by_key(faults, depth=1)) if faults else (task, {})
 
 
-def validate_rubrics(data: object) -> tuple[list[dict[str, Any]], FieldProblems]:
+def validate_rubrics(data: object) -> tuple[list[dict[str, object]], FieldProblems]:
     """Check rubrics that are no part of a dataset. Returns either their mappings, or problems by path."""
     rubrics, faults = rubrics_of_values(data)
     return rubrics, _by_key(faults, depth=None)
 
 
-def rubrics_of_values(data: object) -> tuple[list[dict[str, Any]], list[Fault]]:
+def rubrics_of_values(data: object) -> tuple[list[dict[str, object]], list[Fault]]:
     """The same with the faults at their paths."""
     rubrics, faults = _validated(RUBRICS, data, RubricSpec)
     faults += [*_repeats(data, (), ("name",)), *nameless(rubrics or (), ())]
@@ -201,7 +201,7 @@ def _checked_task(data: object, path: Path) -> tuple[TaskSpec | None, list[Fault
     return (None if faults else task), below
 
 
-def _question_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
+def _question_faults(data: Mapping[str, object]) -> Iterator[Fault]:
     """Yield what is wrong with the choice between ``input``, ``messages`` and ``turns``, and with their ends."""
     field = "turns" if data.get("turns") else "messages" if "messages" in data else ""
     if not field:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_line
 from benchmarks.presentation.numbers import MISSING, chance, interval, n_of, score
@@ -66,7 +65,7 @@ class MatrixTable:
     verdict: str
     columns: Sequence[str]
     rows: Sequence[TableRow]
-    numbers: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    numbers: Sequence[Mapping[str, object]] = field(default_factory=list)
 
     @property
     def head(self) -> list[str]:

@@ -6,7 +6,6 @@ import importlib.util
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, batches
 from benchmarks.extras import how_to_install
@@ -61,7 +60,7 @@ def _characters(row: ResultRow) -> int:
     return len(row.input) + len(row.expected_output) + len(row.actual_output or "")
 
 
-def _cells(row: ResultRow, metrics: Sequence[str]) -> dict[str, Any]:
+def _cells(row: ResultRow, metrics: Sequence[str]) -> dict[str, object]:
     cells = {name: getattr(row, name) for name in PLAIN_FIELDS}
     cells["tool_calls"] = json.dumps(list(row.tool_calls), ensure_ascii=False)
     for metric in metrics:

@@ -52,7 +52,7 @@ class UploadForm(DatasetFileForm):
     fieldsets: Any = ((None, {"fields": ("file", "slug")}),)
     shows_source = True
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         upload = self.cleaned_data.get("file")
         if upload is None:
             return self.cleaned_data
@@ -63,7 +63,7 @@ class UploadForm(DatasetFileForm):
             return self.cleaned_data
         return self.parse(upload.read(), name)
 
-    def parse(self, data: bytes, name: str) -> dict[str, Any]:
+    def parse(self, data: bytes, name: str) -> dict[str, object]:
         parsed = parse_dataset(data, name)
         self.spec = parsed.spec
         if parsed.problems:
@@ -99,7 +99,7 @@ class YamlForm(NewVersionForm):
         super().__init__(data, files, version=version)
         self.fields["file"].initial = dump_dataset(spec_of(version))
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         return self.parse(self.cleaned_data["file"].encode(), f"{self.dataset.slug}.yaml")
 
 
@@ -122,7 +122,7 @@ class CopyForm(ProblemForm):
         if not may_create:
             self.fieldsets = self.fieldsets[:1]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         if not self.may_create and not self.cleaned_data.get("dataset"):
             self.add_error("dataset", "Choose a dataset.")
         return self.cleaned_data

@@ -80,7 +80,7 @@ class EditForm(ProblemForm):
 
     base = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, data: Any = None, files: Any = None, *, initial: Mapping[str, Any]) -> None:
+    def __init__(self, data: Any = None, files: Any = None, *, initial: Mapping[str, object]) -> None:
         super().__init__(data, files, initial=dict(initial))
         for name, value in initial.items():
             self.fields[name].initial = value  # A text field compares what was typed with it.
@@ -187,7 +187,7 @@ class TaskForm(EditForm):
     def __init__(
         self, data: Any = None, files: Any = None, *, version: DatasetVersion, stored: Task | None = None
     ) -> None:
-        initial: dict[str, Any] = {"base": version.pk}
+        initial: dict[str, object] = {"base": version.pk}
         if stored is not None:
             initial |= {key: stored.value_of(key) for key in ("other_answers", *TASK_KEYS)}
             initial |= {"id": stored.task_id, "place": stored.position}
@@ -199,7 +199,7 @@ class TaskForm(EditForm):
         self.version, self.stored = version, stored
         self.task: TaskSpec | None = None
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         given = ((key, self.cleaned_data.get(key)) for key in TASK_KEYS)
         values = {key: value for key, value in given if value is not None}
         if (values.get("messages") or values.get("turns")) and not values.get("input"):

@@ -156,7 +156,7 @@ class TableForm(DatasetFileForm):
             raise forms.ValidationError(f"The file name must end in one of: {', '.join(_TABLES)}.")
         return upload
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         data = self.cleaned_data
         if self.errors:
             return data
@@ -230,7 +230,7 @@ class PresetForm(ProblemForm):
         """What this machine needs for all benchmarks, or nothing."""
         return next(filter(None, map(why_not_importable, REGISTERED_PRESETS.values())), "")
 
-    def presets(self) -> Iterator[dict[str, Any]]:
+    def presets(self) -> Iterator[dict[str, object]]:
         """The rows of the table."""
         for preset in REGISTERED_PRESETS.values():
             imported = min(preset.limit or preset.size, preset.size)

@@ -7,12 +7,12 @@ answer, so that no judge is needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from benchmarks.generators.base import Generator, Task
 from tasks_app.canvas.random_source import KeyedRandom
 
-Turn = dict[str, Any]
+Turn = dict[str, object]
 THINGS = (
     *("anchor", "basket", "candle", "drum", "easel", "flute", "globe", "hammer", "inkwell", "jar", "kettle", "lantern"),
     *("mirror", "needle", "oar", "pillow", "quilt", "ribbon", "saddle", "teapot", "urn", "violin", "whistle", "zither"),
@@ -96,7 +96,7 @@ def instructions(random: KeyedRandom, level: int) -> Task:
     word = random.choice(("over", "done", "thanks", "roger"))
     word = word.upper() if case == "upper" else word
     rules = [f"write every answer in {case} case letters only"]
-    constraints: dict[str, Any] = {"case": case}
+    constraints: dict[str, object] = {"case": case}
     if level > 1:
         rules.append(f"end it with the word {word}")
         constraints["ends_with"] = word

@@ -64,7 +64,7 @@ def _make(random: KeyedRandom, level: int, family: str) -> Task:
         [random.choice(SUBJECTS), random.choice(VERBS), word, random.choice(TAILS)]
         for word in [*keywords, *[topic] * (level + random.randint(0, 3))]
     ]
-    constraints: dict[str, Any] = {}
+    constraints: dict[str, object] = {}
     for name in chosen:
         constraints[name] = _value(random, name, len(sentences), keywords)
     for count, mark in (("highlights", "*{}*"), ("capital_words", "{}")):
@@ -119,7 +119,7 @@ def _most(constraints: Mapping[str, Any], name: str) -> int:
     return int(constraints.get(name, {"max": 0})["max"])
 
 
-def _written(constraints: Mapping[str, Any], sentences: list[str], topic: str) -> str:
+def _written(constraints: Mapping[str, object], sentences: list[str], topic: str) -> str:
     if "starts_with" in constraints:
         sentences[0] = f"{constraints['starts_with']}: {sentences[0]}"
     count = max(1, _most(constraints, "paragraphs"))

@@ -51,7 +51,7 @@ def orders(random: KeyedRandom, level: int) -> Task:
             f"Order {number}: {first} {last} wants {count} {good}s at {cents // 100}.{cents % 100:02} each by "
             f"{day.day} {MONTHS[day.month - 1]} {day.year}{', express' if express else ''}{note and f' ({note})'}."
         )
-        row: dict[str, Any] = {"order": number, "first_name": first, "last_name": last, "item": good, "count": count}
+        row: dict[str, object] = {"order": number, "first_name": first, "last_name": last, "item": good, "count": count}
         row |= {"by": day.isoformat(), "express": express, "note": note or None}
         if level > 1:
             row["cents"] = count * cents

@@ -13,7 +13,7 @@ _ROLES = {"developer": "system"}
 _TEXTS = ("text", "input_text")
 
 
-def messages_of(chat: Any) -> tuple[Mapping[str, Any], ...] | None:
+def messages_of(chat: Any) -> tuple[Mapping[str, object], ...] | None:
     """The messages, as they were sent. Empty if the value is not a chat; ``None`` if it is one that no task can have:
     with calls of tools, parts that are neither text nor image, or another end than a message of the user."""
     if not (isinstance(chat, list) and chat and all(isinstance(message, Mapping) for message in chat)):

@@ -128,9 +128,9 @@ class Case(Part):
     seconds: Amount | None = at("completionTime")
     success: Verdict = None
     metrics: tuple[Metric, ...] = at("metricsData", ())
-    metadata: dict[str, Any] = Field({})
+    metadata: dict[str, object] = Field({})
     tags: Any = None
-    trace: dict[str, Any] = at("trace", {})
+    trace: dict[str, object] = at("trace", {})
 
     @property
     def answer(self) -> str:
@@ -173,7 +173,7 @@ class Run(Part):
     identifier: Text = ""
     file: Text = at("testFile", "")
     dataset: Text = at("datasetAlias", "")
-    settings: dict[str, Any] = at("hyperparameters", {})
+    settings: dict[str, object] = at("hyperparameters", {})
     seconds: Amount | None = at("runDuration")
 
 

@@ -303,7 +303,7 @@ def table_files(repository: Repository, config: str, split: str) -> tuple[str, s
     raise ImportProblem(f"{repository.name}: no table for {quoted(split)} of {quoted(config)}")
 
 
-def _listed(names: Mapping[str, Any]) -> str:
+def _listed(names: Mapping[str, object]) -> str:
     return ", ".join(map(quoted, sorted(names)[:30])) + (", …" if len(names) > 30 else "")
 
 

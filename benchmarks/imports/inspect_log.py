@@ -146,7 +146,7 @@ class Sample(Part):
     id: Annotated[Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
     epoch: Repeat = 1
     input: Annotated[tuple[Message, ...], BeforeValidator(_one_as_list)]
-    metadata: dict[str, Any] = Field({})
+    metadata: dict[str, object] = Field({})
     target: Annotated[tuple[Text, ...], BeforeValidator(_one_as_list)] = ()
     choices: tuple[Text, ...] = ()
     error: Annotated[Text, BeforeValidator(_error_message)] | None = None
@@ -161,8 +161,8 @@ class Sample(Part):
     seconds: Amount | None = at("working_time|output.time")
     """Without the time that the sample waited for its turn or for a retry; in older logs, of the last answer."""
     messages: tuple[Message, ...] = ()
-    model_usage: dict[str, Any] = Field({})
-    attachments: dict[str, Any] = Field({})
+    model_usage: dict[str, object] = Field({})
+    attachments: dict[str, object] = Field({})
     limit: Text = at("limit.type", "")
     completed_at: Moment | None = None
 
@@ -413,7 +413,7 @@ def _sent(sample: Sample) -> inspect_prompts.Sent | None:
 Resolve = Callable[[str], str]
 
 
-def _resolver(attachments: Mapping[str, Any]) -> Resolve:
+def _resolver(attachments: Mapping[str, object]) -> Resolve:
     """A function that puts in the texts that the log stores apart."""
 
     def put(match: re.Match[str]) -> str:
@@ -423,7 +423,7 @@ def _resolver(attachments: Mapping[str, Any]) -> Resolve:
     return lambda text: as_text(_ATTACHMENT.sub(put, text)) if "://" in text else text
 
 
-def _conversation(messages: Sequence[Message], resolve: Resolve, unused: Unused) -> tuple[Mapping[str, Any], ...]:
+def _conversation(messages: Sequence[Message], resolve: Resolve, unused: Unused) -> tuple[Mapping[str, object], ...]:
     """The input as messages of a task; empty if it is one text, or if a task cannot have it, which is counted."""
     contents = [[part for part in message.content if part.type != "reasoning"] for message in messages]
     if [message.role for message in messages] == ["user"] and all(part.type == "text" for part in contents[0]):
@@ -454,8 +454,8 @@ def _content(parts: Sequence[ContentPart], resolve: Resolve) -> tuple[str, str]:
     return "\n".join(texts), "\n".join(resolve(part.reasoning) for part in parts if part.type == "reasoning")
 
 
-def _message(message: Message, resolve: Resolve) -> dict[str, Any]:
-    plain: dict[str, Any] = {"role": message.role or "user", "content": _content(message.content, resolve)[0]}
+def _message(message: Message, resolve: Resolve) -> dict[str, object]:
+    plain: dict[str, object] = {"role": message.role or "user", "content": _content(message.content, resolve)[0]}
     if calls := [_call(call) for call in message.tool_calls]:
         plain["tool_calls"] = [
             {"type": "function", "function": {"name": call["name"], "arguments": call["raw"]}} for call in calls
@@ -463,7 +463,7 @@ def _message(message: Message, resolve: Resolve) -> dict[str, Any]:
     return plain
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: Call) -> dict[str, object]:
     arguments = call.arguments if isinstance(call.arguments, dict) else None
     raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
     return {"name": call.function, "arguments": arguments, "raw": raw, "malformed": arguments is None}
@@ -476,7 +476,7 @@ def _scores(sample: Sample) -> Iterator[tuple[str, Score]]:
             yield name, _score(value, score)
 
 
-def _parts_of(scorer: str, value: Any) -> dict[str, Any]:
+def _parts_of(scorer: str, value: Any) -> dict[str, object]:
     """The several values of a scorer by their names; empty if it has one value."""
     if isinstance(value, dict):
         return {f"{scorer}/{key}": each for key, each in value.items()}

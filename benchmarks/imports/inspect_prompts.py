@@ -86,7 +86,7 @@ def parameters_of(each: Sequence[Sent]) -> dict[str, Any]:
     return parameters
 
 
-def unsent(each: Sequence[Sent], parameters: Mapping[str, Any]) -> Iterator[str]:
+def unsent(each: Sequence[Sent], parameters: Mapping[str, object]) -> Iterator[str]:
     """What solvers changed that is in no parameter and no task, in sentences."""
     if "system_prompt" not in parameters and any(one.system != "" for one in each):
         yield "System messages that solvers added differ between samples: they are only in the messages of the results."

@@ -37,7 +37,7 @@ class Total(Part):
     called: ClassVar = "metrics"
     without_loss: ClassVar = frozenset({"name"})
     value: Any = None
-    params: dict[str, Any] = Field({})
+    params: dict[str, object] = Field({})
     group: Text = ""
 
 

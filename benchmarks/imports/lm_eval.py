@@ -110,13 +110,13 @@ class Summary(Part):
         | {"chat_template_sha", "fewshot_as_multiturn", "config.model", "config.device", "config.bootstrap_iters"}
         | {"config.gen_kwargs", "transformers_version", "eot_token_id", "max_length", "start_time", "end_time"}
     )
-    results: dict[str, dict[str, Any]] = at("results", {})
-    configs: dict[str, Any] = at("configs", {})
+    results: dict[str, dict[str, object]] = at("results", {})
+    configs: dict[str, object] = at("configs", {})
     samples: dict[str, Samples] = at("n-samples", {})
-    higher_is_better: dict[str, dict[str, Any]] = at("higher_is_better", {})
+    higher_is_better: dict[str, dict[str, object]] = at("higher_is_better", {})
     hashes: dict[str, Text] = at("task_hashes", {})
-    shots: dict[str, Any] = at("n-shot", {})
-    versions: dict[str, Any] = at("versions", {})
+    shots: dict[str, object] = at("n-shot", {})
+    versions: dict[str, object] = at("versions", {})
     model: Text = at("model_name", "")
     source: Text = at("model_source", "")
     limit: Any = at("config.limit")
@@ -147,7 +147,7 @@ class _Read:
     values: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     """Metric and filter, as in the results file → what the samples have there."""
     systems: set[str] = field(default_factory=set)
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
     repeats: int = 1
     hashed: Any = field(default_factory=hashlib.sha256)
     unused: Unused = field(default_factory=Counter)
@@ -219,7 +219,7 @@ def _task_in(head: Summary, name: str, digest: str) -> str:
     )
 
 
-def _add(log: _Read, values: Mapping[str, Any], where: str) -> None:
+def _add(log: _Read, values: Mapping[str, object], where: str) -> None:
     unused: Unused = Counter()
     sample = read(Sample, values, where, unused)
     log.unused.update({key: count for key, count in unused.items() if key[0] not in sample.metrics})
@@ -373,7 +373,7 @@ def _document(sample: Sample, where: str, log: _Read) -> _Document:
     return _Document(_task(sample, as_text(text), ""), result, sample.prompt_hash)
 
 
-def _generated(sample: Sample, prompt: Sequence[Message], settings: Mapping[str, Any], log: _Read) -> _Document:
+def _generated(sample: Sample, prompt: Sequence[Message], settings: Mapping[str, object], log: _Read) -> _Document:
     replies = [reply if isinstance(reply, list) else [reply] for reply in sample.replies]
     # Of several requests for one document, which no task of lm-eval's own makes, the answers are one text.
     answers = ["\n\n".join(map(as_text, each)) for each in zip(*replies, strict=False)]

@@ -55,7 +55,7 @@ class Part(BaseModel):
             return value
         if info.context is not None:
             info.context.update((path, cls.called) for path in _unread(value, _tree_of(cls), cls.without_loss))
-        flat: dict[str, Any] = {}
+        flat: dict[str, object] = {}
         for name, paths in _paths_of(cls):
             for steps in paths:
                 item = _follow(value, steps)
@@ -124,13 +124,15 @@ def _unread(value: Any, tree: dict[Any, Any], without_loss: frozenset[str], path
             yield from _unread(item, tree[key], without_loss, inner)
 
 
-_LABELS: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Metadata)
+_LABELS: TypeAdapter[Mapping[str, object]] = TypeAdapter(Metadata)
 _TAG: TypeAdapter[str] = TypeAdapter(Tag)
 
 
-def label_values(metadata: Mapping[str, Any], part: str, unused: Unused, path: str = "metadata") -> dict[str, Any]:
+def label_values(
+    metadata: Mapping[str, object], part: str, unused: Unused, path: str = "metadata"
+) -> dict[str, object]:
     """What of the metadata a task can have: short texts, numbers and booleans. The rest is counted in ``unused``."""
-    labels: dict[str, Any] = {}
+    labels: dict[str, object] = {}
     for key, value in metadata.items():
         try:
             if len(labels) < MAX_LABELS:

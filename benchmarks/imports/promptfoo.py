@@ -132,10 +132,10 @@ class Row(Part):
     prompt_id: Text = at("promptId", "")
     prompt_index: Count | None = at("promptIdx")
     test_index: Count | None = at("testIdx")
-    variables: dict[str, Any] = at("vars", {})
-    metadata: dict[str, Any] = at("testCase.metadata|test.metadata", {})
+    variables: dict[str, object] = at("vars", {})
+    metadata: dict[str, object] = at("testCase.metadata|test.metadata", {})
     description: Text = at("testCase.description|test.description|description", "")
-    assertions: tuple[dict[str, Any], ...] = at("testCase.assert|test.assert", ())
+    assertions: tuple[dict[str, object], ...] = at("testCase.assert|test.assert", ())
     output: Any = at("response.output")
     response_error: Any = at("response.error")
     cached: Any = at("response.cached")
@@ -165,7 +165,7 @@ class Row(Part):
         return "\n".join(f"{as_text(name)}: {as_text(value)}" for name, value in self.variables.items())
 
     @property
-    def chat(self) -> tuple[Mapping[str, Any], ...] | None:
+    def chat(self) -> tuple[Mapping[str, object], ...] | None:
         """The messages of a prompt that promptfoo sends as a chat, a list in JSON or YAML; see ``messages_of``."""
         text = self.prompt.strip()
         reader = reading.json_of if text.startswith("[") else reading.yaml_of if text.startswith("- role:") else None

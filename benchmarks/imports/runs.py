@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.metrics.base import Score, ScoreStatus
@@ -41,8 +41,8 @@ class ImportedResult:
     answer_lost: bool = False
     """The model answered, but the tool did not keep what, so only the tool's scores can say anything about it."""
     reasoning: str = ""
-    messages: Sequence[Mapping[str, Any]] = ()
-    tool_calls: Sequence[Mapping[str, Any]] = ()
+    messages: Sequence[Mapping[str, object]] = ()
+    tool_calls: Sequence[Mapping[str, object]] = ()
     scores: Mapping[str, Score] = field(default_factory=dict)
     """By the name of the tool's scorer."""
     error: str | None = None
@@ -94,7 +94,7 @@ class ImportedRun:
     missing: Score = NOT_SAID
     """The score of an answer by a scorer that gave none. What a scorer did not say is an error of the scorer. It is not
     applicable only where the tool scores a task by metrics of its own choice, and did not choose this one."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     tags: Sequence[str] = ()
     """Of the run."""
     facts: Mapping[str, str] = field(default_factory=dict)

@@ -219,7 +219,7 @@ def cell_text(value: Any, column: str) -> str:
     raise ImportProblem(f"column {quoted(column)}: expected text, found {shown(value)}")
 
 
-def _expected(cells: Mapping[str, Any], column: str | None, answer_after: str) -> str:
+def _expected(cells: Mapping[str, object], column: str | None, answer_after: str) -> str:
     """The cell, or the first of several correct answers."""
     if column is None:
         return ""
@@ -235,7 +235,7 @@ def _expected(cells: Mapping[str, Any], column: str | None, answer_after: str) -
     return answer.strip()
 
 
-def _choices(cells: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+def _choices(cells: Mapping[str, object], columns: Sequence[str]) -> list[str]:
     if not columns:
         return []
     if len(columns) > 1:
@@ -259,7 +259,7 @@ def _choices(cells: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     return [cell_text(choice, column) for choice in value]
 
 
-def _chosen(cells: Mapping[str, Any], columns: Columns, choices: Sequence[str]) -> str:
+def _chosen(cells: Mapping[str, object], columns: Columns, choices: Sequence[str]) -> str:
     """The letter of the correct choice, which the cell gives as label, text, letter or position from 0."""
     value = cells.get(columns.expected or "")
     if columns.expected is None or value is None or value == "":

@@ -31,7 +31,7 @@ class Row(NamedTuple):
     line: int
     values: Mapping[str, Any]
     problem: str = ""
-    task: Mapping[str, Any] = {}
+    task: Mapping[str, object] = {}
 
 
 def read_rows(path: Path) -> Iterator[Row]:

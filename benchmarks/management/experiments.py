@@ -189,7 +189,7 @@ def _check(step: str, target: str, models: Sequence[str]) -> None:
         raise NotPossible("--model applies to run and plan.")
 
 
-def _experiment_request(target: str, models: Sequence[str]) -> dict[str, Any]:
+def _experiment_request(target: str, models: Sequence[str]) -> dict[str, object]:
     """What the file asks for, or the shipped starter experiment, with these models in place of the file's."""
     if target != STARTER:
         return read_experiment_file(Path(target), models)

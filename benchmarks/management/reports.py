@@ -42,7 +42,7 @@ STATISTICS = ("chance", "thresholds", "reliability", "adaptive")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compared] = ()) -> dict[str, Any]:
+def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compared] = ()) -> dict[str, object]:
     """A run as in the API, and beside it more of its statistics, the requirements on it, and comparisons."""
     reader = reader_of()
     return {
@@ -53,7 +53,7 @@ def run_json(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
     }
 
 
-def verification_json(run: Run, verification: Verification, code_now: str) -> dict[str, Any]:
+def verification_json(run: Run, verification: Verification, code_now: str) -> dict[str, object]:
     """The result of verifying a run."""
     versions = {"code_version": run.code_version, "code_version_now": code_now}
     return {"id": run.pk, "holds": verification.holds, **asdict(verification), **versions}

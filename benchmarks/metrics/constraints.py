@@ -66,7 +66,7 @@ class Constraints(DeterministicMetric):
         return scored((len(checks) - len(broken)) / len(checks), reason, answer, failure)
 
 
-def checked(constraints: Mapping[str, Any], text: str) -> list[tuple[str, str]]:
+def checked(constraints: Mapping[str, object], text: str) -> list[tuple[str, str]]:
     """Each constraint with what is wrong with the text, empty if it follows. Each entry of a list counts as one, but
     those of ``include_one`` together."""
     return [(name, problem) for name, given in constraints.items() for problem in _problems(name, given, text)]

@@ -62,7 +62,7 @@ def judges_turns(metric: Metric, item: Item) -> bool:
     return bool(item.turns) and is_computed and not metric.needs.isdisjoint(TURN_FIELDS)
 
 
-def with_answers(item: Item, messages: Sequence[Mapping[str, Any]], last: str) -> Item:
+def with_answers(item: Item, messages: Sequence[Mapping[str, object]], last: str) -> Item:
     """The item with the answers of a conversation: ``messages`` are all but the last answer.
 
     The last answer counts as the answer to the task only if it answers the last turn. The input becomes the whole
@@ -80,13 +80,13 @@ def with_answers(item: Item, messages: Sequence[Mapping[str, Any]], last: str) -
     )
 
 
-def with_conversation(item: Item, messages: Sequence[Mapping[str, Any]], last: str) -> Item:
+def with_conversation(item: Item, messages: Sequence[Mapping[str, object]], last: str) -> Item:
     """The item with the last answer, and all that was said before it as its input."""
     turns = (f"{message['role']}: {message['content']}" for message in spoken(messages))
     return replace(item, input="\n\n".join(turns), actual_output=last)
 
 
-def spoken(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+def spoken(messages: Sequence[Mapping[str, object]]) -> list[dict[str, str]]:
     """What user and assistant said in words: without the system prompt, tool calls, their results and images."""
     turns = []
     for message in messages:
@@ -103,14 +103,14 @@ def most_turns(user: Mapping[str, Any]) -> int:
     return int(user.get("max_turns", DEFAULT_TURNS))
 
 
-def turn_answers(messages: Sequence[Mapping[str, Any]], opening_users: int, last: str) -> list[str]:
+def turn_answers(messages: Sequence[Mapping[str, object]], opening_users: int, last: str) -> list[str]:
     """The answers to the turns, in order. ``opening_users`` messages of the user come before the first turn."""
     starts = [place for place, message in enumerate(messages) if message["role"] == "user"][opening_users:]
     spans = pairwise(starts)
     return [*(_last_answer(messages[start:end]) for start, end in spans), *([last] if starts else [])]
 
 
-def _last_answer(messages: Sequence[Mapping[str, Any]]) -> str:
+def _last_answer(messages: Sequence[Mapping[str, object]]) -> str:
     texts = [message.get("content") for message in messages if message["role"] == "assistant"]
     return str(texts[-1] or "") if texts else ""
 
@@ -159,7 +159,7 @@ def _mean(metric: DeterministicMetric, judged: Sequence[tuple[int, Score]]) -> S
         }
         for number, score in judged
     ]
-    detail: dict[str, Any] = {"turns": turns}
+    detail: dict[str, object] = {"turns": turns}
     if missed:
         detail["failure"] = f"Turn {missed[0][0]}: {missed[0][1].failure or 'not as expected'}"
     return Score(status, sum(values) / len(values), reason, detail=detail)

@@ -89,7 +89,7 @@ def _is_forbidden(call: ToolCall, final_state: Mapping[str, Any]) -> bool:
     )
 
 
-def _shown(expected: Mapping[str, Any]) -> str:
+def _shown(expected: Mapping[str, object]) -> str:
     """An expected row for people: ``2 × orders(status=paid)``."""
     count = expected.get("count", 1)
     row = described({"name": expected["table"], "args": expected["where"]})

@@ -57,13 +57,13 @@ def read_response(text: str, schema: type[Response]) -> Response:
     return response
 
 
-def response_schema(schema: type[BaseModel]) -> dict[str, Any]:
+def response_schema(schema: type[BaseModel]) -> dict[str, object]:
     """The JSON Schema of ``schema`` in the strict form endpoints require: all keys required, no others allowed."""
-    strict: dict[str, Any] = _strict(schema.model_json_schema())
+    strict: dict[str, object] = _strict(schema.model_json_schema())
     return strict
 
 
-def _validated(data: Mapping[str, Any], schema: type[Response]) -> Response:
+def _validated(data: Mapping[str, object], schema: type[Response]) -> Response:
     if isinstance(verdicts := data.get("verdicts"), list):
         data = {**data, "verdicts": [_plain_verdict(entry) for entry in verdicts]}
     return schema.model_validate_json(json.dumps(data), strict=True)
@@ -86,7 +86,7 @@ def _responses_in(text: str, schema: type[Response]) -> Iterator[Response]:
     raise JudgeResponseError(f"the judge's reply holds more than {MAX_OBJECTS} braces")
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     data = dict(pairs)
     if len(data) < len(pairs):
         raise JudgeResponseError("the judge's reply gives one key twice")

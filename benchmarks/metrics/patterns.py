@@ -45,7 +45,7 @@ class UnusableSchemaError(ValueError):
     """An invalid schema, one that refers to other documents, or one that takes too much work."""
 
 
-def unusable_keywords(schema: Mapping[str, Any]) -> str | None:
+def unusable_keywords(schema: Mapping[str, object]) -> str | None:
     """Which keywords of the schema cannot be used together, or ``None``. For checking datasets before any run."""
     # jsonschema's unevaluatedProperties matches patternProperties with Python's own, backtracking expressions.
     text = json.dumps(schema)

@@ -24,7 +24,7 @@ _checks = threading.local()
 Keyword = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
 
 
-def schema_violation(value: Any, schema: Mapping[str, Any]) -> str | None:
+def schema_violation(value: Any, schema: Mapping[str, object]) -> str | None:
     """Where and how ``value`` violates ``schema``, or ``None`` if it is valid. Raises ``UnusableSchemaError``.
 
     Neither a schema nor a value can make this hang or access the network. ``jsonschema`` does the checking with three
@@ -78,7 +78,7 @@ def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[
         yield ValidationError(f"{shortened(repr(value))} does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, patterns: Mapping[str, Any], value: Any, schema: Any) -> Iterator[Any]:
+def _pattern_properties(validator: Any, patterns: Mapping[str, object], value: Any, schema: Any) -> Iterator[Any]:
     if not isinstance(value, dict):
         return
     for pattern, subschema in patterns.items():

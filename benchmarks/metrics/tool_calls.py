@@ -124,7 +124,7 @@ def best_in_any_order(credits: Sequence[Sequence[float]]) -> Pairs:
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
 
 
-def _failure(expected: Sequence[Mapping[str, Any]], actual: Sequence[ToolCall], pairs: Pairs) -> str:
+def _failure(expected: Sequence[Mapping[str, object]], actual: Sequence[ToolCall], pairs: Pairs) -> str:
     """What keeps the calls from being right; of several faults the one that explains the others."""
     if not actual:
         return "No tool called"
@@ -141,7 +141,10 @@ def _failure(expected: Sequence[Mapping[str, Any]], actual: Sequence[ToolCall], 
 
 
 def _reason(
-    expected: Sequence[Mapping[str, Any]], actual: Sequence[ToolCall], pairs: Pairs, credits: Sequence[Sequence[float]]
+    expected: Sequence[Mapping[str, object]],
+    actual: Sequence[ToolCall],
+    pairs: Pairs,
+    credits: Sequence[Sequence[float]],
 ) -> str:
     correct = sum(credits[e][a] == 1.0 for e, a in pairs)
     parts = [f"{correct} of {len(expected)} expected calls are correct."]

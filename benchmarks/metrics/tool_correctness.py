@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from benchmarks.metrics.base import Item, Judge, Score, scored, shortened
 from benchmarks.metrics.judges import GEvalMetric, as_data
@@ -67,12 +66,12 @@ class ToolCorrectness(GEvalMetric):
         return None
 
 
-def _shown_call(call: ToolCall) -> dict[str, Any]:
+def _shown_call(call: ToolCall) -> dict[str, object]:
     if call.arguments is None:
         return {"name": call.name, "malformed_arguments": shortened(call.raw_arguments, 2_000)}
     return {"name": call.name, "arguments": call.arguments}
 
 
-def _numbered(calls: list[dict[str, Any]]) -> str:
+def _numbered(calls: list[dict[str, object]]) -> str:
     texts = (shortened(json.dumps(call, ensure_ascii=False, default=str), 4_000) for call in calls)
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))

@@ -5,8 +5,6 @@ Each part is an abstract model. All of them are columns of one table, because li
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -136,7 +134,7 @@ class RunRequest(models.Model):
         abstract = True
 
     @property
-    def extra(self) -> dict[str, Any]:
+    def extra(self) -> dict[str, object]:
         """The parameters that are sent with every question as they are; those of the run replace the model's."""
         return {**self.model_params, **self.parameters.get("extra", {})}
 

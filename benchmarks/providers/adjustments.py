@@ -19,7 +19,7 @@ from benchmarks.providers.model_families import ModelTraits
 logger = logging.getLogger(__name__)
 
 SAMPLING = ("temperature", "top_p", "seed")
-WEAKER_FORM: Mapping[str, Mapping[str, Any] | None] = {"json_schema": {"type": "json_object"}, "json_object": None}
+WEAKER_FORM: Mapping[str, Mapping[str, object] | None] = {"json_schema": {"type": "json_object"}, "json_object": None}
 """Type of a response format → what is requested instead of it."""
 _OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 FIRST_REPLY_SECONDS = 2.0

@@ -88,7 +88,7 @@ class AnthropicProvider(HTTPProvider):
         return {"model": document.get("model"), "choices": [choice], "usage": _usage(document.get("usage"))}
 
 
-def _usage(usage: Any) -> dict[str, Any] | None:
+def _usage(usage: Any) -> dict[str, object] | None:
     """Anthropic counts tokens read from and written to its cache beside ``input_tokens``."""
     if not isinstance(usage, dict):
         return None
@@ -150,7 +150,7 @@ def _text(message: Message) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
-def _input(arguments: str) -> dict[str, Any]:
+def _input(arguments: str) -> dict[str, object]:
     """The arguments of a call as an object; broken ones, which the API does not take back, as none."""
     try:
         value = parse_json(arguments or "{}")
@@ -159,7 +159,7 @@ def _input(arguments: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
+def _tool(function: Mapping[str, object]) -> dict[str, object]:
     schema = function.get("parameters") or {"type": "object", "properties": {}}
     tool = {"name": function["name"], "input_schema": schema}
     return tool | ({"description": function["description"]} if function.get("description") else {})
@@ -174,8 +174,8 @@ def _output_config(response_format: Mapping[str, Any] | None) -> dict[str, Any] 
 
 class MessageAssembler(Assembler):
     def __init__(self) -> None:
-        self._message: dict[str, Any] = {}
-        self._blocks: dict[Any, dict[str, Any]] = {}
+        self._message: dict[str, object] = {}
+        self._blocks: dict[Any, dict[str, object]] = {}
         self._pieces: dict[Any, dict[str, list[str]]] = {}
 
     def add(self, event: Mapping[str, Any]) -> bool:

@@ -136,7 +136,7 @@ def error_in_good_reply(headers: Mapping[str, str], body: bytes, secrets: Iterab
     return error_for_reply(status, headers, body, secrets)
 
 
-def error_object(body: bytes) -> Mapping[str, Any]:
+def error_object(body: bytes) -> Mapping[str, object]:
     """The ``error`` object of a body in OpenAI's form; empty if there is none."""
     try:
         document = parse_json(body)
@@ -150,7 +150,7 @@ def error_object(body: bytes) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def filter_message(error: Mapping[str, Any], secrets: Iterable[str] = ()) -> str | None:
+def filter_message(error: Mapping[str, object], secrets: Iterable[str] = ()) -> str | None:
     """The message of a content filter that refused the prompt with an error status; ``None`` for other errors."""
     metadata = error.get("metadata")
     flagged = isinstance(metadata, dict) and "flagged_input" in metadata
@@ -159,7 +159,7 @@ def filter_message(error: Mapping[str, Any], secrets: Iterable[str] = ()) -> str
     return None
 
 
-def failed_generation(error: Mapping[str, Any]) -> str | None:
+def failed_generation(error: Mapping[str, object]) -> str | None:
     """What the model wrote, if the endpoint refuses to return it: Groq, for tool calls and JSON that do not fit their
     schema. ``None`` for other errors."""
     text = error.get("failed_generation")
@@ -168,7 +168,7 @@ def failed_generation(error: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _retry_delay(error: Mapping[str, Any]) -> float | None:
+def _retry_delay(error: Mapping[str, object]) -> float | None:
     """Seconds to wait by the error itself: ``google.rpc.RetryInfo`` (``34.4s``) of Gemini, which has no header for it,
     or the headers that OpenRouter quotes."""
     details, metadata = error.get("details"), error.get("metadata")
@@ -184,13 +184,13 @@ def _verdict(status: int, code: str) -> Verdict:
     return _BY_CODE[code] if code in _BY_CODE else verdict_for_status(status)
 
 
-def _code_of(error: Mapping[str, Any]) -> str:
+def _code_of(error: Mapping[str, object]) -> str:
     """Code or type, whichever is known: OpenAI puts ``insufficient_quota`` into either."""
     names = [value for key in ("code", "type") if isinstance(value := error.get(key), str)]
     return next((name for name in names if name in _BY_CODE), names[0] if names else "")
 
 
-def _message_of(error: Mapping[str, Any], body: bytes, secrets: Iterable[str]) -> str:
+def _message_of(error: Mapping[str, object], body: bytes, secrets: Iterable[str]) -> str:
     """The endpoint's message on one line. Masked before it is shortened, because half a key is not recognized."""
     message = error.get("message") or error.get("detail")
     metadata = error.get("metadata")
@@ -226,7 +226,7 @@ _LONGEST_NAME = 60
 _MOST_NAMES = 20
 
 
-def refused_parameters(status: int | None, error: Mapping[str, Any], text: str) -> tuple[str, ...]:
+def refused_parameters(status: int | None, error: Mapping[str, object], text: str) -> tuple[str, ...]:
     """The parameters that the model refuses, in our spelling; none if the error is about something else.
 
     ``error`` is the error object of the body, ``text`` the body or the message of a library. Both are hostile.

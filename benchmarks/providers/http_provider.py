@@ -56,7 +56,7 @@ class HTTPProvider(Provider):
     path: ClassVar[str]
     """Where requests go, after ``base_url``."""
     models_path: ClassVar[str] = "models"
-    stream_options: ClassVar[Mapping[str, Any]] = {}
+    stream_options: ClassVar[Mapping[str, object]] = {}
     """What a streamed request has beside ``stream``."""
     takes_seed: ClassVar[bool] = True
     max_body_bytes: int = 16 * 1024 * 1024
@@ -88,7 +88,7 @@ class HTTPProvider(Provider):
         return str(self._base.with_query(None))
 
     @abstractmethod
-    def body(self, request: ChatRequest) -> dict[str, Any]:
+    def body(self, request: ChatRequest) -> dict[str, object]:
         """What is sent. Raises ``ProviderError`` if the request cannot be expressed."""
 
     def chat_completion(self, document: Any) -> Any:

@@ -74,7 +74,7 @@ class LiteLLMProvider(Provider):
         if self._litellm is not None:
             await self._litellm.close_litellm_async_clients()
 
-    def _arguments(self, request: ChatRequest) -> dict[str, Any]:
+    def _arguments(self, request: ChatRequest) -> dict[str, object]:
         """Keyword arguments of ``acompletion``. LiteLLM's retries are off, and it drops no parameter silently."""
         prefix = "" if self.name == PASS_THROUGH_NAME else f"{self.name}/"
         return {

@@ -26,7 +26,7 @@ TEST_TIMEOUTS = Timeouts(connect=3.0, first_byte=8.0, whole=9.0)
 MAX_TOKENS = 64
 PARALLEL = 3
 
-Prompt = str | list[dict[str, Any]]
+Prompt = str | list[dict[str, object]]
 Support = Literal["yes", "ignored", "refused", "unknown"]
 """``ignored``: accepted, but the answer does not show it. ``unknown``: the request failed for another reason."""
 
@@ -50,7 +50,7 @@ class ModelReport:
 @dataclass(frozen=True, slots=True)
 class _Trial:
     prompt: Prompt
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     shown_by: Callable[[ChatReply], bool]
     streamed: bool = False
 
@@ -89,7 +89,7 @@ _SCHEMA = {
     "required": ["ready"],
     "additionalProperties": False,
 }
-_PICTURE: list[dict[str, Any]] = [
+_PICTURE: list[dict[str, object]] = [
     {"type": "text", "text": "Which color is this image? Answer in one word."},
     {"type": "image_url", "image_url": {"url": _png(255, 0, 0)}},
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from benchmarks.providers.base import ChatRequest
 from benchmarks.providers.http_provider import HTTPProvider
 from benchmarks.providers.streaming import Assembler, ChatAssembler
 
 
-def request_body(request: ChatRequest) -> dict[str, Any]:
+def request_body(request: ChatRequest) -> dict[str, object]:
     """Exactly what is sent: parameters that are ``None`` are absent, ``extra`` comes last."""
     optional = {
         "temperature": request.temperature,
@@ -20,7 +20,7 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
         "tools": list(request.tools) or None,
         "response_format": request.response_format,
     }
-    body: dict[str, Any] = {"model": request.model, "messages": list(request.messages)}
+    body: dict[str, object] = {"model": request.model, "messages": list(request.messages)}
     body.update((name, value) for name, value in optional.items() if value is not None)
     body.update(request.extra)
     return body
@@ -28,9 +28,9 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
 
 class OpenAICompatibleProvider(HTTPProvider):
     path = "chat/completions"
-    stream_options: ClassVar[Mapping[str, Any]] = {"stream_options": {"include_usage": True}}
+    stream_options: ClassVar[Mapping[str, object]] = {"stream_options": {"include_usage": True}}
 
-    def body(self, request: ChatRequest) -> dict[str, Any]:
+    def body(self, request: ChatRequest) -> dict[str, object]:
         return request_body(request)
 
     def assembler(self) -> Assembler:

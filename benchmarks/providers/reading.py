@@ -133,7 +133,7 @@ def read_models(body: bytes) -> list[ListedModel]:
     return [models[name] for name in sorted(models)[:_MOST_MODELS]]
 
 
-def _first_choice(document: Any) -> tuple[Mapping[str, Any], str]:
+def _first_choice(document: Any) -> tuple[Mapping[str, object], str]:
     """Message and finish reason of the first choice."""
     if not isinstance(document, dict):
         raise bad_response(f"is a JSON {type(document).__name__}, not an object")
@@ -163,7 +163,7 @@ def _text(content: Any, notes: list[str]) -> str:
     return storable(content.removeprefix(_BOM), notes)
 
 
-def _thoughts(message: Mapping[str, Any], notes: list[str]) -> list[str]:
+def _thoughts(message: Mapping[str, object], notes: list[str]) -> list[str]:
     """Thinking that comes beside the answer: as a field, or as parts of the content (Mistral)."""
     thoughts = [_optional_text(message.get("reasoning_content") or message.get("reasoning"), notes)]
     content = message.get("content")
@@ -188,7 +188,7 @@ def _split_thinking(text: str) -> tuple[str, str]:
     return text[closed.end() :].lstrip(), text[opened.end() if opened else 0 : closed.start()].strip()
 
 
-def _returned(source: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _returned(source: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
     """The fields that a vendor demands back: DeepSeek its thinking, OpenRouter and Anthropic signed blocks, Gemini the
     signature of each call."""
     returned = {name: source[name] for name in names if source.get(name)}
@@ -230,7 +230,7 @@ def _as_json(value: Any) -> str:
         return "(nested too deeply to show)"
 
 
-def _arguments(raw: str, notes: list[str]) -> dict[str, Any] | None:
+def _arguments(raw: str, notes: list[str]) -> dict[str, object] | None:
     """The arguments, or ``None`` if they are not a JSON object. Blank means none, as some endpoints send it."""
     if not raw.strip():
         return {}

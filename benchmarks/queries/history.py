@@ -58,7 +58,7 @@ def histories(candidates: Sequence[Run]) -> list[History]:
     run first."""
     series: dict[tuple[int, str, str, Setting, str, bool], list[Run]] = {}
     settings: dict[int, set[Setting]] = {}
-    rows: dict[tuple[int, str], dict[str, dict[str, Any]]] = {}
+    rows: dict[tuple[int, str], dict[str, dict[str, object]]] = {}
     for run in candidates:
         metric = run.headline
         mean = run.numbers_of(metric).mean

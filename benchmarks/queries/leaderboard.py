@@ -304,7 +304,7 @@ def like_of(run: Any) -> Setting:
     return Setting(run.question_key, *extent)
 
 
-def row_values(run: Run, metric: str) -> dict[str, Any]:
+def row_values(run: Run, metric: str) -> dict[str, object]:
     """What makes runs of one model and one setting different rows: how the model answers, and how it is judged."""
     rubric = run.rubric_version(metric)
     return {**run.asked.get("answer", {}), **run.asked.get("score", {}), **({"rubric": rubric} if rubric else {})}
@@ -363,13 +363,13 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
     return [replace(place, differs=words) for place, words in zip(ordered, told, strict=True)]
 
 
-def differences(rows: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[str]:
+def differences(rows: Sequence[tuple[Run, Mapping[str, object]]]) -> list[str]:
     """What distinguishes the values of each row from the others in words. Baselines have no parameters to name."""
     values = [own for run, own in rows if own or not run.is_baseline]
     return [difference(own, values) if own or not run.is_baseline else "" for run, own in rows]
 
 
-def _without_columns(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_columns(values: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in values.items() if name not in _IN_COLUMNS}
 
 

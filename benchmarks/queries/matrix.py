@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.kept import kept_for
@@ -250,7 +249,7 @@ def facets_of(run: Run) -> list[str]:
     return [name for name in FACETS if name in breakdown]
 
 
-def matrix_rows(grid: Matrix) -> list[dict[str, Any]]:
+def matrix_rows(grid: Matrix) -> list[dict[str, object]]:
     """Each run of the matrix for other programs, with the rank and the group of its row."""
     numbers = ("mean", "low", "high", "n", "total", "coverage", "cost_usd", "latency_ms")
     return [

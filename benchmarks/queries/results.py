@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Left
@@ -184,7 +183,7 @@ def results_to_copy(keys: Sequence[int]) -> list[Result]:
 
 def _listed(rows: QuerySet[Result], *others: str) -> QuerySet[Result]:
     """The rows as lists show them, with their tasks and the ``others`` of their columns."""
-    previews: dict[str, Any] = {
+    previews: dict[str, object] = {
         "expected_preview": answers_preview(PREVIEW, "task__"),
         "actual_preview": Left("transcript__actual_output", PREVIEW),
         "error_preview": Left("error_message", PREVIEW),

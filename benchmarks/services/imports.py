@@ -307,7 +307,7 @@ def spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportRequest) -> dict[str, Any]:
+def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportRequest) -> dict[str, object]:
     facts = {name: text for name, text in source.facts.items() if text}
     judges = sorted({name for result in source.results for name in result.judging})
     judging = [spent for result in source.results for spent in result.judging.values()]

@@ -95,7 +95,7 @@ def save_schedule(
     """
     name, when = name.strip(), " ".join(when.split())
     errors = _errors(name, when, schedule)
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     try:
         checked = validated(dict(request))
     except InvalidRequest as refusal:

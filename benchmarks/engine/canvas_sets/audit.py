@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
@@ -41,7 +40,7 @@ Progress = Callable[[int, int], None]
 
 def store_audit(
     set_id: int, may_continue: Callable[[], bool], progress: Progress | None = None, *, only_new: bool = False
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Audit a set, store its audit and return it; ``None`` if ``may_continue``, called before every batch, says no.
 
     The caller holds the lease on the set. ``only_new`` audits only the canvases that a generated set has gained since.
@@ -113,7 +112,7 @@ def _verdict(solved: AnswerAudit | None, findings: Iterable[Finding]) -> tuple[s
     return severest.value if severest else "", " ".join(notes)
 
 
-def _task_audits(canvas_set: CanvasSet) -> dict[str, dict[str, Any]]:
+def _task_audits(canvas_set: CanvasSet) -> dict[str, dict[str, object]]:
     questions = Question.objects.filter(canvas__canvas_set=canvas_set).order_by()
     audits: dict[str, Counter[str]] = defaultdict(Counter)
     for name, audit, n in questions.values_list("task_name", "audit").annotate(n=Count("pk")):
@@ -132,7 +131,7 @@ def _task_audits(canvas_set: CanvasSet) -> dict[str, dict[str, Any]]:
     }
 
 
-def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int]) -> dict[str, Any]:
+def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int]) -> dict[str, object]:
     """One task class of a set. Scores are means over its questions, by the scoring of the class.
 
     ``unchecked``: questions of classes that the second solver does not know. ``duplicates``: questions equal to an
@@ -154,7 +153,7 @@ def _task_audit(name: str, answers: Counter[str], audits: Mapping[str, int]) -> 
     }
 
 
-def _reached(blind: Probe | None, by_examples: Probe | None) -> dict[str, Any]:
+def _reached(blind: Probe | None, by_examples: Probe | None) -> dict[str, object]:
     """What the best rule scores that does not see the canvas, and the best that uses the examples of few-shot prompts.
 
     ``blind_by_shapes`` has [number of shapes, score, n].

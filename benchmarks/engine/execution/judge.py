@@ -25,7 +25,7 @@ class JudgeParameters:
     temperature: float | None
     max_tokens: int
     structured_output: str
-    extra: Mapping[str, Any]
+    extra: Mapping[str, object]
 
 
 def judge_parameters(run: Run, judge: str) -> JudgeParameters:
@@ -70,7 +70,7 @@ class EngineJudge:
         return replace(spent, by_model=(tokens,))
 
     async def ask(
-        self, prompt: str, schema: Mapping[str, Any] | None = None, pictures: Sequence[str] = ()
+        self, prompt: str, schema: Mapping[str, object] | None = None, pictures: Sequence[str] = ()
     ) -> JudgeAnswer:
         """Ask once, with retries. Raises ``ProviderError`` if no reply came. A cached response costs nothing."""
         request = self.request(prompt, schema, pictures)

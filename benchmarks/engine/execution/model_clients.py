@@ -207,6 +207,6 @@ def likely_tokens(request: ChatRequest) -> int:
     return sum(map(len, texts)) // 4 + (request.max_tokens or 0)
 
 
-def _texts(parts: Sequence[Mapping[str, Any]]) -> list[str]:
+def _texts(parts: Sequence[Mapping[str, object]]) -> list[str]:
     """The texts of a message's parts; an image counts as ``IMAGE_CHARACTERS``."""
     return [" " * IMAGE_CHARACTERS if part["type"] == "image_url" else str(part.get("text", "")) for part in parts]

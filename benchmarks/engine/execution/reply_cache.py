@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 import orjson
 from django.conf import settings
@@ -76,7 +75,7 @@ class JudgeResponseCache:
         stored = CachedResponse.objects.filter(key=self._key(request)).values_list("reply", flat=True).first()
         return None if stored is None else (str(stored["text"]), tuple(stored["notes"]))
 
-    def store(self, request: ChatRequest, reply: ChatReply, schema: Mapping[str, Any] | None) -> None:
+    def store(self, request: ChatRequest, reply: ChatReply, schema: Mapping[str, object] | None) -> None:
         """Store a response, unless it is no verdict: the judge is to be asked for that again."""
         if _is_verdict(reply.text, schema):
             CachedResponse.objects.get_or_create(key=self._key(request), defaults={"reply": asdict(reply)})
@@ -85,7 +84,7 @@ class JudgeResponseCache:
         return _hash({"judge": self._judge_model, "endpoint": self._endpoint, "request": asdict(request)})
 
 
-def _is_verdict(text: str, schema: Mapping[str, Any] | None) -> bool:
+def _is_verdict(text: str, schema: Mapping[str, object] | None) -> bool:
     try:
         verdict = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -102,5 +101,5 @@ def _endpoint(model: str) -> str | None:
     return configured.base_url if configured else None
 
 
-def _hash(sent: Mapping[str, Any]) -> str:
+def _hash(sent: Mapping[str, object]) -> str:
     return hashlib.sha256(orjson.dumps(sent, option=orjson.OPT_SORT_KEYS)).hexdigest()

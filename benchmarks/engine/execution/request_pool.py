@@ -331,7 +331,7 @@ class RequestPool:
         return score
 
 
-def _tool_messages(reply: ChatReply, results: Mapping[str, Any], world: World | None) -> list[Message]:
+def _tool_messages(reply: ChatReply, results: Mapping[str, object], world: World | None) -> list[Message]:
     """A reply with tool calls, in the form in which endpoints take it back, and the results of the calls."""
     calls = [
         {

@@ -37,7 +37,7 @@ MAX_KEPT = 200
 """Attempts, and failed judgings, that are stored of one result however often it is retried: the latest."""
 
 Work = TypeVar("Work", Question, ToJudge)
-Attempts = Sequence[Attempt | Mapping[str, Any]]
+Attempts = Sequence[Attempt | Mapping[str, object]]
 
 
 class _Claimed(NamedTuple):
@@ -296,7 +296,7 @@ def _give_back(claimed: QuerySet[Result]) -> None:
     claimed.filter(state=ResultState.JUDGING).update(state=ResultState.ANSWERED, claimed_by=None)
 
 
-def _update_results(rows: Sequence[Mapping[str, Any]]) -> None:
+def _update_results(rows: Sequence[Mapping[str, object]]) -> None:
     """Update results by ``id``; all rows have the same fields."""
     if rows:
         names = [name for name in rows[0] if name != "id"]

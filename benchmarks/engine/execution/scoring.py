@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from django.conf import settings
 
@@ -66,7 +65,7 @@ def metrics_of(run: Run) -> list[Metric]:
     return metrics_named(run.metrics, run.rubrics)
 
 
-def metrics_named(names: Iterable[str], rubrics: Mapping[str, Mapping[str, Any]]) -> list[Metric]:
+def metrics_named(names: Iterable[str], rubrics: Mapping[str, Mapping[str, object]]) -> list[Metric]:
     """Metrics that were checked when the run was requested, those of ``rubrics`` with their text."""
     known = usable_metrics()
     return [rubric_metric(name, rubrics) or known[name] for name in names]
@@ -168,7 +167,7 @@ def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> flo
     return score.value if score else None
 
 
-def ending_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> dict[str, Any]:
+def ending_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_reason: str) -> dict[str, object]:
     """How an answered result ends, as fields of ``Result``."""
     failed = failed_score(metrics, scores)
     outcome, failure = outcome_of(metrics, scores, finish_reason)
@@ -283,7 +282,7 @@ def _answered(answer: Answer) -> Item:
     )
 
 
-def _with_text(item: Item, messages: Sequence[Mapping[str, Any]], text: str) -> Item:
+def _with_text(item: Item, messages: Sequence[Mapping[str, object]], text: str) -> Item:
     if item.simulated_turns:
         return with_conversation(item, messages, text)
     return with_answers(item, messages, text) if item.turns else replace(item, actual_output=text)

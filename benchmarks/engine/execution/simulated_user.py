@@ -47,7 +47,7 @@ class SimulatedUser:
 
     model: Model
     max_tokens: int
-    extra: Mapping[str, Any]
+    extra: Mapping[str, object]
 
     def request(self, user: Mapping[str, Any], messages: Sequence[Message], answer: str) -> ChatRequest:
         """Ask for the message that follows ``messages`` and the ``answer`` to them."""

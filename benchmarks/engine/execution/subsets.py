@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
 
@@ -53,7 +53,7 @@ class Outlook:
         )
 
 
-def design_of(run: Run) -> dict[str, Any]:
+def design_of(run: Run) -> dict[str, object]:
     """A new draw for a run that is not stored yet, as ``Run.subset_design``."""
     tasks, values = _earlier_scores(run)
     subset = _draw(values, run.subset or 0)

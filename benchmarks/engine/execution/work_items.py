@@ -25,9 +25,9 @@ class Prompt:
     the answer, one after each."""
 
     messages: tuple[Message, ...]
-    tools: tuple[Mapping[str, Any], ...] = ()
-    picture: Mapping[str, Any] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Mapping[str, object], ...] = ()
+    picture: Mapping[str, object] | None = None
+    extra: Mapping[str, object] = field(default_factory=dict)
     steps: int = 1
     turns: tuple[Message, ...] = ()
     user: Mapping[str, Any] | None = None
@@ -43,7 +43,7 @@ class Prompt:
 
     def hash(self) -> str:
         """SHA-256 of the messages, turns, tools and extra parameters in a canonical form (sorted keys)."""
-        sent: dict[str, Any] = {"messages": list(self.messages), "tools": list(self.tools)}
+        sent: dict[str, object] = {"messages": list(self.messages), "tools": list(self.tools)}
         if self.extra:
             sent["extra"] = self.extra
         if self.turns:
@@ -61,7 +61,7 @@ class Question:
     repeat: int
     prompt: Prompt
     item: Item
-    tool_results: Mapping[str, Any] = field(default_factory=dict)
+    tool_results: Mapping[str, object] = field(default_factory=dict)
     baseline: BaselineContext | None = None
     reserved_usd: float = 0.0
     seed: int | None = None

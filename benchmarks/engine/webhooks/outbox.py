@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
 
 from django.utils import timezone
 
@@ -62,7 +61,7 @@ def is_current(delivery: WebhookDelivery) -> bool:
 def body_of(delivery: WebhookDelivery) -> str:
     """The delivery as JSON. If the run has continued since, its numbers are ``null``, because they are not final."""
     run, current = delivery.run, is_current(delivery)
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "run": {
             "id": run.pk,
             "status": _status(delivery),

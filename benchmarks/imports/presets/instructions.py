@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.imports.presets.base import Cells, LeftOutError, Preset, Task, labels
 from benchmarks.imports.runs import ImportProblem
 
-Values = Mapping[str, Any]
+Values = Mapping[str, object]
 
 
 def _compared(count: str, relation: str) -> Callable[[Values], dict[str, int]]:
@@ -46,7 +46,7 @@ def _phrase(values: Values, name: str) -> str:
     return phrase.strip()
 
 
-def _letter(values: Values) -> list[dict[str, Any]]:
+def _letter(values: Values) -> list[dict[str, object]]:
     letter = _phrase(values, "letter")
     if len(letter) != 1:
         raise LeftOutError("that count a letter of several characters")
@@ -59,7 +59,7 @@ def _exactly(count: int) -> dict[str, int]:
 
 _ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 """What IFEval's constrained responses choose from."""
-_CONSTRAINTS: dict[str, Callable[[Values], dict[str, Any]]] = {
+_CONSTRAINTS: dict[str, Callable[[Values], dict[str, object]]] = {
     "keywords:existence": lambda values: {"include": _words(values, "keywords")},
     "keywords:forbidden_words": lambda values: {"exclude": _words(values, "forbidden_words")},
     "keywords:frequency": lambda values: {

@@ -226,7 +226,7 @@ class Command(RunningCommand, ExperimentCommand):
     ) -> None:
         if slug and dataset:
             raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
-        imported: list[dict[str, Any]] = []
+        imported: list[dict[str, object]] = []
         for log in logs_in([(path, path.name) for path in files], form):
             for result in import_log(log, slug=slug, dataset=dataset, model=model, metrics=metric or OUR_METRICS):
                 run, how = result.run, "imported" if result.is_new else "already imported from this file"

@@ -71,7 +71,7 @@ class ExperimentPlan(_Totals):
 
     @classmethod
     def of(cls, row: Any, reader: Reader, **given: Any) -> Self:
-        subsets: Mapping[str, Any] = row.subsets
+        subsets: Mapping[str, object] = row.subsets
         outlooks = {dataset: Outlook.of(each, reader) for dataset, each in subsets.items()}
         return super().of(row, reader, subsets=outlooks, **given)
 

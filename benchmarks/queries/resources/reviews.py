@@ -19,7 +19,7 @@ class ReviewResource(Resource):
     name: str
     description: str
     metric: str
-    drawn_from: dict[str, Any]
+    drawn_from: dict[str, object]
     """Runs or experiment, filters, and the number of answers drawn from. Runs of an open blind review are left out"""
     sampling: Any
     """Method, size, seed, and groups of a stratified draw"""

@@ -191,7 +191,7 @@ RunResource: type[_Run] = make_dataclass(
 
 class ToolCall(TypedDict):
     name: str
-    arguments: dict[str, Any] | None
+    arguments: dict[str, object] | None
     raw: str
     malformed: bool
 

@@ -60,7 +60,7 @@ DATASETS = Table[Any](
 """Of rows of ``dataset_list``."""
 
 
-PROBLEMS = Table[Mapping[str, Any]](
+PROBLEMS = Table[Mapping[str, object]](
     "Errors",
     [
         Column("Line", lambda problem: str(problem["line"]), "number"),

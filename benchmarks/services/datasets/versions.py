@@ -117,7 +117,7 @@ def add_version(dataset: Dataset, tasks: Sequence[Task], user: Caller, **fields:
     return version
 
 
-def _facets(spec: DatasetSpec) -> dict[str, Any]:
+def _facets(spec: DatasetSpec) -> dict[str, object]:
     present = Counter(name for task in spec.tasks for name in EXPECTING if task.states(name))
     splits = Counter(task.split for task in spec.tasks if task.split)
     simulated = sum(bool(task.user) for task in spec.tasks)

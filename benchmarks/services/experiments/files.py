@@ -19,7 +19,7 @@ from benchmarks.services.experiments.requests import checked_experiment
 from benchmarks.services.runs.presets import preset_metrics
 
 
-def read_experiment_file(path: Path, models: Sequence[str] = ()) -> dict[str, Any]:
+def read_experiment_file(path: Path, models: Sequence[str] = ()) -> dict[str, object]:
     """The request in a file, checked as ``start_experiment`` checks it; with these models in place of the file's.
 
     Raises ``InvalidRequest`` with all problems of the file, each with its line.

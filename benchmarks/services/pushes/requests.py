@@ -85,7 +85,7 @@ class PushRequest(StrictRequest):
         except NotPossible as refusal:
             raise serializers.ValidationError(refusal.message) from None
 
-    def validate_parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+    def validate_parameters(self, given: dict[str, object]) -> dict[str, object]:
         try:
             values = validated_by(RunParameters(data=given))
         except InvalidRequest as problem:

@@ -149,7 +149,7 @@ def judge_load(request: Mapping[str, Any], answers: int, tokens_in: Sequence[int
     return Load(judges[0] if judges else "", answers * n_judged, judge_in, judge_out)
 
 
-def tasks_of(request: Mapping[str, Any]) -> QuerySet[Task]:
+def tasks_of(request: Mapping[str, object]) -> QuerySet[Task]:
     """The tasks of a run of the validated request, in order; those of all canvases for an adaptive run."""
     run = run_of(request)
     run.target_half_width = None

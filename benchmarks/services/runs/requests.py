@@ -42,7 +42,7 @@ class SentParameters(serializers.DictField):
 
     child = serializers.JSONField()
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
+    def to_internal_value(self, data: Any) -> dict[str, object]:
         if problems := problems_of(data):
             raise serializers.ValidationError(problems)
         return dict(data)
@@ -132,7 +132,7 @@ class RunRequest(StrictRequest):
             raise serializers.ValidationError(f"Listed more than once: {checks.listed(twice)}. List each metric once.")
         return names
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         """Check the fields against each other, and fill in every parameter that is not given."""
         values = {name: parameter.empty for name, parameter in RUN_PARAMETERS.items()} | attrs
         values["concurrency"] = values["concurrency"] or settings.CODEFORGE.benchmark.default_concurrency

@@ -110,7 +110,7 @@ def enqueue_run(run: Run) -> None:
         transaction.on_commit(lambda: jobs.work_on_run.delay(run.pk), robust=True)
 
 
-def request_of(run: Run) -> dict[str, Any]:
+def request_of(run: Run) -> dict[str, object]:
     """The request that would start a run like this one again."""
     values = {name: parameter.value_of(run) for name, parameter in RUN_PARAMETERS.items()}
     given = {name: value for name, value in values.items() if value not in NOT_GIVEN}
