@@ -43,6 +43,7 @@ DOCUMENTS = {
         "how-to/own-metric": "Add a metric",
         "how-to/own-task-field": "Add a key of a task",
         "how-to/own-parameter": "Add a run parameter",
+        "how-to/own-page": "Add a page with a table",
         "how-to/own-provider": "Add a provider",
         "how-to/own-importer": "Add an importer",
         "dependencies": "Dependencies",

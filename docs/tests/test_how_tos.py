@@ -224,6 +224,48 @@ def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -
     run(Command(look, 0, ["two tables, and all ways in have it"]), folder, environment(folder / "var"))
 
 
+@pytest.mark.slow
+def test_a_page_with_a_table_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-page.md")
+    folder = copy_of_project(tmp_path)
+    read, view_set, register, command, address = (block.text for block in blocks(text, "python"))
+    (folder / "benchmarks/queries/versions.py").write_text(read)
+    (folder / "benchmarks/api/versions.py").write_text(view_set)
+    (folder / "benchmarks/management/commands/versions.py").write_text(command)
+    _insert(folder / "benchmarks/api/urls.py", "    versions,\n", "    views,\n)")
+    _insert(folder / "benchmarks/api/urls.py", register, 'router.register("canvas-sets", ')
+    urls, address = folder / "frontend/urls.py", indent(address.rstrip(), "    ") + ",\n"
+    _insert(urls, "from benchmarks.queries.versions import VERSIONS, versions\n", "from frontend.views import (")
+    _insert(urls, "from frontend.views.lists import list_page\n", "from frontend.views.settings import")
+    _insert(urls, address, '    path("settings/", hub.hub')
+    assert touched(folder) == set(places(text))
+    for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
+        run(Command(line, 0, []), folder, environment(folder / "var"))
+    follow(text, folder)
+    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_PAGE])
+    run(Command(look, 0, ["page, API and command agree"]), folder, environment(folder / "var"))
+
+
+_LOOK_AT_THE_PAGE = """
+import json
+from io import StringIO
+from django.core.management import call_command
+from django.test import Client
+from benchmarks.models import DatasetVersion
+out = StringIO()
+call_command("versions", "list", "--json", stdout=out)
+client = Client(headers={"host": "localhost"})
+served = client.get("/api/v1/benchmarks/versions").json()["results"]
+assert served == json.loads(out.getvalue())[: len(served)], served
+assert served[0]["dataset"] == DatasetVersion.objects.latest("pk").dataset.slug
+page = client.get("/versions/").content.decode()
+assert "<h1>Versions</h1>" in page
+assert '<a href="/datasets/reasoning/">reasoning</a>' in page
+assert '/api/v1/benchmarks/versions' in client.get("/api/schema?format=json").content.decode()
+print("page, API and command agree")
+"""
+
+
 _LOOK_AT_THE_PARAMETER = """
 from django.test import Client
 from benchmarks.models import Run, Transcript

@@ -8,13 +8,12 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import PasswordResetConfirmView
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.queries.access import members, role_of
@@ -22,25 +21,23 @@ from benchmarks.queries.tables.access import MEMBERS
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.members import password_key, set_active, why_not_changeable
+from frontend.views.lists import Button, list_page
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
-PAGE_SIZE = 50
 VIEW, ADD, CHANGE = "auth.view_user", "auth.add_user", "auth.change_user"
 
 
-@never_cache
-@require_safe
-def member_list(request: HttpRequest) -> HttpResponse:
-    require(request, VIEW)
-    page = Paginator(members(), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {
-        "page": page,
-        "members": MEMBERS.of(page),
-        "may_add": may(request.user, ADD),
-        "crumbs": crumbs(("Members", None)),
-    }
-    return render(request, "frontend/settings/members.html", context)
+member_list = list_page(
+    "Members",
+    MEMBERS,
+    members,
+    lead="People with an account. The role says what they may do.",
+    empty="No members yet.",
+    permissions=(VIEW,),
+    crumbs=crumbs,
+    add=(ADD, Button("New member", "new-member")),
+)
 
 
 @never_cache

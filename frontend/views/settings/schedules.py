@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -26,10 +25,10 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.start import request_of
 from frontend import params
 from frontend.forms import ScheduleForm
+from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, run_or_404, unconfirmed
 
-PAGE_SIZE = 50
 VIEW = ("benchmarks.view_schedule",)
 ADD = ("benchmarks.add_schedule", "benchmarks.launch_run")
 CHANGE = ("benchmarks.change_schedule", "benchmarks.launch_run")
@@ -40,18 +39,21 @@ DELETE = ("benchmarks.delete_schedule",)
 @require_safe
 def schedule_list(request: HttpRequest) -> HttpResponse:
     require(request, *VIEW)
-    schedules = with_latest_run(Schedule.objects.order_by("name"))
-    page = Paginator(schedules, PAGE_SIZE).get_page(request.GET.get("page"))
+    page = page_of(request, with_latest_run(Schedule.objects.order_by("name")))
     latest = runs().in_bulk([schedule.latest_run_id for schedule in page if schedule.latest_run_id])
-    rows = [(schedule, latest.get(schedule.latest_run_id)) for schedule in page]
-    context = {
-        "page": page,
-        "schedules": SCHEDULES.of(rows),
-        "time_zone": timezone.get_default_timezone_name(),
-        "may_add": may(request.user, *ADD),
-        "crumbs": crumbs(("Schedules", None)),
-    }
-    return render(request, "frontend/settings/schedules.html", context)
+    may_add, add = may(request.user, *ADD), "new-schedule"
+    return listed(
+        request,
+        "Schedules",
+        SCHEDULES.of([(schedule, latest.get(schedule.latest_run_id)) for schedule in page]),
+        lead="A schedule starts the same run repeatedly, compares each run with earlier ones, and reports score drops. "
+        f"Times of day are in {timezone.get_default_timezone_name()}.",
+        empty="No schedules yet. A run every night shows when a model or its endpoint changes.",
+        page=page,
+        crumbs=crumbs(("Schedules", None)),
+        add=Button("New schedule", add) if may_add else None,
+        otherwise=Button("Add a schedule", add) if may_add else None,
+    )
 
 
 @never_cache

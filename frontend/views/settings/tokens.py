@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -17,10 +17,10 @@ from benchmarks.models import ApiToken
 from benchmarks.queries.access import api_tokens
 from benchmarks.queries.tables.access import TOKENS, TokenRow
 from benchmarks.services.access import account_of, create_token, may, revoke_token
+from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
-PAGE_SIZE = 50
 VIEW_ALL, ADD, CHANGE = "benchmarks.view_apitoken", "benchmarks.add_apitoken", "benchmarks.change_apitoken"
 
 
@@ -31,17 +31,25 @@ def token_list(request: HttpRequest) -> HttpResponse:
     account, views_all = account_of(request.user), may(request.user, VIEW_ALL)
     if account is None and not views_all:
         raise PermissionDenied("Log in to see your API tokens.")
-    page = Paginator(api_tokens(None if views_all else account), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = page_of(request, api_tokens(None if views_all else account))
     may_add, revokes_all, now = account is not None or may(request.user, ADD), may(request.user, CHANGE), timezone.now()
     rows = [TokenRow(token, now, not token.revoked_at and (revokes_all or token.account == account)) for token in page]
     title = "Tokens of all accounts" if views_all else TOKENS.title
-    context = {
-        "page": page,
-        "tokens": TOKENS.where(views_all=views_all, may_add=may_add).of(rows, title=title),
-        "may_add": may_add,
-        "crumbs": crumbs(("API tokens", None)),
-    }
-    return render(request, "frontend/settings/tokens.html", context)
+    return listed(
+        request,
+        "API tokens",
+        TOKENS.where(views_all=views_all, may_add=may_add).of(rows, title=title),
+        lead=format_html(
+            'With a token, a program uses the <a href="{}">API</a> as the account it belongs to. It never has more '
+            "permissions than that account.",
+            reverse("docs"),
+        ),
+        empty="No tokens yet.",
+        page=page,
+        crumbs=crumbs(("API tokens", None)),
+        add=Button("New token", "new-token") if may_add else None,
+        otherwise=Button("Create a token", "new-token") if may_add else None,
+    )
 
 
 @never_cache

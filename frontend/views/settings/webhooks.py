@@ -20,6 +20,7 @@ from benchmarks.services import webhooks as services
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
 from frontend import params
+from frontend.views.lists import Button, listed
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
@@ -32,12 +33,17 @@ ADD, CHANGE, DELETE = (f"benchmarks.{verb}_webhook" for verb in ("add", "change"
 @require_safe
 def webhook_list(request: HttpRequest) -> HttpResponse:
     require(request, VIEW)
-    context = {
-        "webhooks": WEBHOOKS.of(webhook_rows()),
-        "may_add": may(request.user, ADD),
-        "crumbs": crumbs(("Webhooks", None)),
-    }
-    return render(request, "frontend/settings/webhooks.html", context)
+    return listed(
+        request,
+        "Webhooks",
+        WEBHOOKS.of(webhook_rows()),
+        lead="Signed requests that report the end of a run and score drops to other systems. Their URLs and secrets "
+        "are never shown.",
+        empty="No webhooks yet. An administrator adds one here or in codeforge.yaml, to be told when a run ends or a "
+        "score drops.",
+        crumbs=crumbs(("Webhooks", None)),
+        add=Button("New webhook", "new-webhook") if may(request.user, ADD) else None,
+    )
 
 
 @never_cache
