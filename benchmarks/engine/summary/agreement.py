@@ -1,4 +1,6 @@
-"""A judge calibration's numbers, from the stored verdicts: how well the judge agrees with the known truth."""
+"""How judges agree, from the stored verdicts: a calibrated judge with the known truth, judges of a run with each other,
+and a judge with itself.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.analysis.score_table import read_scores
+from benchmarks.engine.summary.means import stored
 from benchmarks.metrics.judge_calibration import JudgedAnswer, agreement
+from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Run
+from benchmarks.statistics.panel import panel_agreement
 
 
 def agreement_numbers(run: Run) -> dict[str, Any]:
@@ -32,3 +37,27 @@ def why_no_agreement(run: Run) -> str:
         return ""
     example = run.scores.order_by("result__position").values_list("reason", flat=True).first()
     return f"The judge returned no verdict on any answer. Example: {example}"
+
+
+def panel_numbers(run: Run) -> dict[str, dict[str, Any]]:
+    """Judged metric → ``PanelAgreement`` as JSON; empty for runs with one verdict for each answer."""
+    if len(judges_named(run.judge_model)) * run.judge_repeats < 2:
+        return {}
+    numbers = {}
+    for name in run.metrics:
+        metric = run.metric_named(name)
+        if metric is None or not metric.judged:
+            continue
+        table = read_scores(run, name, "cluster", "verdicts")
+        judged = [(verdicts, cluster) for verdicts, cluster in table.rows("verdicts", "cluster") if verdicts]
+        if judged:
+            answers, clusters = zip(*judged, strict=True)
+            agreement = panel_agreement(answers, metric.passes_at, clusters)
+            numbers[name] = {
+                "n_answers": agreement.n_answers,
+                "judges": [asdict(judge) for judge in agreement.judges],
+                "same": stored(agreement.same),
+                "alpha": agreement.alpha,
+                "order": stored(agreement.order),
+            }
+    return numbers

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benchmarks.analysis.sums import Cell, Sums, added, cluster_counts
+from benchmarks.analysis.sums import Cell, Sums, added, cluster_counts, cluster_sums
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.statistics.intervals import Clusters, Interval, interval_from_moments, measurement_interval
 from benchmarks.statistics.spread import ClusteredSpread
+from benchmarks.statistics.weighted import WeightedCluster, weighted_mean
 
 STORED = ("mean", "n", "low", "high", "n_clusters", "method", "note")
 
@@ -102,3 +103,14 @@ def range_of(metric: str) -> tuple[float, float | None]:
 def stored(interval: Interval) -> dict[str, Any]:
     """An interval as it is stored in ``Run.summary``."""
     return {name: getattr(interval, name) for name in STORED}
+
+
+def weighted_numbers(run: Run, metric: str) -> dict[str, Any]:
+    """The interval and ``n_effective``; empty without weights, of part of the tasks, and of a measurement."""
+    if not run.dataset_version.facets.get("weights") or run.subset_design or range_of(metric) != (0.0, 1.0):
+        return {}
+    mean = weighted_mean(
+        WeightedCluster(n, weight * n, weight * total, weight * squares)
+        for _, weight, n, total, squares in cluster_sums(run, metric, "task__weight")
+    )
+    return {**stored(mean.interval), "n_effective": mean.n_effective}

@@ -32,7 +32,7 @@ from benchmarks.analysis.sums import (
     summed_cells,
 )
 from benchmarks.engine.summary.adaptive import adaptive_numbers, use_sequential_intervals
-from benchmarks.engine.summary.agreement import agreement_numbers
+from benchmarks.engine.summary.agreement import agreement_numbers, panel_numbers
 from benchmarks.engine.summary.contamination import contamination_numbers
 from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
 from benchmarks.engine.summary.labels import label_breakdown
@@ -47,10 +47,9 @@ from benchmarks.engine.summary.means import (
     means_of,
     range_of,
     stored,
+    weighted_numbers,
 )
-from benchmarks.engine.summary.panel import panel_numbers
 from benchmarks.engine.summary.subset import use_estimates
-from benchmarks.engine.summary.weighted import weighted_numbers
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import metric_named
