@@ -5,9 +5,9 @@ What was added since the first release has a default, with which a summary is re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
 from benchmarks import codec
 from benchmarks.codec import empty, left_out
@@ -48,6 +48,13 @@ class Mean:
             interval.note,
             **more,
         )
+
+    def noted(self, text: str) -> Self:
+        """With one more note."""
+        return replace(self, note="; ".join(filter(None, (self.note, text))))
+
+
+M = TypeVar("M", bound=Mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,6 +425,18 @@ class Breakdown:
 
     def stored(self) -> dict[str, Any]:
         return {**codec.stored(self.facets), SURFACE: codec.stored(self.surface)}
+
+    def noted(self, text: str, where: Callable[[Mean], bool] = lambda mean: True) -> Breakdown:
+        """With one more note at each mean, or at those of a kind."""
+
+        def noted(mean: M) -> M:
+            return mean.noted(text) if where(mean) else mean
+
+        facets = {
+            facet: {level: {name: noted(mean) for name, mean in means.items()} for level, means in levels.items()}
+            for facet, levels in self.facets.items()
+        }
+        return Breakdown(facets, [noted(cell) for cell in self.surface])
 
     def at(self, facet: str, level: str, metric: str) -> Counted:
         """Without any numbers if there is no such part."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from dataclasses import dataclass, fields, replace
 
 from django.db.models import Count
 
 from benchmarks.analysis.score_table import read_scores
-from benchmarks.engine.summary.means import stored
 from benchmarks.models import Run
 from benchmarks.statistics.intervals import Interval, no_interval
 from benchmarks.statistics.sequential import CAP_REACHED, AdaptiveRule, decide
+from benchmarks.summary import Adaptive, Breakdown, Expected, M, Mean, MetricNumbers, Stratum
 
 MIN_BATCH = 10
 STRATUM = "n_shapes"
@@ -81,8 +79,7 @@ def _canvas_means(run: Run) -> dict[str, list[float]]:
     return means
 
 
-def adaptive_numbers(run: Run) -> dict[str, Any]:
-    """The ``adaptive`` part of the summary."""
+def adaptive_numbers(run: Run) -> Adaptive:
     latest = look(run)
     canvases = asked_of(run)
     target = run.target_half_width or 0.0
@@ -91,27 +88,24 @@ def adaptive_numbers(run: Run) -> dict[str, Any]:
     )
     used = run.results.order_by().values_list("n_shapes").annotate(n=Count("cluster", distinct=True))
     expected = {str(n_shapes): n for n_shapes, n in used}
-    return {
-        "target_half_width": run.target_half_width,
-        "max_canvases": run.max_canvases,
-        "canvases": sum(canvases.values()),
-        "strata": [
-            {
-                **{STRATUM: int(stratum), "asked": canvases[stratum]},
-                **{**stored(interval), "n_expected": expected.get(stratum, 0)},
-            }
+    return Adaptive(
+        target_half_width=target,
+        max_canvases=run.max_canvases or 0,
+        canvases=sum(canvases.values()),
+        strata=[
+            Stratum.of(interval, n_expected=expected.get(stratum, 0), n_shapes=int(stratum), asked=canvases[stratum])
             for stratum, interval in latest.intervals.items()
         ],
-        "overall": {**stored(latest.overall), "n_expected": sum(expected.values())},
-        "reached": not latest.add and not latest.without_scores and is_within,
-        "reason": latest.reason,
-        "without_scores": list(latest.without_scores),
-    }
+        overall=Expected.of(latest.overall, n_expected=sum(expected.values())),
+        reached=not latest.add and not latest.without_scores and is_within,
+        reason=latest.reason,
+        without_scores=latest.without_scores,
+    )
 
 
-def use_sequential_intervals(
-    run: Run, numbers: Mapping[str, Any], summary: dict[str, Any], breakdown: dict[str, Any]
-) -> None:
+def with_sequential_intervals(
+    run: Run, adaptive: Adaptive, metrics: Mapping[str, MetricNumbers], breakdown: Breakdown
+) -> tuple[dict[str, MetricNumbers], Breakdown]:
     """Replace the first metric's intervals by those that allow for stopping early, and mark all others as ordinary.
 
     The mean over the run becomes the plain average over the numbers of shapes: the rule adds most canvases where it is
@@ -119,20 +113,23 @@ def use_sequential_intervals(
     ``n_expected`` does; ``n_clusters`` counts canvases.
     """
     first = run.metrics[0]
-    replaced = [name for name in numbers["overall"] if name not in ("n", "n_expected")]
-    for interval in summary["metrics"].values():
-        _mark(interval)
-    for facet, levels in breakdown.items():
-        cells = [levels] if facet == "surface" else [level.values() for level in levels.values()]
-        for interval in chain.from_iterable(cells):
-            _mark(interval)
-    summary["metrics"][first] |= {name: numbers["overall"][name] for name in replaced}
-    by_shapes = breakdown.get(STRATUM, {})
-    for stratum in numbers["strata"]:
-        if level := by_shapes.get(str(stratum[STRATUM]), {}).get(first):
-            level |= {name: stratum[name] for name in replaced}
+    marked = {name: mean.noted(ORDINARY) if _is_bounded(mean) else mean for name, mean in metrics.items()}
+    parts = breakdown.noted(ORDINARY, _is_bounded)
+    strata = {str(stratum.n_shapes): stratum for stratum in adaptive.strata}
+    by_shapes = {
+        level: {**means, first: _replaced(means[first], strata[level])} if level in strata and first in means else means
+        for level, means in parts.facets.get(STRATUM, {}).items()
+    }
+    if by_shapes:
+        parts = replace(parts, facets={**parts.facets, STRATUM: by_shapes})
+    return marked | {first: _replaced(marked[first], adaptive.overall)}, parts
 
 
-def _mark(interval: dict[str, Any]) -> None:
-    if interval["low"] is not None:
-        interval["note"] = "; ".join(filter(None, (interval["note"], ORDINARY)))
+def _is_bounded(mean: Mean) -> bool:
+    return mean.low is not None
+
+
+def _replaced(mean: M, by: Mean) -> M:
+    """The numbers of another interval, for the same n."""
+    names = (each.name for each in fields(Mean) if each.name != "n")
+    return replace(mean, **{name: getattr(by, name) for name in names})

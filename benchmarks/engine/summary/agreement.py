@@ -5,20 +5,19 @@ and a judge with itself.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Any
 
+from benchmarks import codec
 from benchmarks.analysis.score_table import read_scores
-from benchmarks.engine.summary.means import stored
 from benchmarks.metrics.judge_calibration import JudgedAnswer, agreement
 from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Run
 from benchmarks.statistics.panel import panel_agreement
+from benchmarks.summary import Agreement, Mean, Panel
 
 
-def agreement_numbers(run: Run) -> dict[str, Any]:
-    """Return ``Agreement`` as JSON, with what the judge has cost so far (``None`` is unknown)."""
+def agreement_numbers(run: Run) -> Agreement:
+    """With what the judge has cost so far."""
     name = run.metrics[0]
     # In the order of the results, so that the same verdicts give the same numbers to the last digit.
     table = read_scores(run, name, "status", "question", "cluster", "phrasing", "correct", "repeat", "judge_calls")
@@ -28,7 +27,7 @@ def agreement_numbers(run: Run) -> dict[str, Any]:
         if status is not None
     ]
     spent = {"tokens_in": run.judge_tokens_in, "tokens_out": run.judge_tokens_out, "cost_usd": run.judge_cost_usd}
-    return asdict(agreement(judged, REGISTERED_METRICS[name])) | spent
+    return codec.read(Agreement, codec.stored(agreement(judged, REGISTERED_METRICS[name])) | spent)
 
 
 def why_no_agreement(run: Run) -> str:
@@ -39,8 +38,8 @@ def why_no_agreement(run: Run) -> str:
     return f"The judge returned no verdict on any answer. Example: {example}"
 
 
-def panel_numbers(run: Run) -> dict[str, dict[str, Any]]:
-    """Judged metric → ``PanelAgreement`` as JSON; empty for runs with one verdict for each answer."""
+def panel_numbers(run: Run) -> dict[str, Panel]:
+    """Judged metric → how its verdicts agree; empty for runs with one verdict for each answer."""
     if len(judges_named(run.judge_model)) * run.judge_repeats < 2:
         return {}
     numbers = {}
@@ -53,11 +52,6 @@ def panel_numbers(run: Run) -> dict[str, dict[str, Any]]:
         if judged:
             answers, clusters = zip(*judged, strict=True)
             agreement = panel_agreement(answers, metric.passes_at, clusters)
-            numbers[name] = {
-                "n_answers": agreement.n_answers,
-                "judges": [asdict(judge) for judge in agreement.judges],
-                "same": stored(agreement.same),
-                "alpha": agreement.alpha,
-                "order": stored(agreement.order),
-            }
+            same, order = Mean.of(agreement.same), Mean.of(agreement.order)
+            numbers[name] = Panel(agreement.n_answers, agreement.judges, same, agreement.alpha, order)
     return numbers

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from benchmarks.analysis.score_table import Column, read_scores
 from benchmarks.models import Run
-from benchmarks.statistics.contamination import Sample, published_against_fresh
+from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
 
 
-def contamination_numbers(published: Run, fresh: Run) -> dict[str, Any]:
-    """``Contamination`` as JSON, on the headline of both runs.
+def contamination_numbers(published: Run, fresh: Run) -> Contamination:
+    """On the headline of both runs.
 
     Strata are the numbers of shapes, or the levels of a generated dataset. Results on one canvas are one cluster,
     whatever the task class, and so are the repeats of one task.
@@ -19,7 +16,7 @@ def contamination_numbers(published: Run, fresh: Run) -> dict[str, Any]:
     old, new = _samples(published), _samples(fresh)
     missing = Sample((), ())
     strata = {str(n): (old.get(n, missing), new.get(n, missing)) for n in sorted({*old, *new})}
-    return asdict(published_against_fresh(strata))
+    return published_against_fresh(strata)
 
 
 def _samples(run: Run) -> dict[int | str, Sample]:

@@ -9,20 +9,21 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Count, Sum
 from django.db.models.fields.json import KeyTransform
 
+from benchmarks import summary
 from benchmarks.analysis.score_table import FETCHED, read_scores
 from benchmarks.analysis.sums import LEFT_OUT, Cell, Sums, added, cluster_parts
 from benchmarks.engine.canvas_sets.audit import guess_score
-from benchmarks.engine.summary.means import WHOLE, Mean, Means, stored
+from benchmarks.engine.summary.means import WHOLE, Mean, Means
 from benchmarks.models import Run, Task
 from benchmarks.presentation.labels import words
 from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
 from benchmarks.statistics.intervals import Interval, no_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
+from benchmarks.summary import Chance, CorrectedGroup, Expected, Threshold
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 CANVAS_METRIC = "task_score"
@@ -78,22 +79,22 @@ def _choice_guess_rate(run: Run) -> float | None:
     return sum(n * min(1, right / size) for (right, size), n in shares.items()) / total if total else None
 
 
-def chance_numbers(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]) -> dict[str, Any]:
-    """Metric → ``{"groups": [{"group", "guess", "raw", "corrected"}], "average", "left_out"}``; empty if no guess rate
-    is known. A group named "" is all tasks with choices.
-    """
+def chance_numbers(
+    run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]
+) -> dict[str, Chance]:
+    """Metric → its scores above guessing; empty if no guess rate is known."""
     numbers = {}
     if guesses:
         numbers[CANVAS_METRIC] = _by_task_class(run, cells, means, guesses)
     if CHOICE_METRIC in run.metrics and (rate := _choice_guess_rate(run)) is not None and rate < 1:
         raw = means[CHOICE_METRIC, WHOLE, ()]
         corrected = corrected_interval(raw.interval, rate)
-        average = {**stored(corrected), "n_expected": raw.sums.expected}
-        numbers[CHOICE_METRIC] = _chance_entry({"": (rate, raw, corrected)}, average, [])
+        average = Expected.of(corrected, n_expected=raw.sums.expected)
+        numbers[CHOICE_METRIC] = Chance(_groups({"": (rate, raw, corrected)}), average)
     return numbers
 
 
-def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]) -> dict[str, Any]:
+def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]) -> Chance:
     groups = {
         name: (rate, raw, corrected_interval(raw.interval, rate))
         for name, rate in guesses.items()
@@ -109,7 +110,7 @@ def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: 
         group_means = {name: GroupMean(sums[name].n, sums[name].mean, rate) for name, (rate, *_) in groups.items()}
         average = corrected_average(group_means, _parts(run, group_means))
     expected = sum(sums.expected for cell, sums in cells.items() if cell.metric == CANVAS_METRIC)
-    return _chance_entry(groups, {**stored(average), "n_expected": expected}, left_out)
+    return Chance(_groups(groups), Expected.of(average, n_expected=expected), left_out)
 
 
 def _asked_classes(cells: Mapping[Cell, Sums]) -> set[str]:
@@ -124,22 +125,11 @@ def _parts(run: Run, groups: Mapping[str, GroupMean]) -> Iterator[list[Part]]:
             yield parts
 
 
-def _chance_entry(
-    groups: Mapping[str, tuple[float, Mean, Interval]], average: Mapping[str, Any], left_out: list[str]
-) -> dict[str, Any]:
-    return {
-        "groups": [
-            {
-                "group": name,
-                "guess": rate,
-                "raw": raw.stored(),
-                "corrected": {**stored(corrected), "n_expected": raw.sums.expected},
-            }
-            for name, (rate, raw, corrected) in groups.items()
-        ],
-        "average": average,
-        "left_out": left_out,
-    }
+def _groups(groups: Mapping[str, tuple[float, Mean, Interval]]) -> list[CorrectedGroup]:
+    return [
+        CorrectedGroup(name, rate, raw.counted, Expected.of(corrected, n_expected=raw.sums.expected))
+        for name, (rate, raw, corrected) in groups.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +148,7 @@ ByShapes = Mapping[tuple[str, int], Sums]
 """Sums by task class and number of shapes."""
 
 
-def threshold_numbers(run: Run, cells: Mapping[Cell, Sums], guesses: Mapping[str, float]) -> list[dict[str, Any]]:
+def threshold_numbers(run: Run, cells: Mapping[Cell, Sums], guesses: Mapping[str, float]) -> list[Threshold]:
     """The fitted threshold of every series with at least two difficulties, the one over all task classes first."""
     if not guesses:
         return []
@@ -282,23 +272,24 @@ def _design_effects(run: Run, scored: ByShapes) -> dict[str, float]:
     return {name: max(1.0, clustered[name] / total) if total > 0 else 1.0 for name, total in independent.items()}
 
 
-def _fitted(series: Series) -> dict[str, Any]:
+def _fitted(series: Series) -> Threshold:
     # With a high guess rate, lapses of the usual size would already reach halfway down to guessing.
     fit = fit_threshold(series.levels, series.guess, lapse_limit=min(MAX_LAPSES, (1 - series.guess) / 4))
-    return {
-        "measure": series.measure,
-        "group": series.group,
-        "guess": series.guess,
-        "status": fit.status.value,
-        **{name: getattr(fit, name) for name in ("threshold", "low", "high", "slope", "lapse", "n", "note")},
-        "n_expected": sum(series.expected.values()),
-        "levels": [
-            {
-                "difficulty": level.difficulty,
-                "mean": level.right / level.n,
-                "n": level.n,
-                "n_expected": series.expected[level.difficulty],
-            }
+    return Threshold(
+        measure=series.measure,
+        group=series.group,
+        guess=series.guess,
+        status=fit.status.value,
+        threshold=fit.threshold,
+        low=fit.low,
+        high=fit.high,
+        slope=fit.slope,
+        lapse=fit.lapse,
+        n=fit.n,
+        note=fit.note,
+        n_expected=sum(series.expected.values()),
+        levels=[
+            summary.Level(level.difficulty, level.right / level.n, level.n, series.expected[level.difficulty])
             for level in series.levels
         ],
-    }
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 from django.db.models import Count
 
@@ -11,9 +10,10 @@ from benchmarks.analysis.sums import Sums, score_sums
 from benchmarks.engine.summary.means import Mean, has_clusters, interval_of
 from benchmarks.models import Run
 from benchmarks.statistics.spread import ClusteredSpread
+from benchmarks.summary import Counted
 
 
-def label_breakdown(run: Run) -> dict[str, Any]:
+def label_breakdown(run: Run) -> dict[str, dict[str, dict[str, Counted]]]:
     """Key of the tasks' labels → value → metric → its mean, for the keys and values that the version counts."""
     counted = run.dataset_version.facets.get("labels", {})
     if not counted:
@@ -35,7 +35,7 @@ def label_breakdown(run: Run) -> dict[str, Any]:
             sums_of[task, metric].add(sums)
     return {
         key: {
-            value: {metric: _mean(run, metric, parts[key, value, metric]).stored() for metric in run.all_metrics}
+            value: {metric: _mean(run, metric, parts[key, value, metric]).counted for metric in run.all_metrics}
             for value in values
             if (key, value, run.headline) in parts
         }

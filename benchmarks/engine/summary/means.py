@@ -13,8 +13,7 @@ from benchmarks.models import Run
 from benchmarks.statistics.intervals import Clusters, Interval, interval_from_moments, measurement_interval
 from benchmarks.statistics.spread import ClusteredSpread
 from benchmarks.statistics.weighted import WeightedCluster, weighted_mean
-
-STORED = ("mean", "n", "low", "high", "n_clusters", "method", "note")
+from benchmarks.summary import Counted, Weighted
 
 Facets = tuple[str, ...]
 Level = tuple[Any, ...]
@@ -27,11 +26,14 @@ class Mean:
     interval: Interval
     sums: Sums
 
-    def stored(self) -> dict[str, Any]:
-        """As in ``Run.summary``: the interval, the N of its n, and the share n / N; ``None`` if N is 0."""
-        expected = self.sums.expected
-        coverage = self.interval.n / expected if expected else None
-        return {**stored(self.interval), "n_expected": expected, "coverage": coverage}
+    @property
+    def counted(self) -> Counted:
+        """The interval, the N of its n, and the share n / N; ``None`` if N is 0."""
+        return Counted.of(self.interval, n_expected=self.sums.expected, coverage=self.coverage)
+
+    @property
+    def coverage(self) -> float | None:
+        return self.interval.n / self.sums.expected if self.sums.expected else None
 
 
 Means = dict[tuple[str, Facets, Level], Mean]
@@ -100,17 +102,12 @@ def range_of(metric: str) -> tuple[float, float | None]:
     return (0.0, 1.0) if known is None else known.range
 
 
-def stored(interval: Interval) -> dict[str, Any]:
-    """An interval as it is stored in ``Run.summary``."""
-    return {name: getattr(interval, name) for name in STORED}
-
-
-def weighted_numbers(run: Run, metric: str) -> dict[str, Any]:
-    """The interval and ``n_effective``; empty without weights, of part of the tasks, and of a measurement."""
+def weighted_numbers(run: Run, metric: str) -> Weighted | None:
+    """``None`` without weights, of part of the tasks, and of a measurement."""
     if not run.dataset_version.facets.get("weights") or run.subset_design or range_of(metric) != (0.0, 1.0):
-        return {}
+        return None
     mean = weighted_mean(
         WeightedCluster(n, weight * n, weight * total, weight * squares)
         for _, weight, n, total, squares in cluster_sums(run, metric, "task__weight")
     )
-    return {**stored(mean.interval), "n_effective": mean.n_effective}
+    return Weighted.of(mean.interval, n_effective=mean.n_effective)

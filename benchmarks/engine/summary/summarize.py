@@ -9,9 +9,10 @@ end only.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -19,11 +20,11 @@ from typing import Any
 from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import MD5
 
-from benchmarks import codec
 from benchmarks.analysis.preferences import preference_numbers
 from benchmarks.analysis.score_table import FETCHED
 from benchmarks.analysis.sums import (
     LEFT_OUT,
+    Cell,
     Sums,
     added,
     doubtful_results,
@@ -31,7 +32,7 @@ from benchmarks.analysis.sums import (
     scored_rows,
     summed_cells,
 )
-from benchmarks.engine.summary.adaptive import adaptive_numbers, use_sequential_intervals
+from benchmarks.engine.summary.adaptive import adaptive_numbers, with_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers, panel_numbers
 from benchmarks.engine.summary.contamination import contamination_numbers
 from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
@@ -46,15 +47,29 @@ from benchmarks.engine.summary.means import (
     interval_of,
     means_of,
     range_of,
-    stored,
     weighted_numbers,
 )
-from benchmarks.engine.summary.subset import use_estimates
+from benchmarks.engine.summary.subset import with_estimates
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
 from benchmarks.statistics.reliability import Tally, judge_spread_of_sums, reliability_of_tallies
+from benchmarks.summary import (
+    Breakdown,
+    Canvases,
+    Counted,
+    Expected,
+    Failure,
+    Histogram,
+    MetricNumbers,
+    Readable,
+    Reliability,
+    Summary,
+    SurfaceCell,
+    Times,
+    Tokens,
+)
 
 FACETS = ("difficulty", "group", "n_shapes")
 BINS = 10
@@ -63,8 +78,8 @@ EXAMPLES = 3
 MOST_RESPONSE_MODELS = 10
 
 
-def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The run's ``summary`` and ``breakdown`` as pages and API read them; for a live run without expensive parts.
+def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, object], dict[str, object]]:
+    """The run's ``summary`` and ``breakdown`` as they are stored; for a live run without expensive parts.
 
     Sets ``run.headline``, which may change while results come in, and which the caller stores with them.
     """
@@ -73,45 +88,52 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, Any], dict[str
     means = means_of(run, cells)
     sums = added(cells, lambda cell: cell.metric)
     outcomes = _outcomes(run)
-    summary: dict[str, Any] = {
-        "metrics": {metric: _metric_numbers(run, metric, means, outcomes) for metric in run.all_metrics},
-        "outcomes": outcomes,
-        "error_kinds": _error_kinds(run) if run.errors else {},
-        "failures": _failures(run),
-        **_times(run),
-        "tokens": run.results.aggregate(reasoning=Sum("reasoning_tokens"), cached=Sum("cached_tokens")),
-        "histograms": {
+    latency, first_token, speed = _times(run)
+    summary = Summary(
+        metrics={metric: _metric_numbers(run, metric, means, outcomes) for metric in run.all_metrics},
+        outcomes=outcomes,
+        error_kinds=_error_kinds(run) if run.errors else {},
+        failures=_failures(run),
+        latency_ms=latency,
+        first_token_ms=first_token,
+        tokens_per_second=speed,
+        tokens=Tokens(**run.results.aggregate(reasoning=Sum("reasoning_tokens"), cached=Sum("cached_tokens"))),
+        histograms={
             metric: _histogram(run, metric, of_metric.highest)
             for metric, of_metric in sums.items()
             if metric in run.all_metrics and of_metric.highest is not None
         },
-    }
+    )
+    breakdown = _breakdown(run, means)
     if not live:
-        guesses = guess_rates(run)
-        summary |= {
-            "chance": chance_numbers(run, cells, means, guesses),
-            "thresholds": threshold_numbers(run, cells, guesses),
-            "reliability": _reliability(run),
-            **({"panels": panels} if (panels := panel_numbers(run)) else {}),
-            "response_models": _response_models(run),
-        }
-        if run.representation:
-            summary["canvases"] = _canvases(run)
-        if run.fresh_of is not None:
-            summary["contamination"] = contamination_numbers(run.fresh_of, run)
-        if run.is_calibration and run.status == RunStatus.RUNNING:  # not of a run that was canceled or has failed
-            summary["agreement"] = agreement_numbers(run)
-        if run.is_preference and run.status == RunStatus.RUNNING:
-            summary["preference"] = codec.stored(preference_numbers(run))
-    breakdown = {**label_breakdown(run), **_breakdown(run, means)}
+        summary = _ended(run, summary, cells, means)
     if run.target_half_width is not None:
-        summary["adaptive"] = adaptive_numbers(run)
-        use_sequential_intervals(run, summary["adaptive"], summary, breakdown)
+        adaptive = adaptive_numbers(run)
+        metrics, breakdown = with_sequential_intervals(run, adaptive, summary.metrics, breakdown)
+        summary = replace(summary, metrics=metrics, adaptive=adaptive)
     if run.subset_design and not live:
+        metrics, breakdown, subset = with_estimates(run, summary.metrics, breakdown)
         # What is computed from the drawn tasks alone would be biased toward uncertain ones.
-        summary |= {"chance": {}, "thresholds": []}
-        use_estimates(run, summary, breakdown)
-    return _rounded(summary), _rounded(breakdown)
+        summary = replace(summary, metrics=metrics, subset=subset, chance={}, thresholds=[])
+    return _rounded(summary.stored()), _rounded(breakdown.stored())
+
+
+def _ended(run: Run, summary: Summary, cells: Mapping[Cell, Sums], means: Means) -> Summary:
+    """With what is computed at the end only."""
+    guesses = guess_rates(run)
+    judged = run.status == RunStatus.RUNNING  # not of a run that was canceled or has failed
+    return replace(
+        summary,
+        chance=chance_numbers(run, cells, means, guesses),
+        thresholds=threshold_numbers(run, cells, guesses),
+        reliability=_reliability(run),
+        panels=panel_numbers(run) or None,
+        response_models=_response_models(run),
+        canvases=_canvases(run) if run.representation else None,
+        contamination=contamination_numbers(run.fresh_of, run) if run.fresh_of is not None else None,
+        agreement=agreement_numbers(run) if run.is_calibration and judged else None,
+        preference=preference_numbers(run) if run.is_preference and judged else None,
+    )
 
 
 def _rounded(numbers: Any) -> Any:
@@ -123,7 +145,7 @@ def _rounded(numbers: Any) -> Any:
     return float(f"{numbers:.12g}") if isinstance(numbers, float) else numbers
 
 
-def _metric_numbers(run: Run, metric: str, means: Means, outcomes: Mapping[str, int]) -> dict[str, Any]:
+def _metric_numbers(run: Run, metric: str, means: Means, outcomes: Mapping[str, int]) -> MetricNumbers:
     """The strict mean and the mean over readable answers, with the number of results by fault, and of results without
     a score by reason.
     """
@@ -143,27 +165,30 @@ def _metric_numbers(run: Run, metric: str, means: Means, outcomes: Mapping[str, 
     ):
         counts[name] = min(number, missing)
         missing -= counts[name]
-    return {
-        **mean.stored(),
-        "readable": {
-            "mean": sums.readable_total / readable if readable else None,
-            "n": readable,
-            "share": readable / sums.n if sums.n else None,
-        },
-        **({"weighted": weighted} if (weighted := weighted_numbers(run, metric)) else {}),
-        **{f"n_{status.value}": statuses[status] for status in Score.Status if status != Score.Status.SCORED},
+    counts |= {f"n_{status.value}": statuses[status] for status in Score.Status if status != Score.Status.SCORED}
+    return MetricNumbers.of(
+        mean.interval,
+        n_expected=sums.expected,
+        coverage=mean.coverage,
+        readable=Readable(
+            mean=sums.readable_total / readable if readable else None,
+            n=readable,
+            share=readable / sums.n if sums.n else None,
+        ),
+        weighted=weighted_numbers(run, metric),
         **counts,
-    }
+    )
 
 
-def _canvases(run: Run) -> list[Any]:
+def _canvases(run: Run) -> list[Canvases]:
     """By number of shapes, how many canvases the run asked about, with the lowest and highest of their numbers.
 
     A set may grow, and an adaptive run chooses its canvases, so the version alone does not say this.
     """
     number = "task__question__canvas__number"
-    rows = run.results.filter(n_shapes__isnull=False).order_by("n_shapes").values("n_shapes")
-    return list(rows.annotate(n=Count("cluster", distinct=True), first=Min(number), last=Max(number)))
+    rows = run.results.filter(n_shapes__isnull=False).order_by("n_shapes").values_list("n_shapes")
+    numbered = rows.annotate(n=Count("cluster", distinct=True), first=Min(number), last=Max(number))
+    return [Canvases(*row) for row in numbered]
 
 
 def _outcomes(run: Run) -> dict[str, int]:
@@ -184,7 +209,7 @@ def _error_kinds(run: Run) -> dict[str, int]:
     return dict(failed.values_list("error_kind").annotate(n=Count("id")))
 
 
-def _failures(run: Run) -> list[dict[str, Any]]:
+def _failures(run: Run) -> list[Failure]:
     """What is not correct by outcome and reason, the most frequent first: ``n`` results, where they are (task class, or
     difficulty, → number), and up to three of them as examples, from different places if there are several.
     """
@@ -192,47 +217,41 @@ def _failures(run: Run) -> list[dict[str, Any]]:
     failed = run.results.exclude(outcome__in=("", Outcome.CORRECT, Outcome.ANSWERED, Outcome.CANCELLED))
     keys = ("outcome", "failure", "error_kind")
     rows = failed.order_by().values(*keys, facet).annotate(n=Count("id"), first=Min("id"), last=Max("id"))
-    groups: dict[tuple[str, ...], dict[str, Any]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, int, int, int]]] = defaultdict(list)
     for row in rows.order_by("-n", "first"):
-        outcome, failure, error_kind = (row[key] for key in keys)
-        new = {"outcome": outcome, "reason": failure or error_kind, "n": 0, "where": {}, "examples": [], "last": []}
-        group = groups.setdefault((outcome, new["reason"]), new)
-        group["n"] += row["n"]
-        group["where"][row[facet]] = group["where"].get(row[facet], 0) + row["n"]
-        group["examples"].append(row["first"])
-        group["last"].append(row["last"])
-    for group in groups.values():
-        group["examples"] = list(dict.fromkeys([*group["examples"], *group.pop("last")]))[:EXAMPLES]
-    return sorted(groups.values(), key=lambda group: -group["n"])[:MOST_FAILURES]
+        reason = row["failure"] or row["error_kind"]
+        groups[row["outcome"], reason].append((row[facet], row["n"], row["first"], row["last"]))
+    failures = []
+    for (outcome, reason), parts in groups.items():
+        where = Counter[str]()
+        for place, n, _, _ in parts:
+            where[place] += n
+        examples = dict.fromkeys([*(first for *_, first, _ in parts), *(last for *_, last in parts)])
+        failures.append(Failure(outcome, reason, where.total(), where, list(examples)[:EXAMPLES]))
+    return sorted(failures, key=lambda failure: -failure.n)[:MOST_FAILURES]
 
 
-def _times(run: Run) -> dict[str, dict[str, float]]:
-    """Numbers on the time of the endpoint's answers, judged or not; the time of a cached response or of an error means
-    nothing. Those of the first token and the speed after it exist for streamed answers."""
+def _times(run: Run) -> list[Times | None]:
+    """Latency, time to the first token and the speed after it, of the endpoint's answers, judged or not. The time of a
+    cached response or of an error means nothing, and only streamed answers have the latter two."""
     timed = Result.objects.filter(run=run, cached=False, duration_ms__isnull=False).order_by()
     timed = timed.exclude(outcome=Outcome.PROVIDER_ERROR)
-    fields = {"latency_ms": "duration_ms", "first_token_ms": "first_token_ms", "tokens_per_second": "tokens_per_second"}
+    measured = ("duration_ms", "first_token_ms", "tokens_per_second")
     numbers = timed.aggregate(
         **{
-            f"{name}_{which}": function(field)
-            for name, field in fields.items()
+            f"{field}_{which}": function(field)
+            for field in measured
             for which, function in (("n", Count), ("mean", Avg), ("max", Max))
         }
     )
-    return {name: _spread(timed, name, field, numbers) for name, field in fields.items()}
+    return [
+        _quantiles(timed, field, *(numbers[f"{field}_{which}"] for which in ("n", "mean", "max"))) for field in measured
+    ]
 
 
-def _spread(timed: QuerySet[Result], name: str, field: str, numbers: Mapping[str, Any]) -> dict[str, float]:
-    n = numbers[f"{name}_n"]
-    if not n:
-        return {}
-    return {
-        "n": n,
-        "mean": numbers[f"{name}_mean"],
-        "p50": _quantile(timed, field, n, 0.5),
-        "p95": _quantile(timed, field, n, 0.95),
-        "max": numbers[f"{name}_max"],
-    }
+def _quantiles(timed: QuerySet[Result], field: str, n: int, mean: float, highest: float) -> Times | None:
+    """``None`` if nothing was measured."""
+    return Times(n, mean, _quantile(timed, field, n, 0.5), _quantile(timed, field, n, 0.95), highest) if n else None
 
 
 def _quantile(timed: QuerySet[Result], field: str, n: int, share: float) -> float:
@@ -244,7 +263,7 @@ def _quantile(timed: QuerySet[Result], field: str, n: int, share: float) -> floa
     return times[0] + (times[-1] - times[0]) * (place - below)
 
 
-def _histogram(run: Run, metric: str, highest: float) -> dict[str, Sequence[float]]:
+def _histogram(run: Run, metric: str, highest: float) -> Histogram:
     """Edges of equal bins and the counts in them; a value on an edge counts above it, the highest below."""
     scores, _ = scored_rows(run, metric)
     low, high = range_of(metric)
@@ -258,23 +277,30 @@ def _histogram(run: Run, metric: str, highest: float) -> dict[str, Sequence[floa
     counts = scores.aggregate(
         **{f"bin_{place}": Count("pk", filter=above[place] & below[place]) for place in range(BINS)}
     )
-    return {"edges": edges, "counts": [counts[f"bin_{place}"] for place in range(BINS)]}
+    return Histogram(edges, [counts[f"bin_{place}"] for place in range(BINS)])
 
 
-def _breakdown(run: Run, means: Means) -> dict[str, Any]:
-    """By each facet of the run: level → metric → its mean; and the surface over shapes and task classes."""
-    breakdown: dict[str, Any] = {}
+def _breakdown(run: Run, means: Means) -> Breakdown:
+    """By labels and by each facet of the run, and the surface over shapes and task classes."""
+    facets = label_breakdown(run)
     for facet in FACETS:
-        levels: dict[str, dict[str, Any]] = {}
+        levels: dict[str, dict[str, Counted]] = {}
         for metric, (level,), mean in _ordered(run, means, (facet,)):
-            levels.setdefault(str(level), {})[metric] = mean.stored()
+            levels.setdefault(str(level), {})[metric] = mean.counted
         if levels:
-            breakdown[facet] = levels
-    breakdown["surface"] = [
-        {"n_shapes": n_shapes, "group": group, "metric": metric, **mean.stored()}
+            facets[facet] = levels
+    surface = [
+        SurfaceCell.of(
+            mean.interval,
+            n_expected=mean.sums.expected,
+            coverage=mean.coverage,
+            n_shapes=n_shapes,
+            group=group,
+            metric=metric,
+        )
         for metric, (n_shapes, group), mean in _ordered(run, means, SURFACE)
     ]
-    return breakdown
+    return Breakdown(facets, surface)
 
 
 def _ordered(run: Run, means: Means, facets: Facets) -> list[tuple[str, Level, Mean]]:
@@ -288,7 +314,7 @@ def _ordered(run: Run, means: Means, facets: Facets) -> list[tuple[str, Level, M
     return sorted(((metric, level, mean) for (metric, of, level), mean in means.items() if of == facets), key=order)
 
 
-def _reliability(run: Run) -> dict[str, dict[str, Any]]:
+def _reliability(run: Run) -> dict[str, Reliability]:
     """Metric → its reliability, for metrics that decide outcomes; empty for runs without repeats.
 
     A repeat is correct if its score reaches ``passes_at`` of the metric. ``judge`` is the spread of the judge's scores
@@ -296,24 +322,24 @@ def _reliability(run: Run) -> dict[str, dict[str, Any]]:
     """
     if run.repeats < 2:
         return {}
-    numbers: dict[str, dict[str, Any]] = {}
+    numbers: dict[str, Reliability] = {}
     for name in run.all_metrics:
         metric = metric_named(name)
         if metric is None or metric.range != (0.0, 1.0) or not metric.decides_outcome:
             continue
         reliability = reliability_of_tallies(_tallies(run, metric))
-        expected = {"n_expected": _expected_tasks(run, name)}
-        numbers[name] = {
-            "pass_at": {str(k): stored(interval) | expected for k, interval in reliability.pass_at.items()},
-            "pass_hat": {str(k): stored(interval) | expected for k, interval in reliability.pass_hat.items()},
-            "flipped": stored(reliability.flipped) | expected,
-            "agreement": stored(reliability.agreement) | expected,
-            "alpha": reliability.alpha,
-            "n_tasks": reliability.n_tasks,
-            "n_repeated": reliability.n_repeated,
-        }
-        if metric.judged and (spread := judge_spread_of_sums(_judged_again(run, metric))).n_answers:
-            numbers[name]["judge"] = asdict(spread)
+        share = partial(Expected.of, n_expected=_expected_tasks(run, name))
+        spread = judge_spread_of_sums(_judged_again(run, metric)) if metric.judged else None
+        numbers[name] = Reliability(
+            pass_at={str(k): share(interval) for k, interval in reliability.pass_at.items()},
+            pass_hat={str(k): share(interval) for k, interval in reliability.pass_hat.items()},
+            flipped=share(reliability.flipped),
+            agreement=share(reliability.agreement),
+            alpha=reliability.alpha,
+            n_tasks=reliability.n_tasks,
+            n_repeated=reliability.n_repeated,
+            judge=spread if spread and spread.n_answers else None,
+        )
     return numbers
 
 
