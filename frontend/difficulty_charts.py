@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.labels import DIFFICULTY, sentence_case
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.statistics.psychometric import ThresholdStatus, share_right
 from benchmarks.summary import Threshold
@@ -26,12 +26,8 @@ from frontend.chart_parts import (
 )
 
 _CURVE_POINTS = 60
-DIFFICULTY = {
-    "n_shapes": ("shapes", "number of shapes"),
-    "tracking_steps": ("tracking", "tracking steps"),
-    "inference_steps": ("inference", "inference steps"),
-}
-"""Measure of difficulty → the name of its chart, and its words."""
+CHART = {"n_shapes": "shapes", "tracking_steps": "tracking", "inference_steps": "inference"}
+"""Measure of difficulty → the name of its chart."""
 
 
 def surface_heat_map(
@@ -158,7 +154,7 @@ def threshold_charts(thresholds: Sequence[Threshold]) -> list[Chart]:
 
 
 def _threshold_chart(measure: str, rows: Sequence[Threshold]) -> Chart:
-    name, words = DIFFICULTY[measure]
+    name, words = CHART[measure], DIFFICULTY[measure]
     groups = [sentence_case(row.group) or "All task classes" for row in rows]
     tested = [level.difficulty for row in rows for level in row.levels]
     encoding = {"x": _difficulty_axis("x", tested), "y": score_of("share", Measure("score", "Mean score"))}

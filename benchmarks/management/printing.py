@@ -9,7 +9,6 @@ from benchmarks.engine.execution.verification import Verification
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
-from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import (
     MISSING,
@@ -25,7 +24,6 @@ from benchmarks.presentation.numbers import (
 )
 from benchmarks.presentation.sentences import (
     adjustments,
-    n_of_expected,
     outcome_counts,
     readable,
     tokens,
@@ -34,18 +32,44 @@ from benchmarks.presentation.sentences import (
     unscored,
     weighted,
 )
-from benchmarks.presentation.tables import aligned
+from benchmarks.presentation.tables import Column, Table, aligned
+from benchmarks.queries.tables.statistics import (
+    ABOVE_GUESSING,
+    ADAPTIVE,
+    CONSISTENCY,
+    THRESHOLDS,
+    adaptive_rows,
+    guessed_rows,
+    guessing_note,
+    n_of,
+    repeated_rows,
+    repeats_note,
+)
 from benchmarks.services.runs.estimate import RunPlan
-from benchmarks.summary import Adaptive, Chance, Expected, Mean, Reliability
+from benchmarks.summary import Mean
 
-METRIC_HEAD = ("metric", "mean", "95% interval", "n", "readable answers only", "not scored")
 COMPARISON_HEAD = ("run", "baseline", "metric", "n", "difference", "95% interval", "effect size", "p", "p (Holm)")
 
 
-def metric_rows(run: Run) -> list[tuple[str, ...]]:
-    """The cells below ``METRIC_HEAD`` for every metric of the run."""
+Row = tuple[str, ...]
+METRICS = Table[Row](
+    "Metrics",
+    [
+        Column("Metric", lambda row: row[0], "name"),
+        Column("Mean", lambda row: row[1], "number"),
+        Column("95% interval", lambda row: row[2]),
+        Column("n", lambda row: row[3], "number"),
+        Column("Readable answers only", lambda row: row[4]),
+        Column("Not scored", lambda row: row[5]),
+    ],
+)
+"""Of ``metric_rows``, in percent."""
+
+
+def metric_rows(run: Run) -> list[Row]:
+    """The cells of ``METRICS`` for every metric of the run."""
     metrics = run.numbers.metrics
-    rows: list[tuple[str, ...]] = []
+    rows: list[Row] = []
     for name in run.all_metrics:
         if name in metrics:
             numbers, metric = metrics[name], metric_named(name)
@@ -54,7 +78,7 @@ def metric_rows(run: Run) -> list[tuple[str, ...]]:
                 mean = numbers.mean
                 cells = (MISSING if mean is None else f"{mean:.4g} {metric.unit}".strip(), MISSING)
             missing = ", ".join(unscored(numbers, live=run.is_live)) or MISSING
-            rows.append((name, *cells, _n_of(numbers), readable(numbers, percent) or MISSING, missing))
+            rows.append((name, *cells, n_of(numbers), readable(numbers, percent) or MISSING, missing))
     return rows
 
 
@@ -102,7 +126,7 @@ def run_text(run: Run) -> str:
         lines.append(run.error_message)
     lines += adjustments(run.adjustments, run.judge_trial, run.numbers.response_models)
     if rows := metric_rows(run):
-        lines += ["", aligned(METRIC_HEAD, rows, right=(1, 3)), "", *weighted_lines(run)]
+        lines += ["", METRICS.text(rows), "", *weighted_lines(run)]
     lines += [f"Outcomes: {outcome_words(run)}", f"Cost: {cost_words(run)}", f"Page: {page_address(run)}"]
     return "\n".join(lines)
 
@@ -141,65 +165,24 @@ def verification_text(run: Run, verification: Verification, code_now: str) -> st
 
 def statistics_text(run: Run) -> str:
     """What the summary holds beyond the means; empty if it holds nothing."""
-    summary = run.numbers
-    parts = [_chance(metric, numbers) for metric, numbers in (summary.chance or {}).items()]
+    summary, parts = run.numbers, []
+    for metric, chance in (summary.chance or {}).items():
+        rows = ABOVE_GUESSING.text(guessed_rows(run, metric, chance))
+        parts.append(f"{metric}, above guessing\n{rows}\n{guessing_note(chance)}")
     if summary.thresholds:
-        rows = [
-            (
-                each.measure,
-                each.group or "all",
-                threshold_sentence(each.threshold, each.low, each.high, each.note),
-                n_of_expected(each.n, each.n_expected),
-            )
-            for each in summary.thresholds
-        ]
-        parts.append(aligned(("difficulty", "task class", "50% threshold", "n"), rows, right=(3,)))
-    parts += [_reliability(metric, numbers) for metric, numbers in (summary.reliability or {}).items()]
+        parts.append(THRESHOLDS.text(summary.thresholds))
+    for metric, repeats in (summary.reliability or {}).items():
+        rows = CONSISTENCY.text(repeated_rows(repeats))
+        parts.append(f"{metric}, consistency across repeats\n{rows}\n{repeats_note(repeats).text}")
     parts += [run.same_seed_sentence] if summary.reliability and run.repeats_same_seed else []
-    if summary.adaptive:
-        parts.append(_adaptive(summary.adaptive))
+    if numbers := summary.adaptive:
+        reached = "reached" if numbers.reached else "not reached"
+        parts.append(
+            f"{number(numbers.canvases)} of at most {plural(numbers.max_canvases, 'canvas')}: {numbers.reason}. "
+            f"Target interval half-width of {points(numbers.target_half_width)} points {reached}.\n"
+            + ADAPTIVE.text(adaptive_rows(run, numbers))
+        )
     return "\n\n".join(parts)
-
-
-def _chance(metric: str, numbers: Chance) -> str:
-    rows = []
-    for group in numbers.groups:
-        name = group.group or "all"
-        rows.append((name, percent(group.guess), *_mean(group.raw), *_mean(group.corrected), _n_of(group.raw)))
-    if len(rows) > 1:
-        rows.append(("average", "", "", "", *_mean(numbers.average), _n_of(numbers.average)))
-    head = (metric, "guess rate", "raw", "95% interval", "above guessing", "95% interval", "n")
-    text = aligned(head, rows, right=(1, 2, 4, 6))
-    if numbers.left_out:
-        text += f"\nNo score or no known guess rate: {', '.join(numbers.left_out)}. An average needs all task classes."
-    return text
-
-
-def _reliability(metric: str, numbers: Reliability) -> str:
-    shares = [
-        *((f"pass@{k}", share) for k, share in numbers.pass_at.items()),
-        *((f"pass^{k}", share) for k, share in numbers.pass_hat.items()),
-        ("tasks with differing repeats", numbers.flipped),
-        ("agreement of two repeats", numbers.agreement),
-    ]
-    rows = [(words, *_mean(share), _n_of(share)) for words, share in shares]
-    text = aligned((f"repeats, {metric}", "share", "95% interval", "tasks"), rows, right=(1, 3))
-    if judge := numbers.judge:
-        spread = MISSING if judge.deviation is None else points(judge.deviation)
-        answers = plural(judge.n_answers, "identical answer")
-        text += f"\nStandard deviation of the judge over {answers}: {spread} points."
-    return text
-
-
-def _adaptive(numbers: Adaptive) -> str:
-    rows = [(str(each.n_shapes), *_mean(each), _n_of(each)) for each in numbers.strata]
-    rows.append(("average", *_mean(numbers.overall), _n_of(numbers.overall)))
-    reached = "reached" if numbers.reached else "not reached"
-    return (
-        f"{number(numbers.canvases)} of at most {plural(numbers.max_canvases, 'canvas')}: {numbers.reason}. "
-        f"Target interval half-width of {points(numbers.target_half_width)} points {reached}.\n"
-        + aligned(("shapes", "mean", "confidence sequence", "canvases"), rows, right=(0, 1, 3))
-    )
 
 
 def comparisons_text(comparisons: Sequence[Compared]) -> str:
@@ -231,10 +214,6 @@ def _comparison_row(compared: Compared) -> tuple[str, ...]:
         p_value(comparison.p_value),
         p_value(compared.p_adjusted),
     )
-
-
-def _n_of(numbers: Expected) -> str:
-    return n_of_expected(numbers.n, numbers.n_expected)
 
 
 def _mean(numbers: Mean) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from benchmarks.engine.execution.verification import Verification
 from benchmarks.management.actions import reader_of
 from benchmarks.management.gates import Gate
 from benchmarks.management.printing import (
-    METRIC_HEAD,
+    METRICS,
     cost_words,
     metric_rows,
     outcome_words,
@@ -66,9 +66,7 @@ def markdown(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
         "",
         f"{progress_words(run)}.",
         "",
-        f"| {' | '.join(METRIC_HEAD)} |",
-        "|---|---:|---|---:|---|---|",
-        *(f"| {' | '.join(row)} |" for row in metric_rows(run)),
+        METRICS.markdown(metric_rows(run)),
         "",
         *(f"{line}.\n" for line in weighted_lines(run)),
         f"Outcomes: {outcome_words(run)}. Cost: {cost_words(run)}.",

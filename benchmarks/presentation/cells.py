@@ -124,6 +124,14 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
+class Info:
+    """A button that opens the meaning of a word of the glossary. It has no text."""
+
+    key: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Parts that stay together, in a look of their own; a ``block`` stands on a line of its own."""
 
@@ -138,7 +146,7 @@ class Group:
         return "" if "narrow-only" in self.look else self.between.join(filter(None, map(text_of, self.parts)))
 
 
-Part = Link | Words | State | Moment | Mean | Bar | Progress | Button | Tick | Copied | Group | str | int | None
+Part = Link | Words | State | Moment | Mean | Bar | Progress | Button | Tick | Copied | Info | Group | str | int | None
 """A number is written as one; ``None`` as missing."""
 Cell = Part | Sequence[Part]
 

@@ -75,6 +75,12 @@ SAMPLING = {
     "threshold": "Near the threshold",
 }
 """How a review queue draws answers."""
+DIFFICULTY = {
+    "n_shapes": "number of shapes",
+    "tracking_steps": "tracking steps",
+    "inference_steps": "inference steps",
+}
+"""Measures of difficulty."""
 STRATUM = {"model": "Model", "class": "Task class", "difficulty": "Difficulty"}
 FILE_STATE = {
     "good": "Valid",

@@ -44,13 +44,15 @@ class Column(Generic[R]):
 class Table(Generic[R]):
     """``title`` is the caption, above the table for screen readers only, unless it is ``captioned``.
 
-    ``region`` makes a table without links reachable by the keyboard, so that it can be scrolled.
+    ``region`` makes a table without links reachable by the keyboard, so that it can be scrolled, under the name
+    ``label``, or else its title.
     """
 
-    title: str
+    title: Cell
     columns: Sequence[Column[R]]
     captioned: bool = False
     region: bool = False
+    label: str = ""
     sortable: bool = False
     look: str = ""
 

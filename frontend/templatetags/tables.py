@@ -26,12 +26,13 @@ def table(context: Context, shown: Shown[Any]) -> dict[str, object]:
     heads = [_head(column, context) for column in columns]
     rows = [SafeString("".join(_cell(column, row, context) for column in columns)) for row in shown.rows]
     title = shown.table.title
-    caption, label = _drawn(title, context), cells.cell_text(title)
+    caption, label = _drawn(title, context), shown.table.label or cells.cell_text(title)
     return {"table": shown.table, "caption": caption, "label": label, "heads": heads, "rows": rows}
 
 
 def _head(column: Column[Any], context: Context) -> SafeString:
-    kinds = " ".join(filter(None, ("num" * (column.kind == "number"), "wide-only" * ("wide-only" in column.look))))
+    looks = {*column.look.split(), *(("num",) if column.kind == "number" else ())}
+    kinds = " ".join(sorted(looks & {"num", "wide-only"}))
     if column.sort:
         return show.sort_head(context, column.head, column.sort, kinds)
     title = format_html('<span class="visually-hidden">{}</span>' if column.hidden_head else "{}", column.head)
@@ -120,5 +121,6 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Button: _button,
     cells.Tick: _tick,
     cells.Copied: _copied,
+    cells.Info: lambda part, _: show.info(part.key),
     cells.Group: _group,
 }

@@ -17,7 +17,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.management import following, running
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Run, RunStatus, Task
-from benchmarks.presentation.numbers import percent, points
+from benchmarks.presentation.numbers import interval, score
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.services.runs.requests import RunRequest
 from tests.loopback.replies import Asked
@@ -309,7 +309,7 @@ def test_the_markdown_summary_is_appended_and_has_table_and_demands(endpoint: En
     run("run", *SUMS, "--markdown", path, "--fail-under", "exact_match=0.9")
     text = path.read_text()
     assert text.startswith("# Before\n")
-    assert "| exact_match | 75.0% |" in text
+    assert "| exact\\_match | 75.0% |" in text
     assert "| exact_match at least 90.0% | **no** |" in text
 
 
@@ -449,11 +449,11 @@ def test_a_run_is_shown_with_what_its_scores_mean() -> None:
     code, output = run("show", shown.pk)
     assert code == 0
     average = shown.summary["chance"]["task_score"]["average"]
-    assert f"{percent(average['mean'])}  {points(average['low'])} to {points(average['high'])}" in output
+    assert f"{score(average['mean'])} ({interval(average['low'], average['high'])})" in output
     lines = {line.split("  ")[0]: line for line in output.splitlines()}
     reliability = shown.summary["reliability"]["task_score"]
-    assert percent(reliability["pass_at"]["2"]["mean"]) in lines["pass@2"]
-    assert percent(reliability["flipped"]["mean"]) in lines["tasks with differing repeats"]
+    assert score(reliability["pass_at"]["2"]["mean"]) in lines["At least 1 of 2 repeats correct (pass@2)"]
+    assert score(reliability["flipped"]["mean"]) in lines["Tasks with differing repeats"]
     assert "50% threshold" in output
     told = json.loads(run("show", shown.pk, "--json")[1])
     assert told["statistics"]["chance"] == shown.summary["chance"]
