@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections import abc
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import cache, partial
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -22,6 +22,11 @@ def left_out() -> Any:
 def empty() -> Any:
     """The default of a field without whose value ``{}`` is stored: it is ``None``."""
     return field(default=None, metadata={_EMPTY: True})
+
+
+def is_left_out(each: Field[Any], value: object = None) -> bool:
+    """Whether a field of a dataclass is stored without its value."""
+    return value is None and _LEFT_OUT in each.metadata
 
 
 def read(cls: type[T], stored: Mapping[str, object]) -> T:
@@ -67,7 +72,7 @@ def stored(value: Any) -> Any:
         return {
             each.name: {} if part is None and _EMPTY in each.metadata else stored(part)
             for each, part in parts
-            if part is not None or _LEFT_OUT not in each.metadata
+            if not is_left_out(each, part)
         }
     if isinstance(value, Mapping):
         return {str(name): stored(part) for name, part in value.items()}

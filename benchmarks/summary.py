@@ -123,6 +123,7 @@ class Failure:
     reason: str
     """In a few words, or the kind of error; empty if unknown"""
     n: int
+    """Number of results"""
     where: Mapping[str, int]
     """Task class, or difficulty, → number of results"""
     examples: Sequence[int]

@@ -3,7 +3,7 @@ the viewsets of resources share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import datetime
 from types import NoneType, UnionType
@@ -77,13 +77,13 @@ def _field(kind: Any, **options: Any) -> Field:
         return serializers.ChoiceField(choices=get_args(kind), **options)
     if isinstance(kind, type) and issubclass(kind, TextChoices):
         return serializers.ChoiceField(choices=kind.choices, **options)
-    if get_origin(kind) in (list, tuple, dict):
+    if get_origin(kind) in (list, tuple, dict, Mapping, Sequence):
         return _collection(get_origin(kind), get_args(kind), options)
     return _PLAIN[kind](**options)
 
 
 def _collection(kind: Any, inner: tuple[Any, ...], options: dict[str, Any]) -> Field:
-    if kind is dict:
+    if kind in (dict, Mapping):
         return serializers.DictField(**options if inner[1] in (Any, object) else {**options, "child": _field(inner[1])})
     if is_dataclass(inner[0]) or is_typeddict(inner[0]):
         return serializer_of(inner[0])(many=True, **options)

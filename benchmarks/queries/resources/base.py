@@ -10,13 +10,15 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar, NewType, NotRequired, Self, get_origin, get_type_hints, is_typeddict
 
 from django.db.models import Model
 from django.utils import timezone
+
+from benchmarks.codec import is_left_out
 
 Url = NewType("Url", str)
 
@@ -61,11 +63,11 @@ def fields_of(cls: type) -> Iterator[ResponseField]:
             is_required = getattr(cls, "__total__", True) and get_origin(marked[name]) is not NotRequired
             yield ResponseField(name, type_, texts.get(name, ""), is_required)
         return
-    model = cls.described_by if issubclass(cls, Resource) else None
+    model = getattr(cls, "described_by", None)
     columns = {column.name: str(column.help_text) for column in model._meta.fields} if model else {}
     for each in fields(cls):
         text = texts.get(each.name) or columns.get(each.name) or each.metadata.get("text", "")
-        yield ResponseField(each.name, types[each.name], text, each.default is MISSING)
+        yield ResponseField(each.name, types[each.name], text, not is_left_out(each))
 
 
 def _docstrings(cls: type) -> dict[str, str]:
@@ -107,7 +109,8 @@ def json_of(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if is_dataclass(value):
-        return {field.name: json_of(getattr(value, field.name)) for field in fields(value)}
+        parts = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: json_of(part) for field, part in parts if not is_left_out(field, part)}
     if isinstance(value, Mapping):
         return {str(key): json_of(each) for key, each in value.items()}
     if isinstance(value, datetime):

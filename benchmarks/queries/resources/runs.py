@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Literal, NotRequired, Self, TypedDict
@@ -11,7 +12,7 @@ from benchmarks.models import Outcome, Result, ResultState, Run, RunKind, RunSta
 from benchmarks.presentation.sentences import headline_numbers
 from benchmarks.queries.resources.base import Reader, Resource, Url, type_of
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
-from benchmarks.summary import TIMES
+from benchmarks.summary import TIMES, Failure, Readable
 
 STORED = [row for row in RUN_PARAMETERS.values() if row.field and row.name != "allow_self_judging"]
 """The parameters that are fields of a run; the others are in its ``parameters``."""
@@ -26,14 +27,6 @@ class Progress:
     @classmethod
     def of(cls, counted: Any) -> Self:
         return cls(total=counted.total, done=counted.done, errors=counted.errors)
-
-
-class Readable(TypedDict):
-    """The mean over readable answers, and their share of all scored answers."""
-
-    mean: float | None
-    n: int
-    share: float | None
 
 
 class Weighted(TypedDict):
@@ -74,18 +67,6 @@ class Times(TypedDict, total=False):
     p50: float
     p95: float
     max: float
-
-
-class Failure(TypedDict):
-    outcome: str
-    reason: str
-    """In a few words, or the kind of error; empty if unknown"""
-    n: int
-    """Number of results"""
-    where: dict[str, int]
-    """Task class, or difficulty, → number of results"""
-    examples: list[int]
-    """Ids of up to three results"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +111,7 @@ class _Run(Resource):
     outcomes: dict[str, int]
     error_kinds: dict[str, int]
     """Number of results that ended in an error, by kind"""
-    failures: list[Failure]
+    failures: Sequence[Failure]
     cost_usd: float | None
     judge_cost_usd: float | None
     tokens_in: int | None
@@ -169,7 +150,7 @@ class _Run(Resource):
             summary=headline_numbers(numbers, row.all_metrics),
             outcomes=numbers.outcomes,
             error_kinds=numbers.error_kinds,
-            failures=codec.stored(numbers.failures),
+            failures=numbers.failures,
             reasoning_tokens=numbers.tokens.reasoning,
             cached_tokens=numbers.tokens.cached,
             **{name: {} for name in TIMES} | codec.stored(dict(numbers.times)),
