@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
 
+from benchmarks.metrics.task_parts import ExpectedCall
 from benchmarks.metrics.tool_calls import call_credit
 from benchmarks.providers.base import ToolCall
 
@@ -123,7 +124,7 @@ def messages_as_json(messages: Iterable[Mapping[str, Any]]) -> str:
     return json.dumps(list(messages), ensure_ascii=False, indent=2)
 
 
-def call_pairs(expected: Sequence[Mapping[str, Any]], made: Sequence[Mapping[str, Any]]) -> list[CallPair]:
+def call_pairs(expected: Sequence[ExpectedCall], made: Sequence[Mapping[str, Any]]) -> list[CallPair]:
     """Calls of the same name side by side, in order."""
     wanted, called = list(expected[:CALLS_SHOWN]), list(made[:CALLS_SHOWN])
     names = SequenceMatcher(None, [str(c.get("name")) for c in wanted], [str(c.get("name")) for c in called], False)
@@ -134,7 +135,7 @@ def call_pairs(expected: Sequence[Mapping[str, Any]], made: Sequence[Mapping[str
     ]
 
 
-def _pair(expected: Mapping[str, Any] | None, made: Mapping[str, Any] | None) -> CallPair:
+def _pair(expected: ExpectedCall | None, made: Mapping[str, Any] | None) -> CallPair:
     wanted = None if expected is None else _written_call(expected.get("name"), expected.get("args") or {})
     if made is not None and made.get("malformed"):
         return CallPair(wanted, f"{made.get('name', '')}({made.get('raw', '')})"[:ARGUMENTS_LENGTH], False, True)

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
 
 from django.db.models import Q
 
@@ -40,7 +39,7 @@ class Part:
     n_strict: int
     leaning: str
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, object]:
         counts = {"lenient": self.n_lenient, "strict": self.n_strict, "leaning": self.leaning}
         return {"name": self.name, "agreement": _bounds(self.agreement), **counts}
 
@@ -102,13 +101,13 @@ class JudgeAgreement:
     def favor(self) -> Favor | None:
         return favor_of(self.judge_model, self.answers)
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, object]:
         """The same as JSON."""
         verdict = self.verdict
         return {
             "judge_model": self.judge_model,
             "metric": self.metric,
-            "verdict": " ".join(filter(None, (verdict.finding, verdict.basis, verdict.advice))),
+            "verdict": verdict.text,
             "more_labels": verdict.more,
             "leaning": self.leaning,
             "n_labeled": len(self.answers),
@@ -321,11 +320,11 @@ def _parts(answers: Sequence[LabeledAnswer], field: str) -> list[Part]:
     return sorted(rows, key=lambda row: (row.agreement.mean or 0.0, row.name))
 
 
-def _bounds(interval: Interval) -> dict[str, Any]:
+def _bounds(interval: Interval) -> dict[str, object]:
     return {name: getattr(interval, name) for name in ("mean", "low", "high", "n")}
 
 
-def _means(means: CorrectedMean | None) -> dict[str, Any] | None:
+def _means(means: CorrectedMean | None) -> dict[str, object] | None:
     if means is None:
         return None
     own = ("mean", "low", "high", "slope", "n_labels", "n_judged", "detectable_difference")

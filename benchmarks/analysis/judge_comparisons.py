@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
 
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Run
@@ -76,7 +75,7 @@ class Separation:
         advice = f"If the difference persists, {plural(more, 'more label')} would make it significant."
         return f"Too few labels: {number(more)} more", advice
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, object]:
         return {"higher": self.higher.pk, "lower": self.lower.pk, "judged": self.judged, **asdict(self.corrected)}
 
 
@@ -124,7 +123,7 @@ class Favor:
             return f"Stricter with {makers} models, by {size} points, than with equally good answers of others.", basis
         return f"No sign that it favors {makers} models.", basis
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, object]:
         comparison = self.comparison
         bounds = {
             name: getattr(comparison, name) if comparison else None for name in ("difference", "low", "high", "p_value")

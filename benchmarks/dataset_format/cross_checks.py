@@ -12,6 +12,7 @@ from benchmarks.dataset_format.world_checks import dataset_world_faults, task_wo
 from benchmarks.metrics.base import ALWAYS_THERE
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX, RubricMetric, rubric_metric
+from benchmarks.metrics.task_parts import Arguments, Tool
 
 _OPEN_ENDED = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if"})
 
@@ -72,11 +73,11 @@ def _metric_faults(
             yield Fault(("metrics", index), f"{name} {reason}: remove it")
 
 
-def _tool_names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
+def _tool_names(tools: Iterable[Tool]) -> set[str]:
     return {tool["function"]["name"] for tool in tools}
 
 
-def tool_faults(task: TaskSpec, offered: Sequence[Mapping[str, Any]], path: Path) -> Iterator[Fault]:
+def tool_faults(task: TaskSpec, offered: Sequence[Tool], path: Path) -> Iterator[Fault]:
     """Yield expected calls that the available tools do not allow: no model could make them."""
     functions = {tool["function"]["name"]: tool["function"] for tool in offered}
     for index, use in enumerate(task.expected_tools):
@@ -90,7 +91,7 @@ def tool_faults(task: TaskSpec, offered: Sequence[Mapping[str, Any]], path: Path
     yield from _result_faults(task.tool_results, names, path)
 
 
-def _argument_faults(use: ToolUse, parameters: Mapping[str, Any], path: Path) -> Iterator[Fault]:
+def _argument_faults(use: ToolUse, parameters: Arguments, path: Path) -> Iterator[Fault]:
     known = parameters.get("properties", {})
     # Additional arguments are allowed only if the schema says so, in any of the ways it can.
     closed = not parameters.get("additionalProperties") and not _OPEN_ENDED & parameters.keys()

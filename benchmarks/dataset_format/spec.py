@@ -47,6 +47,7 @@ from benchmarks.dataset_format.problems import Fault, Invalid, did_you_mean, quo
 from benchmarks.dataset_format.records import Record, Texts
 from benchmarks.dataset_format.tools import StateMapping, ToolResults, Tools, ToolUse, WorldMapping
 from benchmarks.generators.registry import GENERATORS, LARGEST_SEED, MAX_TASKS, MAX_TOKENS, MIN_TOKENS
+from benchmarks.metrics.task_parts import FinalState, WorldTables
 
 Difficulty = Literal["easy", "medium", "hard"]
 DIFFICULTIES: tuple[str, ...] = get_args(Difficulty)
@@ -134,9 +135,9 @@ class TaskSpec(Record):
     """Tools for this task instead of the dataset's; without either they are inferred from `expected_tools`"""
     tool_results: ToolResults = field(default_factory=dict)
     """What a call of each tool returns in this task, by the tool's name"""
-    world: WorldMapping = field(default_factory=dict)
+    world: WorldMapping = field(default_factory=WorldTables)
     """Tables and rules of this task, which replace the dataset's of the same names"""
-    final_state: StateMapping = field(default_factory=dict)
+    final_state: StateMapping = field(default_factory=FinalState)
     """State of the world that the tool calls must reach, for `final_state`"""
     tests: Annotated[PythonSource | None, text("Python source")] = None
     """Python that raises if the answer's code is wrong, for `code_tests`"""
@@ -245,7 +246,7 @@ class DatasetSpec(Record):
     """Tools for every task that has none of its own"""
     tool_results: ToolResults = field(default_factory=dict)
     """What a call of each tool returns, by the tool's name"""
-    world: WorldMapping = field(default_factory=dict)
+    world: WorldMapping = field(default_factory=WorldTables)
     """Tables and rules by which tools answer; each task starts from them"""
     rubrics: Rubrics = ()
     """Rubrics: each is the metric `rubric:NAME`, and tasks may name one in `rubric`"""

@@ -23,6 +23,7 @@ from benchmarks.dataset_format.fields import TOOL_NAME, AnyText, Expects, Text, 
 from benchmarks.dataset_format.json_fields import JsonObject, Parameters, json_faults
 from benchmarks.dataset_format.problems import REPORTED, Fault, Invalid
 from benchmarks.dataset_format.records import Count, Record, Switch, kept
+from benchmarks.metrics import task_parts
 from benchmarks.metrics.worlds import OPERATORS
 
 
@@ -65,7 +66,7 @@ def _checked_tool(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 _CHECKED_TOOL = Annotated[Tool, WrapValidator(_checked_tool), PlainSerializer(dict)]
 ToolMapping = Annotated[
-    Mapping[str, Any],
+    task_parts.Tool,
     GetPydanticSchema(lambda source, handler: handler(_CHECKED_TOOL)),
     mapping(f"a function tool, {_TOOL_FORMAT}"),
 ]
@@ -276,12 +277,12 @@ class StateSpec(Record):
 
 
 WorldMapping = Annotated[
-    Mapping[str, Any],
+    task_parts.WorldTables,
     GetPydanticSchema(lambda source, handler: handler(kept(WorldTables))),
     mapping("a mapping with tables and rules"),
 ]
 StateMapping = Annotated[
-    Mapping[str, Any],
+    task_parts.FinalState,
     GetPydanticSchema(lambda source, handler: handler(kept(StateSpec))),
     mapping("a mapping with rows, forbidden or max_steps"),
 ]

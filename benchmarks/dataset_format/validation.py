@@ -45,6 +45,7 @@ from benchmarks.dataset_format.tools import (
 from benchmarks.dataset_format.world_checks import task_world_faults
 from benchmarks.generators.long_context import CHARACTERS_PER_TOKEN
 from benchmarks.generators.registry import GENERATORS, generate
+from benchmarks.metrics import task_parts
 
 FieldProblems = dict[str, list[str]]
 """Key → messages. The key is empty if the messages concern the whole."""
@@ -67,8 +68,8 @@ Checked = TypeVar("Checked", TaskSpec, DatasetSpec, GeneratorSpec, tuple[Mapping
 
 def validate_task_fields(
     data: Mapping[str, Any],
-    dataset_tools: Sequence[Mapping[str, Any]] = (),
-    dataset_world: Mapping[str, Any] | None = None,
+    dataset_tools: Sequence[task_parts.Tool] = (),
+    dataset_world: task_parts.WorldTables | None = None,
     rubrics: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[TaskSpec | None, FieldProblems]:
     """Check one task. Returns either the task, or problems by key.

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 from benchmarks.dataset_format.problems import Fault, Path, did_you_mean, quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.metrics.base import shortened
+from benchmarks.metrics.task_parts import Arguments, Conditions, Row, Rule, Tool, WorldTables
 from benchmarks.metrics.worlds import NEXT, World, described, merged_world, references, world_spec
 
 _OPEN = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if"})
 
 
-def dataset_world_faults(
-    world: Mapping[str, Any] | None, tools: Sequence[Mapping[str, Any]], named: Collection[str]
-) -> Iterator[Fault]:
+def dataset_world_faults(world: WorldTables | None, tools: Sequence[Tool], named: Collection[str]) -> Iterator[Fault]:
     """Yield what is wrong with the rules of a dataset. Its tables may be those of its tasks, so they are not asked for.
 
     ``named`` are all tools that the dataset or one of its tasks has.
     """
     parameters = _parameters(tools)
-    for index, rule in enumerate((world or {}).get("rules", ())):
+    for index, rule in enumerate((world or WorldTables()).get("rules", ())):
         path: Path = ("world", "rules", index)
-        yield from _tool_fault(rule, named, path)
+        yield from _tool_fault(rule["tool"], named, path)
         yield from _argument_faults(rule, parameters, path)
 
 
 def task_world_faults(
-    task: TaskSpec, tools: Sequence[Mapping[str, Any]], dataset_world: Mapping[str, Any] | None, path: Path
+    task: TaskSpec, tools: Sequence[Tool], dataset_world: WorldTables | None, path: Path
 ) -> Iterator[Fault]:
     """Yield what keeps the world of a task from working, and its final state from being reached by its own calls."""
     world = merged_world(dataset_world, task.world)
@@ -40,20 +38,21 @@ def task_world_faults(
     faults = []
     for index, rule in enumerate(task.world.get("rules", ())):
         here = (*path, "world", "rules", index)
-        faults += [*_tool_fault(rule, parameters, here), *_argument_faults(rule, parameters, here)]
+        faults += [*_tool_fault(rule["tool"], parameters, here), *_argument_faults(rule, parameters, here)]
     for rule in world["rules"]:
         if rule["tool"] not in parameters:
             continue  # a rule for the tools of another task
         own = [*task.world.get("rules", ())]
         here = (*path, "world", *(("rules", own.index(rule)) if rule in own else ()))
-        faults += [*_table_faults(rule, tables, here)]
+        faults += [*_table_faults(rule["table"], rule.get("where", {}), tables, here)]
         for place, requirement in enumerate(rule.get("require", ())):
-            named = {"table": rule["table"], **requirement}
-            faults += _table_faults(named, tables, (*here, "require", place) if rule in own else here)
+            table = requirement.get("table", rule["table"]) or ""
+            at = (*here, "require", place) if rule in own else here
+            faults += _table_faults(table, requirement["where"], tables, at)
     for index, row in enumerate(task.final_state.get("rows", ())):
-        faults += _table_faults(row, tables, (*path, "final_state", "rows", index))
+        faults += _table_faults(row["table"], row["where"], tables, (*path, "final_state", "rows", index))
     for index, call in enumerate(task.final_state.get("forbidden", ())):
-        faults += _tool_fault({"tool": call["name"]}, parameters, (*path, "final_state", "forbidden", index), "name")
+        faults += _tool_fault(call["name"], parameters, (*path, "final_state", "forbidden", index), "name")
     yield from faults
     if not faults and task.final_state and task.expected_tools:
         yield from _reference_faults(task, World(world_spec(world, tools)), path)
@@ -80,19 +79,17 @@ def _reference_faults(task: TaskSpec, world: World, path: Path) -> Iterator[Faul
         yield Fault((*path, "final_state", "max_steps"), f"is less than the {len(task.expected_tools)} expected_tools")
 
 
-def _parameters(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _parameters(tools: Sequence[Tool]) -> dict[str, Arguments]:
     return {tool["function"]["name"]: tool["function"].get("parameters", {}) for tool in tools}
 
 
-def _tool_fault(rule: Mapping[str, Any], known: Collection[str], path: Path, key: str = "tool") -> Iterator[Fault]:
-    if rule["tool"] not in known:
-        hint = did_you_mean(rule["tool"], known) or f"; available: {', '.join(sorted(known)[:8]) or 'none'}"
-        yield Fault((*path, key), f"{quoted(rule['tool'])} is not one of the available tools{hint}")
+def _tool_fault(tool: str, known: Collection[str], path: Path, key: str = "tool") -> Iterator[Fault]:
+    if tool not in known:
+        hint = did_you_mean(tool, known) or f"; available: {', '.join(sorted(known)[:8]) or 'none'}"
+        yield Fault((*path, key), f"{quoted(tool)} is not one of the available tools{hint}")
 
 
-def _argument_faults(
-    rule: Mapping[str, Any], parameters: Mapping[str, Mapping[str, Any]], path: Path
-) -> Iterator[Fault]:
+def _argument_faults(rule: Rule, parameters: Mapping[str, Arguments], path: Path) -> Iterator[Fault]:
     """Yield references to arguments that the tool does not have."""
     schema = parameters.get(rule["tool"])
     if schema is None or schema.keys() & _OPEN:
@@ -105,16 +102,16 @@ def _argument_faults(
                 yield Fault((*path, key), f"{quoted('$' + name)} is not an argument of {rule['tool']}{hint}")
 
 
-def _table_faults(part: Mapping[str, Any], tables: Mapping[str, Any], path: Path) -> Iterator[Fault]:
+def _table_faults(table: str, where: Conditions, tables: Mapping[str, Sequence[Row]], path: Path) -> Iterator[Fault]:
     """Yield a table that does not exist, and columns that no row of it has."""
-    rows = tables.get(part["table"])
+    rows = tables.get(table)
     if rows is None:
-        hint = did_you_mean(part["table"], tables) or f"; the world has {', '.join(tables) or 'none'}"
-        yield Fault((*path, "table") if path[-1] != "world" else path, f"{quoted(part['table'])} is not a table{hint}")
+        hint = did_you_mean(table, tables) or f"; the world has {', '.join(tables) or 'none'}"
+        yield Fault((*path, "table") if path[-1] != "world" else path, f"{quoted(table)} is not a table{hint}")
     elif rows:
         columns = {column for row in rows for column in row}
-        for column in part.get("where", {}):
+        for column in where:
             if column not in columns:
                 hint = did_you_mean(column, columns) or f"; it has {', '.join(sorted(columns)[:8])}"
-                where = (*path, "where", column) if path[-1] != "world" else path
-                yield Fault(where, f"{quoted(column)} is not a column of {part['table']}{hint}")
+                here = (*path, "where", column) if path[-1] != "world" else path
+                yield Fault(here, f"{quoted(column)} is not a column of {table}{hint}")

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from benchmarks.metrics.extraction import Extraction
+from benchmarks.metrics.task_parts import Arguments, ExpectedCall, FinalState, Row, Rule
 from benchmarks.providers.base import ToolCall
 
 MAX_RECORDED = 2_000
@@ -71,9 +72,9 @@ ALWAYS_THERE = frozenset({"input", "actual_output", "duration_ms", "tokens_out",
 class WorldSpec:
     """The tables at the start, the rules of tools, and the JSON Schema of each tool's arguments."""
 
-    tables: Mapping[str, Sequence[Mapping[str, Any]]]
-    rules: Sequence[Mapping[str, Any]]
-    parameters: Mapping[str, Mapping[str, Any]]
+    tables: Mapping[str, Sequence[Row]]
+    rules: Sequence[Rule]
+    parameters: Mapping[str, Arguments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Item:
     actual_output: str
     other_answers: Sequence[str] = ()
     """Texts that are accepted besides ``expected_output``."""
-    expected_tools: Sequence[Mapping[str, Any]] = ()
+    expected_tools: Sequence[ExpectedCall] = ()
     tools_offered: bool = False
     """Whether the model could call tools, even if the task expects no call."""
     tool_calls: Sequence[ToolCall] = ()
@@ -109,7 +110,7 @@ class Item:
     """Messages of the user before the first turn."""
     world: WorldSpec | None = None
     """What the tool calls read and changed…"""
-    final_state: Mapping[str, Any] = field(default_factory=dict)
+    final_state: FinalState = field(default_factory=FinalState)
     """…and what must hold in it at the end."""
     tolerance: float | None = None
     rubric: Mapping[str, Any] = field(default_factory=dict)

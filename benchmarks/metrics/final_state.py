@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, shortened
 from benchmarks.metrics.json_match import same_json
+from benchmarks.metrics.task_parts import ExpectedRow
+from benchmarks.metrics.task_parts import FinalState as FinalStateOfTask
 from benchmarks.metrics.worlds import World, described, state_after
 from benchmarks.providers.base import ToolCall
 
@@ -78,18 +77,17 @@ class FinalState(DeterministicMetric):
         )
 
 
-def _is_forbidden(call: ToolCall, final_state: Mapping[str, Any]) -> bool:
+def _is_forbidden(call: ToolCall, final_state: FinalStateOfTask) -> bool:
     """Whether the call is one of the forbidden ones, which name the arguments that matter."""
-    forbidden: Sequence[Mapping[str, Any]] = final_state.get("forbidden", ())
     arguments = call.arguments or {}
     return any(
         call.name == each["name"]
         and all(name in arguments and same_json(arguments[name], value) for name, value in each.get("args", {}).items())
-        for each in forbidden
+        for each in final_state.get("forbidden", ())
     )
 
 
-def _shown(expected: Mapping[str, object]) -> str:
+def _shown(expected: ExpectedRow) -> str:
     """An expected row for people: ``2 × orders(status=paid)``."""
     count = expected.get("count", 1)
     row = described({"name": expected["table"], "args": expected["where"]})

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
 from benchmarks.metrics.json_match import same_json
+from benchmarks.metrics.task_parts import ExpectedCall
 from benchmarks.providers.base import ToolCall
 
 MAX_COMPARED = 200
@@ -75,7 +75,7 @@ class ToolCallsAnyOrder(_ToolCallsMetric):
         return best_in_any_order(credits)
 
 
-def call_credit(expected: Mapping[str, Any], actual: ToolCall) -> float:
+def call_credit(expected: ExpectedCall, actual: ToolCall) -> float:
     """0 for a different tool or malformed arguments, otherwise 0.5 plus up to 0.5 for the arguments.
 
     An argument is right if it has the expected value or one that is accepted as well. One that only has accepted values
@@ -124,7 +124,7 @@ def best_in_any_order(credits: Sequence[Sequence[float]]) -> Pairs:
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
 
 
-def _failure(expected: Sequence[Mapping[str, object]], actual: Sequence[ToolCall], pairs: Pairs) -> str:
+def _failure(expected: Sequence[ExpectedCall], actual: Sequence[ToolCall], pairs: Pairs) -> str:
     """What keeps the calls from being right; of several faults the one that explains the others."""
     if not actual:
         return "No tool called"
@@ -141,7 +141,7 @@ def _failure(expected: Sequence[Mapping[str, object]], actual: Sequence[ToolCall
 
 
 def _reason(
-    expected: Sequence[Mapping[str, object]],
+    expected: Sequence[ExpectedCall],
     actual: Sequence[ToolCall],
     pairs: Pairs,
     credits: Sequence[Sequence[float]],

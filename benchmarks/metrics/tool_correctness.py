@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
 from benchmarks.metrics.base import Item, Judge, Score, scored, shortened
 from benchmarks.metrics.judges import GEvalMetric, as_data
@@ -72,6 +73,6 @@ def _shown_call(call: ToolCall) -> dict[str, object]:
     return {"name": call.name, "arguments": call.arguments}
 
 
-def _numbered(calls: list[dict[str, object]]) -> str:
+def _numbered(calls: Sequence[Mapping[str, object]]) -> str:
     texts = (shortened(json.dumps(call, ensure_ascii=False, default=str), 4_000) for call in calls)
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))

@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.metrics.base import WorldSpec, shortened
 from benchmarks.metrics.json_match import same_json
 from benchmarks.metrics.patterns import UnusableSchemaError
+from benchmarks.metrics.task_parts import Call, Conditions, ExpectedRow, Row, Rule, Tool, WorldTables
 from benchmarks.providers.base import ToolCall
 
 MAX_RETURNED = 50
@@ -25,8 +26,8 @@ NEXT = "next"
 """In an inserted row, ``$next`` is the number of the row in its table, counted from 1 and never used again."""
 _REFERENCE = re.compile(r"\$(\$|[A-Za-z_]\w*)")
 
-Row = Mapping[str, Any]
-Arguments = Mapping[str, Any]
+Given = Mapping[str, object]
+"""Arguments of a call."""
 
 
 def _is_number(value: Any) -> bool:
@@ -54,17 +55,17 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 """Operator of a condition → whether it holds for the value of a row. Text compares as dates and times do."""
 
 
-def merged_world(dataset: Mapping[str, Any] | None, task: Mapping[str, Any] | None) -> dict[str, Any]:
+def merged_world(dataset: WorldTables | None, task: WorldTables | None) -> WorldTables:
     """The world of a task: its tables, and its rules by tool, in place of the dataset's; empty without any."""
-    first, second = dataset or {}, task or {}
+    first, second = dataset or WorldTables(), task or WorldTables()
     tables = {**first.get("tables", {}), **second.get("tables", {})}
     own = second.get("rules", ())
     replaced = {rule["tool"] for rule in own}
     rules = [*(rule for rule in first.get("rules", ()) if rule["tool"] not in replaced), *own]
-    return {"tables": tables, "rules": rules} if tables or rules else {}
+    return WorldTables(tables=tables, rules=rules) if tables or rules else WorldTables()
 
 
-def world_spec(world: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> WorldSpec:
+def world_spec(world: WorldTables, tools: Sequence[Tool]) -> WorldSpec:
     """What answers the calls in a merged world with these tools."""
     functions = (tool["function"] for tool in tools)
     return WorldSpec(world["tables"], world["rules"], {each["name"]: each.get("parameters", {}) for each in functions})
@@ -92,7 +93,7 @@ class World:
         """Whether the world has rules for the tool."""
         return any(rule["tool"] == tool for rule in self._spec.rules)
 
-    def call(self, tool: str, arguments: Arguments) -> Any:
+    def call(self, tool: str, arguments: Given) -> Any:
         """The result of a call as a JSON value. One that a rule refuses changes nothing and returns ``error: …``."""
         from benchmarks.metrics.schema_violations import schema_violation  # loads jsonschema, which takes its time
 
@@ -106,7 +107,7 @@ class World:
             self.tables, self._next = before
             return f"error: {refusal}"
 
-    def _applied(self, rule: Mapping[str, Any], arguments: Arguments) -> Any:
+    def _applied(self, rule: Rule, arguments: Given) -> Any:
         table, action = rule["table"], rule["action"]
         rows = self.tables[table]
         if action == "insert":
@@ -134,7 +135,7 @@ class World:
             return _shown([rows[number] for number in matching], rule)
         return _shown(list(matching.values()), rule)
 
-    def _require(self, rule: Mapping[str, Any], matching: Mapping[int, Row], arguments: Arguments) -> None:
+    def _require(self, rule: Rule, matching: Mapping[int, Row], arguments: Given) -> None:
         for requirement in rule.get("require", ()):
             where, table = requirement.get("where", {}), requirement.get("table")
             if table is None:
@@ -144,13 +145,12 @@ class World:
             if holds == requirement.get("absent", False):
                 raise _Refused(_filled(requirement["error"], arguments))
 
-    def holds(self, expected: Mapping[str, Any]) -> bool:
+    def holds(self, expected: ExpectedRow) -> bool:
         """Whether the table has exactly as many rows as expected."""
         rows = self.tables[expected["table"]].values()
-        count: int = expected.get("count", 1)
-        return sum(_matches(row, expected["where"], {}) for row in rows) == count
+        return sum(_matches(row, expected["where"], {}) for row in rows) == expected.get("count", 1)
 
-    def unexpected(self, expected: Sequence[Mapping[str, Any]]) -> list[str]:
+    def unexpected(self, expected: Sequence[ExpectedRow]) -> list[str]:
         """Each change that nothing expects, as ``row deleted from orders``.
 
         Expected is a new or changed row that matches an expected one, and the deletion of a row of which none is to
@@ -193,7 +193,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(each)
 
 
-def _filled(value: Any, arguments: Arguments) -> Any:
+def _filled(value: Any, arguments: Given) -> Any:
     """The value with its references replaced: ``$name`` alone becomes the argument itself, within text its text.
 
     Raises ``_NotGiven`` for an argument that the call lacks.
@@ -214,13 +214,13 @@ def _filled(value: Any, arguments: Arguments) -> Any:
     return "".join([*parts, value[end:]])
 
 
-def _argument(name: str, arguments: Arguments) -> Any:
+def _argument(name: str, arguments: Given) -> Any:
     if name not in arguments:
         raise _NotGiven(f"the argument {name} is missing")
     return arguments[name]
 
 
-def _matches(row: Row, where: Mapping[str, Any], arguments: Arguments, *, optional: bool = False) -> bool:
+def _matches(row: Row, where: Conditions, arguments: Given, *, optional: bool = False) -> bool:
     for column, wanted in where.items():
         conditions = wanted.items() if isinstance(wanted, Mapping) else (("", wanted),)
         for operator, operand in conditions:
@@ -236,7 +236,7 @@ def _matches(row: Row, where: Mapping[str, Any], arguments: Arguments, *, option
     return True
 
 
-def _values(templates: Mapping[str, Any], arguments: Arguments) -> Iterator[tuple[str, Any]]:
+def _values(templates: Row, arguments: Given) -> Iterator[tuple[str, Any]]:
     """Columns with their new values; none for an argument that the call leaves out."""
     for column, template in templates.items():
         try:
@@ -245,10 +245,11 @@ def _values(templates: Mapping[str, Any], arguments: Arguments) -> Iterator[tupl
             continue
 
 
-def _sums(row: Row, added: Mapping[str, Any], arguments: Arguments) -> Iterator[tuple[str, Any]]:
+def _sums(row: Row, added: Row, arguments: Given) -> Iterator[tuple[str, Any]]:
     for column, template in added.items():
         negative = isinstance(template, str) and template.startswith("-")
-        amount, value = _filled(template[1:] if negative else template, arguments), row.get(column, 0)
+        given = template[1:] if isinstance(template, str) and negative else template
+        amount, value = _filled(given, arguments), row.get(column, 0)
         if not _is_number(amount) or not _is_number(value):
             raise _Refused(f"{column} is not a number")
         # Decimal places as people count: 0.1 + 0.2 is 0.3.
@@ -258,7 +259,7 @@ def _sums(row: Row, added: Mapping[str, Any], arguments: Arguments) -> Iterator[
         yield column, total
 
 
-def _shown(rows: Sequence[Row], rule: Mapping[str, Any]) -> Any:
+def _shown(rows: Sequence[Row], rule: Rule) -> Any:
     columns = rule.get("columns")
     shown = [{name: row[name] for name in columns if name in row} if columns else row for row in rows[:MAX_RETURNED]]
     if len(rows) > MAX_RETURNED:
@@ -266,7 +267,7 @@ def _shown(rows: Sequence[Row], rule: Mapping[str, Any]) -> Any:
     return shown
 
 
-def described(call: Mapping[str, Any]) -> str:
+def described(call: Call) -> str:
     """A call for people: ``refund(order_id=A-1)``."""
     arguments = ", ".join(f"{name}={value}" for name, value in (call.get("args") or {}).items())
     return shortened(f"{call['name']}({arguments})", 100)

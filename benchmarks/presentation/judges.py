@@ -27,6 +27,10 @@ class JudgeVerdict:
     caution: bool
     more: int
 
+    @property
+    def text(self) -> str:
+        return " ".join(filter(None, (self.finding, self.basis, self.advice)))
+
 
 def judge_verdict(
     counts: tuple[int, int, int, int], leaning: str, kappa: Kappa, corrected: CorrectedMean | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from benchmarks.engine.execution.simulated_user import FRAME_TOKENS, most_tokens
 from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.metrics.base import Item, JudgedMetric, Metric
 from benchmarks.metrics.panel import judges_named
+from benchmarks.metrics.task_parts import FinalState, WorldTables
 from benchmarks.models import Run
 
 JUDGE_FRAME_TOKENS = 6_000
@@ -76,10 +77,10 @@ def mean_price(judges: str) -> Price:
     return Price(sum(known_in) / len(ins), sum(known_out) / len(outs))
 
 
-def tool_steps(run: Run, world: Mapping[str, Any], final_state: Mapping[str, Any] | None) -> int:
+def tool_steps(run: Run, world: WorldTables, final_state: FinalState | None) -> int:
     """The most requests that one task with tools may take; in a world, one for each call it allows, and one more."""
     if world:
-        return int((final_state or {}).get("max_steps", MAX_WORLD_STEPS)) + 1
+        return (final_state or FinalState()).get("max_steps", MAX_WORLD_STEPS) + 1
     return int(run.parameters.get("max_tool_steps", MAX_TOOL_STEPS))
 
 

@@ -24,6 +24,7 @@ from benchmarks.engine.execution.work_items import Prompt, Question
 from benchmarks.engine.sql import among
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.conversations import most_turns
+from benchmarks.metrics.task_parts import ExpectedCall, Tool
 from benchmarks.metrics.worlds import merged_world, world_spec
 from benchmarks.models import Result, Run, Task
 from benchmarks.prompt_template import fill, placeholders
@@ -121,7 +122,7 @@ class PromptBuilder:
             baseline=self._baseline.context(task, result.repeat) if self._baseline else None,
         )
 
-    def _tools(self, task: Task) -> Sequence[Mapping[str, Any]]:
+    def _tools(self, task: Task) -> Sequence[Tool]:
         """The task's own tools, else the dataset's, else schemas inferred from the expected calls."""
         if task.tools is not None:
             return list(task.tools)
@@ -196,16 +197,16 @@ def user_text(run: Run, text: str, passages: str = "") -> str:
     return f"{CONTEXT_HEADING}\n\n{passages}\n\n{filled}"
 
 
-def inferred_tools(expected: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def inferred_tools(expected: Sequence[ExpectedCall]) -> list[Tool]:
     """Function schemas that admit the expected calls: every argument seen, typed by its value, none required.
 
     No reference value goes into a schema, so it does not give the answer away.
     """
-    functions: dict[str, dict[str, Any]] = {}
+    functions: dict[str, dict[str, Mapping[str, object]]] = {}
     for call in expected:
         properties = functions.setdefault(call["name"], {})
         others = {argument: values[0] for argument, values in (call.get("accept") or {}).items()}
-        for argument, value in (others | (call.get("args") or {})).items():
+        for argument, value in {**others, **(call.get("args") or {})}.items():
             kind = next((name for cls, name in _JSON_TYPES if isinstance(value, cls)), "null")
             properties[argument] = {"type": kind}
     return [

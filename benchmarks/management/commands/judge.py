@@ -118,15 +118,14 @@ def _agreement(numbers: Agreement) -> Iterator[str]:
 
 def _people(people: JudgeAgreement) -> Iterator[str]:
     """The agreement with people as text."""
-    numbers = people.numbers()
-    labeled = plural(numbers["n_labeled"], "labeled answer")
-    yield f"{numbers['judge_model']} as judge of {numbers['metric']}: {numbers['verdict']}"
+    labeled = plural(len(people.answers), "labeled answer")
+    yield f"{people.judge_model} as judge of {people.metric}: {people.verdict.text}"
     agreement = people.agreement
     if agreement.mean is not None:
         bounds = interval(agreement.low, agreement.high, percent)
         yield f"\nAgreement with people: {percent(agreement.mean)} ({bounds}) of {labeled}"
         yield f"Beyond chance (Cohen's κ): {_kappa(people.kappa)}"
-        yield f"Too lenient: {numbers['lenient']}, too strict: {numbers['strict']}"
+        yield f"Too lenient: {people.count(False, True)}, too strict: {people.count(True, False)}"
     means: list[tuple[str, CorrectedMean | None]] = [("all runs", people.corrected)] if people.corrected else []
     means += [(f"run {each.run.pk}, {each.run.model}", each.means) for each in people.runs]
     rows = [(name, *_three(each)) for name, each in means]

@@ -42,7 +42,7 @@ class CanvasSetResource(Resource):
 
 @dataclass(frozen=True, kw_only=True)
 class CanvasSetDetail(CanvasSetResource):
-    audit: dict[str, Any]
+    audit: dict[str, object]
     """Answer balance, guess scores, duplicates and solver agreement by class"""
 
 

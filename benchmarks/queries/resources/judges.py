@@ -65,7 +65,7 @@ class CalibrationResource(JudgingResource):
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationDetail(CalibrationResource):
-    numbers: dict[str, Any]
+    numbers: dict[str, object]
     """Confusion, kappa, accuracy, false accepts and rejects, accuracy by phrasing, length bias, spread. Empty until the
     calibration has completed"""
     code_version: str
@@ -114,13 +114,13 @@ class PreferenceResource(JudgingResource):
 
 @dataclass(frozen=True, kw_only=True)
 class PreferenceDetail(PreferenceResource):
-    numbers: dict[str, Any]
+    numbers: dict[str, object]
     """Strengths with intervals and ranks, win rates of pairs, position bias, cycles, pairs to ask next. Candidates are
     numbered from 0. Empty until the run has completed"""
-    pooled: dict[str, Any] | None
+    pooled: dict[str, object] | None
     """Numbers over this and all other preference runs with the same dataset, judge and criteria and no other
     candidates, and runs, their ids; null if there are none. Each pair and order counts once"""
-    people: dict[str, Any] | None
+    people: dict[str, object] | None
     """What people chose between the same pairs, as in numbers, with agreement of the judge with people, kappa, and
     alpha of people with each other; null if there are none. Choices of open blind reviews are excluded unless the
     caller may see who labeled"""

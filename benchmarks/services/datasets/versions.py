@@ -18,6 +18,7 @@ from benchmarks.dataset_format.expectations import TurnSpec
 from benchmarks.dataset_format.fields import TAGS
 from benchmarks.dataset_format.spec import TASK_KEYS, DatasetSpec, TaskSpec, as_mapping
 from benchmarks.dataset_format.tools import ToolUse
+from benchmarks.metrics.task_parts import WorldTables
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller, account_of, record
@@ -67,7 +68,7 @@ def spec_of(version: DatasetVersion) -> DatasetSpec:
         metrics=tuple(version.metrics),
         tools=tuple(version.tools),
         tool_results=version.tool_results,
-        world=version.world or {},
+        world=version.world or WorldTables(),
         rubrics=tuple(version.rubrics),
         tasks=tuple(task_spec(task) for task in version.tasks.order_by("position")),
     )
