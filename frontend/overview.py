@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.analysis.comparisons import Compared
+from benchmarks.analysis.rankings import Place, runs_to_test
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import points
 from benchmarks.presentation.sentences import n_of_expected, total_cost
 from benchmarks.queries.history import History, latest_changes
 from benchmarks.queries.judge_words import Judged, judge_words
-from benchmarks.queries.leaderboard import Place, Standing, runs_to_test
+from benchmarks.queries.leaderboard import Standing
 from benchmarks.queries.matrix import Matrix, rank_ranges, tested
 from frontend.view_models import MetricRow, RunRow, metric_row, run_rows
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from benchmarks.analysis.comparisons import FACETS
+from benchmarks.analysis.rankings import Place
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.metrics.rubrics import Rubric
@@ -18,7 +19,6 @@ from benchmarks.presentation.labels import OUTCOME, run_status, sentence_case, w
 from benchmarks.presentation.numbers import interval, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.extra_parameters import shown
-from benchmarks.queries.leaderboard import Place
 from benchmarks.queries.matrix import rank_ranges, tested
 from benchmarks.queries.tables.runs import cost
 from benchmarks.run_parameters import settings_shown

@@ -9,9 +9,10 @@ from typing import Any
 from django.db.models import Q
 
 from benchmarks.analysis.comparisons import Compared, compared_runs
+from benchmarks.analysis.rankings import row_values
 from benchmarks.asking import difference, key_of
 from benchmarks.models import Dataset, Run
-from benchmarks.queries.leaderboard import Setting, is_whole, row_values, scored_runs, setting_of
+from benchmarks.queries.leaderboard import Setting, is_whole, scored_runs, setting_of
 from benchmarks.statistics.paired import holm
 
 MOST_RUNS = 200

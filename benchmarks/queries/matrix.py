@@ -12,6 +12,7 @@ from functools import cached_property
 
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.kept import kept_for
+from benchmarks.analysis.rankings import MIN_COVERAGE, differences, row_values, unranked_reason
 from benchmarks.analysis.score_table import metric_of, scores_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
@@ -19,7 +20,6 @@ from benchmarks.presentation.comparisons import ranking_sentences
 from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
-from benchmarks.queries.leaderboard import MIN_COVERAGE, differences, row_values, unranked_reason
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.ranking import Place, Ranking, Verdict, mean_of_intervals
 from benchmarks.summary import NO_NUMBERS, Breakdown, Counted

@@ -14,11 +14,12 @@ from itertools import combinations
 from django.db.models import Q
 
 from benchmarks.analysis.kept import kept_for
+from benchmarks.analysis.rankings import differences, unranked_reason
 from benchmarks.analysis.score_table import scores_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, shared_ranks
-from benchmarks.queries.leaderboard import Alike, differences, latest_runs, unranked_reason
+from benchmarks.queries.leaderboard import Alike, latest_runs
 from benchmarks.queries.matrix import Cell, cell_of
 from benchmarks.statistics.ranking import MeanRank, mean_ranks
 

@@ -15,6 +15,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.analysis import rankings
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.numbers import plural
@@ -140,7 +141,7 @@ def overall(request: HttpRequest) -> HttpResponse:
         "columns": [(column, metric_row(column.metric)) for column in board.columns],
         "ranked": [row for row in board.rows if row.rank],
         "unranked": [row for row in board.rows if not row.rank],
-        "min_coverage": f"{reads.MIN_COVERAGE:.0%}",
+        "min_coverage": f"{rankings.MIN_COVERAGE:.0%}",
         "most": MOST_DATASETS,
         "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), ("Several datasets", None)],
     }
@@ -165,12 +166,12 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     names = {setting: setting.words(settings) for setting in settings}
     setting = _first([*settings], lambda setting: names[setting] == params.text(request.GET, "setting"))
     runs, setting_words = (settings[setting], names[setting]) if setting else ([], "")
-    metrics = reads.metrics_of(runs)
+    metrics = rankings.metrics_of(runs)
     metric = _first(metrics, lambda name: name == params.text(request.GET, "metric")) or ""
-    choose = reads.BEST if request.GET.get("choose") == reads.BEST else reads.LATEST
-    rank = reads.THRESHOLD if request.GET.get("rank") == reads.THRESHOLD else reads.MEAN
-    places = reads.places(runs, metric, choose, rank)
-    grid = tested(reads.runs_to_test(places), metric) if rank == reads.MEAN else None
+    choose = rankings.BEST if request.GET.get("choose") == rankings.BEST else rankings.LATEST
+    rank = rankings.THRESHOLD if request.GET.get("rank") == rankings.THRESHOLD else rankings.MEAN
+    places = rankings.places(runs, metric, choose, rank)
+    grid = tested(rankings.runs_to_test(places), metric) if rank == rankings.MEAN else None
     ranges = rank_ranges(grid)
     rows = [_row(place, metric, ranges) for place in places]
     query = ""
@@ -191,11 +192,11 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "setting": setting_words,
         "n_partial": n_partial,
         "elsewhere": ", ".join(sorted({run.model_label for run in runs} - {row.run.model_label for row in rows})),
-        "min_coverage": f"{reads.MIN_COVERAGE:.0%}",
+        "min_coverage": f"{rankings.MIN_COVERAGE:.0%}",
         "choose": choose,
-        "choices": [(reads.LATEST, "Latest run"), (reads.BEST, "Best run")],
+        "choices": [(rankings.LATEST, "Latest run"), (rankings.BEST, "Best run")],
         "rank": rank,
-        "ranks": [(reads.MEAN, "Mean score"), (reads.THRESHOLD, "Threshold")],
+        "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "Threshold")],
         "is_tested": bool(ranges),
         "statement": " ".join(filter(None, grid.sentences[:2])) if grid else "",
         # A statement on the scores says it.
@@ -215,7 +216,7 @@ def _first(items: Sequence[Item], wanted: Any) -> Item | None:
     return next(filter(wanted, items), next(iter(items), None))
 
 
-def _row(place: reads.Place, metric: str, ranges: Mapping[int, str]) -> Row:
+def _row(place: rankings.Place, metric: str, ranges: Mapping[int, str]) -> Row:
     run = place.run
     costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
     model, judge = (None if cost is None or not run.total else 1000 * cost / run.total for cost in costs)

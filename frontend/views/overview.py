@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks import models
+from benchmarks.analysis.rankings import MIN_COVERAGE
 from benchmarks.local_llm import NAME
 from benchmarks.models import Run, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions
@@ -27,7 +28,7 @@ from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
 from benchmarks.queries.experiments import experiments, findings, progress
 from benchmarks.queries.history import histories
-from benchmarks.queries.leaderboard import MIN_COVERAGE, scored_runs, standings
+from benchmarks.queries.leaderboard import scored_runs, standings
 from benchmarks.queries.live import live_state
 from benchmarks.queries.providers import provider_rows
 from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from benchmarks.analysis.rankings import under_baseline
 from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
@@ -21,7 +22,7 @@ from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.judge_words import measured
-from benchmarks.queries.leaderboard import comparable_places, under_baseline
+from benchmarks.queries.leaderboard import comparable_places
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled

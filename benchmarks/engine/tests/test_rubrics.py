@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks.analysis.comparisons import differing_settings
+from benchmarks.analysis.rankings import places
 from benchmarks.models import Outcome, Run, RunStatus
-from benchmarks.queries.leaderboard import comparable_places, places
+from benchmarks.queries.leaderboard import comparable_places
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.rescoring import start_rescoring

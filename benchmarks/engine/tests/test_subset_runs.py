@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from benchmarks.analysis.rankings import MEAN, places, unranked_reason
 from benchmarks.management.experiments import plan_text as experiment_plan_text
 from benchmarks.management.printing import plan_text
 from benchmarks.models import Run
-from benchmarks.queries.leaderboard import MEAN, places, unranked_reason, whole_runs
+from benchmarks.queries.leaderboard import whole_runs
 from benchmarks.queries.matrix import matrix, matrix_rows
 from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest

@@ -19,18 +19,11 @@ from django.core.cache import cache
 from django.db import connection
 
 from benchmarks.analysis.kept import CACHE_SECONDS
+from benchmarks.analysis.rankings import metrics_of, unranked_reason
 from benchmarks.analysis.task_analysis import TaskAnalysis, analyzed
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import DatasetVersion
-from benchmarks.queries.leaderboard import (
-    DECISIVE,
-    MOST_READ,
-    completed_runs,
-    is_whole,
-    like_of,
-    metrics_of,
-    unranked_reason,
-)
+from benchmarks.queries.leaderboard import DECISIVE, MOST_READ, completed_runs, is_whole, like_of
 from benchmarks.run_parameters import Decides, deciding
 
 MOST_RUNS = 60

@@ -11,10 +11,11 @@ import pytest
 from django.utils import timezone
 
 from benchmarks.analysis.comparisons import differing_settings
+from benchmarks.analysis.rankings import places
 from benchmarks.models import Dataset, Run, Schedule, ScheduledRun
 from benchmarks.queries.compare import asked_differently
 from benchmarks.queries.history import histories, latest_runs
-from benchmarks.queries.leaderboard import by_setting, places, whole_runs
+from benchmarks.queries.leaderboard import by_setting, whole_runs
 from benchmarks.queries.matrix import matrix
 from benchmarks.queries.runs import other_variants, previous_run, run_detail
 from benchmarks.queries.schedules import earlier_runs

@@ -10,13 +10,14 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from benchmarks.analysis.rankings import THRESHOLD, places
 from benchmarks.metrics.deciding import deciding_name
 from benchmarks.models import Dataset, Experiment, Run, RunStatus
 from benchmarks.presentation.ranks import PHRASES
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.experiments import experiment_runs, findings
 from benchmarks.queries.judge_words import measured
-from benchmarks.queries.leaderboard import THRESHOLD, comparable_places, completed_runs, places, scored_runs, standings
+from benchmarks.queries.leaderboard import comparable_places, completed_runs, scored_runs, standings
 from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.queries.matrix_export import matrix_file
 from benchmarks.queries.overall_leaderboard import overall_leaderboard

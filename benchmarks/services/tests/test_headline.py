@@ -11,10 +11,11 @@ from django.db import connection
 from django.test import Client
 
 from benchmarks.analysis.comparisons import common_metrics, compared_runs
+from benchmarks.analysis.rankings import places
 from benchmarks.engine.execution.subsets import design_of
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Run
-from benchmarks.queries.leaderboard import places, scored_runs
+from benchmarks.queries.leaderboard import scored_runs
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import run_of, start_run

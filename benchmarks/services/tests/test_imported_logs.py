@@ -13,11 +13,12 @@ import yaml
 from django.test import Client
 
 from benchmarks.analysis.comparisons import compared_runs
+from benchmarks.analysis.rankings import places
 from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.imports import reading
 from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.models import Outcome, Run, RunStatus
-from benchmarks.queries.leaderboard import places, whole_runs
+from benchmarks.queries.leaderboard import whole_runs
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import import_runs
 from tests.support.factories import make_dataset, make_run, make_task
