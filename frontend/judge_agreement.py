@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from benchmarks.analysis.judge_agreement import JudgeAgreement
-from benchmarks.analysis.judge_comparisons import CorrectedRun, LabeledAnswer, Separation, separation
+from benchmarks.analysis.judge_comparisons import LabeledAnswer, Separation, separation
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, number, plural, points
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
@@ -103,10 +103,6 @@ class AgreementPage:
         if len(self.agreement.answers) < FEWEST:
             return f"A corrected mean requires {FEWEST} labeled answers."
         return "The runs were drawn in different reviews, so only each run has a corrected mean."
-
-    @property
-    def runs(self) -> list[tuple[CorrectedRun, Estimate | None]]:
-        return [(each, estimates(each.means)[2] if each.means else None) for each in self.agreement.runs]
 
     @property
     def separations(self) -> Sequence[Separation]:

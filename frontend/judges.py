@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from benchmarks.metrics import judge_calibration
 from benchmarks.metrics.judge_calibration import PHRASINGS, TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, n_of, percent, plural
 from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.tables import Shown
 from benchmarks.queries.judge_agreement import corrected_run
 from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_calibrations
+from benchmarks.queries.tables.judges import BY_PHRASING, Share
 from benchmarks.services.judges import calibratable_metrics
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.prediction_powered import CorrectedMean
@@ -28,17 +29,6 @@ _MEANING = {
     ("wrong", "wrong"): "agrees",
 }
 """Truth and verdict → what the judge does. Only "correct" accepts an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share of answers and its interval; ``mean`` is ``None`` if there are no such answers."""
-
-    title: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    n_of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +62,17 @@ class CalibrationRow(JudgingRow):
     def shares(self) -> list[Share]:
         found = self.found
         return [
-            _share("Accuracy", found.accuracy),
-            _share("Wrong answers accepted", found.false_accepts),
-            _share("Correct answers rejected", found.false_rejects),
+            Share.of("Accuracy", found.accuracy),
+            Share.of("Wrong answers accepted", found.false_accepts),
+            Share.of("Correct answers rejected", found.false_rejects),
         ]
 
     @property
-    def by_phrasing(self) -> list[Share]:
+    def by_phrasing(self) -> Shown[Share]:
         """In the order of ``PHRASINGS``, because PostgreSQL keeps no order of keys."""
         shares = self.found.by_phrasing
         ordered = sorted(shares, key=lambda name: list(PHRASINGS).index(name) if name in PHRASINGS else len(PHRASINGS))
-        return [_share(name, shares[name]) for name in ordered]
+        return BY_PHRASING.of(Share.of(name, shares[name]) for name in ordered)
 
     @property
     def verdicts(self) -> list[tuple[str, list[tuple[str, int, str]], int]]:
@@ -229,7 +219,3 @@ class PanelRow:
 def panel_rows(run: Run) -> list[PanelRow]:
     panels = run.numbers.panels or {}
     return [PanelRow(row, panels[row.name]) for row in metric_rows(run) if row.name in panels]
-
-
-def _share(title: str, of: judge_calibration.Share) -> Share:
-    return Share(title, of.mean, of.low, of.high, n_of_expected(of.n, of.n_expected))

@@ -25,6 +25,7 @@ from benchmarks.presentation.preferences import (
     strength,
     verdict,
 )
+from benchmarks.presentation.tables import Shown
 from benchmarks.queries.preferences import (
     DISAGREE,
     TIE,
@@ -36,6 +37,7 @@ from benchmarks.queries.preferences import (
     results_of_pairs,
     strengths_of_experiment,
 )
+from benchmarks.queries.tables.judges import STRENGTHS, Candidate, by_strength
 from benchmarks.services.preferences import PreferenceRequest
 from benchmarks.statistics.preference import Choice
 from benchmarks.summary import PairOfCandidates, Preferences, Wins
@@ -151,9 +153,8 @@ class PreferenceRow(JudgingRow):
         return self.found.cycles.p_value <= 0.05 or not self.found.connected
 
     @property
-    def ranked(self) -> list[Ranked]:
-        """By strength, the strongest first."""
-        return [self.place_of(number) for number in self.found.order]
+    def strengths(self) -> Shown[Candidate]:
+        return STRENGTHS.of(by_strength(self.candidates, self.found))
 
     def place_of(self, number: int) -> Ranked:
         of, candidate = self.found.strengths[number], self.candidates[number]

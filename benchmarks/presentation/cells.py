@@ -35,6 +35,13 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
+class Strong:
+    """The number that a row is about."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """What something is in, with the mark of a state: of a run, of a delivery, of a provider."""
 
@@ -146,7 +153,24 @@ class Group:
         return "" if "narrow-only" in self.look else self.between.join(filter(None, map(text_of, self.parts)))
 
 
-Part = Link | Words | State | Moment | Mean | Bar | Progress | Button | Tick | Copied | Info | Group | str | int | None
+Part = (
+    Link
+    | Words
+    | Strong
+    | State
+    | Moment
+    | Mean
+    | Bar
+    | Progress
+    | Button
+    | Tick
+    | Copied
+    | Info
+    | Group
+    | str
+    | int
+    | None
+)
 """A number is written as one; ``None`` as missing."""
 Cell = Part | Sequence[Part]
 

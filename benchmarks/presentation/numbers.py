@@ -37,6 +37,13 @@ def points(difference: float) -> str:
     return _signed(f"{100 * difference:.1f}")
 
 
+def signed_points(difference: float | None) -> str:
+    """A difference in percentage points with its sign: ``+11.7``, ``−0.8``."""
+    if difference is None:
+        return MISSING
+    return f"{'+' if round(difference, 3) > 0 else ''}{points(difference)}"
+
+
 def percent(share: float | None) -> str:
     """``0.979`` → ``97.9%``."""
     return MISSING if share is None else f"{points(share)}%"

@@ -50,6 +50,7 @@ for _write in (
     register.filter(_write.__name__, _none_if_empty(_write))
 for _label in (labels.words, labels.sentence_case, labels.metric_title):
     register.filter(_label.__name__, _label)
+register.filter("points", numbers.signed_points)
 register.filter("drawable", drawable)
 for _drawing in (bars.interval_bar, bars.difference_bar, bars.spark, bars.split_bar, bars.stacked_outcomes):
     register.simple_tag(_drawing)
@@ -239,14 +240,6 @@ def model_link(model: str) -> SafeString:
 def run_ids(rows: Iterable[Any]) -> str:
     """The runs of the rows as Compare takes them: ``12,15``."""
     return ",".join(str(row.run.pk) for row in rows)
-
-
-@register.filter
-def points(difference: float | None) -> str:
-    """In percentage points, with its sign: ``+11.7``, ``−0.8``."""
-    if difference is None:
-        return numbers.MISSING
-    return f"{'+' if round(difference, 3) > 0 else ''}{numbers.points(difference)}"
 
 
 @register.simple_tag

@@ -113,6 +113,7 @@ def _group(part: cells.Group, context: Context) -> str:
 _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Link: _link,
     cells.Words: _words,
+    cells.Strong: lambda part, _: format_html("<b>{}</b>", part.text),
     cells.State: lambda part, _: show.state_badge(part.mark, part.text),
     cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
     cells.Mean: _mean,

@@ -83,7 +83,7 @@ def test_a_completed_calibration_shows_all_its_numbers(client: Client) -> None:
     row, numbers = calibration_row(calibration), agreement(calibration)
     html = page(client, url(calibration))
     shown = text(html)
-    for share in (*row.shares, *row.by_phrasing):
+    for share in (*row.shares, *row.by_phrasing.rows):
         assert share.title in html
         assert f"{share.mean:.3f} {share.low:.3f} to {share.high:.3f}" in shown, share.title
     assert "{kappa:.3f} {low:.3f} to {high:.3f}".format(**numbers["kappa"]) in shown
@@ -106,7 +106,7 @@ def test_phrasings_keep_their_order_whatever_the_database_makes_of_it() -> None:
     calibration = make_calibration()
     numbers = agreement(calibration)
     numbers["by_phrasing"] = dict(sorted(numbers["by_phrasing"].items()))
-    assert [share.title for share in calibration_row(calibration).by_phrasing] == list(PHRASINGS)
+    assert [share.title for share in calibration_row(calibration).by_phrasing.rows] == list(PHRASINGS)
 
 
 def test_the_confusion_table_adds_up_to_the_answers() -> None:

@@ -18,7 +18,14 @@ from benchmarks.models import Outcome, Result
 from benchmarks.presentation.labels import prompt_variant
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
-from benchmarks.queries.tables.canvas_sets import CANVAS_SETS
+from benchmarks.queries.tables.canvas_sets import (
+    AUDIT,
+    CANVAS_SETS,
+    FAULTS,
+    answer_tables,
+    audit_rows,
+    blind_table,
+)
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import request_canvas_set
 from benchmarks.services.errors import InvalidRequest
@@ -155,7 +162,14 @@ def picture(request: HttpRequest, slug: str, index: int) -> HttpResponse:
 def audit(request: HttpRequest, slug: str) -> HttpResponse:
     canvas_set = _set(slug)
     shapes, blind = reads.blind_scores(canvas_set)
-    context = {"set": canvas_set, "audit": canvas_set.audit, "shapes": shapes, "blind": blind}
+    context = {
+        "set": canvas_set,
+        "audit": canvas_set.audit,
+        "classes": AUDIT.of(audit_rows(canvas_set)),
+        "blind": blind_table(shapes).of(blind),
+        "faults": FAULTS.of(canvas_set.audit.get("faults", ())),
+        "answers": answer_tables(canvas_set),
+    }
     context["crumbs"] = _crumbs(canvas_set, "Audit")
     return render(request, "frontend/canvases/audit.html", context)
 

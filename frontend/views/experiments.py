@@ -211,7 +211,7 @@ def _with_preferences(stored: Experiment, context: dict[str, Any], with_open: bo
     shown = {cell.run.pk for row in context["matrix"].rows for cell in row.cells if cell}
     columns = columns_of_experiment(stored.pk, with_open)
     columns = [column for column in columns if shown & {each["run"] for each in column.candidates}]
-    places = [{place.run: place for place in column.ranked} for column in columns]
+    places = [{place.run: place for place in map(column.place_of, column.found.order)} for column in columns]
     for kind in ("ranked", "unranked"):
         context[kind] = [
             replace(each, preferences=[next((own[r.pk] for r in each.row.runs if r.pk in own), None) for own in places])

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.queries import judges as reads
 from benchmarks.queries.judge_agreement import judge_agreement, judges_with_labels
-from benchmarks.queries.tables.judges import CALIBRATIONS
+from benchmarks.queries.tables.judges import BY_ANSWER, CALIBRATIONS, CORRECTED_RUNS, SEPARATIONS, part_table
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, start_calibration
@@ -79,6 +79,11 @@ def agreement(request: HttpRequest) -> HttpResponse:
         "hidden": parse_qsl(query),
         "may_launch": may_launch(request.user),
         "page": page,
+        "runs": CORRECTED_RUNS.of(page.agreement.runs),
+        "separations": SEPARATIONS.of(page.separations),
+        "by_model": part_table("Model").of(page.agreement.by_model),
+        "by_class": part_table("Class").of(page.agreement.by_class),
+        "known": BY_ANSWER.of(page.calibration.shares if page.calibration and page.calibration.numbers else ()),
         "charts": placed([labels_chart(page.agreement.corrected)], "judge-agreement-chart", query=query),
         "crumbs": [("Judges", reverse("frontend:judges")), (page.title, None)],
     }

@@ -5,7 +5,7 @@ Exit codes: 0 success, 1 the audit found wrong or undetermined answers, 2 failur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,21 +18,14 @@ from benchmarks.engine.execution.finishing import refresh_audited
 from benchmarks.management.actions import JSON, REFUSED, action, argument, reader_of
 from benchmarks.management.following import bar
 from benchmarks.management.resources import DeletingCommand
-from benchmarks.presentation.tables import aligned
 from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.resources.canvas_sets import CanvasSetDetail, CanvasSetResource
-from benchmarks.queries.tables.canvas_sets import CANVAS_SETS, tasks_of
+from benchmarks.queries.tables.canvas_sets import AUDIT, CANVAS_SETS, FAULTS, audit_rows, tasks_of
 from benchmarks.services.canvas_sets.control import canvas_set_of, delete_canvas_set, generate_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
 
 SLUG = argument("key", "SLUG", "identifier of the set")
-AUDITED = {
-    **{"asked": "asked", "n/a": "not_applicable", "agrees": "agrees", "wrong": "wrong", "undetermined": "undetermined"},
-    **{"duplicates": "duplicates", "majority": "majority_score", "random": "random_score", "blind": "blind_score"},
-    "few-shot": "examples_score",
-}
-"""Column of the audit → key of a task class in it."""
 
 
 class Command(DeletingCommand):
@@ -54,7 +47,7 @@ class Command(DeletingCommand):
         """The set, and its audit below."""
         yield from super().lines(row)
         if row.audit:
-            yield "\n" + _audit_text(row.audit)
+            yield "\n" + _audit_text(row)
 
     @action(
         "Generate or extend a set, and audit it.",
@@ -113,15 +106,10 @@ class Command(DeletingCommand):
         if as_json:
             self.print_json(CanvasSetDetail.of(canvas_sets().get(pk=canvas_set.pk), reader_of()))
         else:
-            self.stdout.write(_audit_text(audit))
+            self.stdout.write(_audit_text(canvas_sets().get(pk=canvas_set.pk)))
         return int(any(it["wrong"] + it["undetermined"] for it in audit["tasks"].values()))
 
 
-def _audit_text(audit: Mapping[str, Any]) -> str:
-    rows = [(name, *(_cell(it[key]) for key in AUDITED.values())) for name, it in audit["tasks"].items()]
-    faults = (f"{each['count']} × {each['fault']} ({each['verdict']}): {each['meaning']}" for each in audit["faults"])
-    return "\n".join([aligned(("task class", *AUDITED), rows), *faults])
-
-
-def _cell(value: float | None) -> Any:
-    return f"{value:.3f}" if isinstance(value, float) else value
+def _audit_text(canvas_set: CanvasSet) -> str:
+    faults = canvas_set.audit["faults"]
+    return "\n\n".join([AUDIT.text(audit_rows(canvas_set)), *([FAULTS.text(faults)] if faults else [])])

@@ -11,10 +11,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from benchmarks.analysis.judge_agreement import JudgeAgreement
-from benchmarks.analysis.judge_comparisons import Separation
 from benchmarks.management.actions import JSON, action, argument
 from benchmarks.management.judges import EXIT_CODES, JudgingCommand
-from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS, Share
+from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import run_status
@@ -23,7 +22,7 @@ from benchmarks.presentation.tables import aligned
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
 from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
-from benchmarks.queries.tables.judges import CALIBRATIONS
+from benchmarks.queries.tables.judges import BY_ANSWER, CALIBRATIONS, SEPARATIONS, Share
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, start_calibration
 from benchmarks.statistics.agreement import Kappa
@@ -98,14 +97,13 @@ def _canvas_set(run: Run) -> str:
 def _agreement(numbers: Agreement) -> Iterator[str]:
     rows = [(truth, *(str(numbers.confusion[f"{truth}_as_{verdict}"]) for verdict in VERDICTS)) for truth in TRUTHS]
     yield "\n" + aligned(("truth", *(f"judged {verdict}" for verdict in VERDICTS)), rows, right=(1, 2, 3))
-    shares = [
-        ("accuracy", numbers.accuracy),
-        ("wrong answers accepted", numbers.false_accepts),
-        ("correct answers rejected", numbers.false_rejects),
-        *((f"accuracy, {name}", share) for name, share in numbers.by_phrasing.items()),
-    ]
-    cells = [(title, *_interval(share)) for title, share in shares]
-    yield "\n" + aligned(("", "share", "95% interval", "n"), cells, right=(1, 3))
+    shares = {
+        "Accuracy": numbers.accuracy,
+        "Wrong answers accepted": numbers.false_accepts,
+        "Correct answers rejected": numbers.false_rejects,
+        **{f"Accuracy, {name}": share for name, share in numbers.by_phrasing.items()},
+    }
+    yield "\n" + BY_ANSWER.text(Share.of(title, share) for title, share in shares.items())
     yield f"\nAgreement with the truth beyond chance (Cohen's κ): {_kappa(numbers.kappa)}"
     unpaired = "unknown, because no question has a verdict on a correct and on a wrong answer"
     yield f"Wrong answers accepted minus correct answers rejected: {_difference(numbers.leniency, unpaired)}"
@@ -131,18 +129,9 @@ def _people(people: JudgeAgreement) -> Iterator[str]:
     rows = [(name, *_three(each)) for name, each in means]
     yield "\n" + aligned(("mean and 95% interval", "judge alone", "labels alone", "corrected"), rows)
     if people.separations:
-        heads = ("enough to separate", "judge alone", "corrected difference, points", "verdict")
-        yield "\n" + aligned(heads, [_separation(each) for each in people.separations], right=(1,))
+        yield "\n" + SEPARATIONS.text(people.separations)
     if people.favor:
         yield "\nDoes it favor its own family? " + " ".join(people.favor.words)
-
-
-def _separation(pair: Separation) -> tuple[str, ...]:
-    """Two runs, their difference in points by the judge and corrected, and whether the labels tell them apart."""
-    corrected = pair.corrected
-    difference = f"{points(corrected.difference)} ({interval(corrected.low, corrected.high, points)})"
-    runs = (f"run {run.pk}, {run.model}" for run in (pair.higher, pair.lower))
-    return " > ".join(runs), points(pair.judged), difference, ". ".join(filter(None, pair.words))
 
 
 def _three(means: CorrectedMean | None) -> list[str]:
@@ -151,13 +140,6 @@ def _three(means: CorrectedMean | None) -> list[str]:
         return [MISSING, MISSING, "too few labels"]
     parts = (means.judge, means.labels, means)
     return [f"{score(part.mean)} ({interval(part.low, part.high)})" for part in parts]
-
-
-def _interval(share: Share) -> tuple[str, str, str]:
-    n_of = sentences.n_of_expected(share.n, share.n_expected)
-    if share.mean is None:
-        return MISSING, MISSING, n_of
-    return percent(share.mean), interval(share.low, share.high, points), n_of
 
 
 def _kappa(kappa: Kappa) -> str:

@@ -5,7 +5,7 @@ Exit codes: 0 success; 2 request refused or invalid usage; 3 the run failed or w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -15,7 +15,7 @@ from benchmarks.management.actions import JSON, OK, action, argument, reader_of,
 from benchmarks.management.judges import EXIT_CODES, JudgingCommand
 from benchmarks.models import Run
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.numbers import duration, interval, money, money_range, percent, plural, rank_range
+from benchmarks.presentation.numbers import duration, interval, money, money_range, plural
 from benchmarks.presentation.preferences import (
     PEOPLE,
     agreement_sentence,
@@ -23,14 +23,13 @@ from benchmarks.presentation.preferences import (
     first_shown_sentence,
     pooled_sentence,
     position_sentence,
-    strength,
     verdict,
 )
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.preferences import candidates_of, judgements_to_make, numbers_of, pooled_numbers, preferences
 from benchmarks.queries.resources.judges import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
-from benchmarks.queries.tables.judges import PREFERENCES
+from benchmarks.queries.tables.judges import PREFERENCES, STRENGTHS, by_strength
 from benchmarks.services.access import may_see_reviewers
 from benchmarks.services.preferences import PreferenceRequest, plan_preference, start_preference
 from benchmarks.summary import Preferences
@@ -77,27 +76,28 @@ class Command(JudgingCommand):
 
     def lines(self, row: Run) -> Iterator[str]:
         """The preference run as text: verdict, strengths, pairs, position bias, cycles and cost; then people's."""
-        dataset, names = (row.preference or {})["dataset"], [each["name"] for each in candidates_of(row)]
+        dataset, candidates = (row.preference or {})["dataset"], candidates_of(row)
+        names = [each["name"] for each in candidates]
         who = row.judge_model or PEOPLE
         yield f"Preference run {row.pk}: {who} on {dataset}, {run_status(row.status, row.errors)}"
         if row.error_message:
             yield row.error_message
         if numbers := numbers_of(row):
             yield verdict(names, numbers)
-            yield from _tables(names, numbers)
+            yield from _tables(candidates, numbers)
             yield "\n" + position_sentence(numbers.position)
             yield cycle_sentence(names, numbers.cycles)
             yield f"Without a verdict: {numbers.missing}. Cost: {money(row.judge_cost_usd)}"
             if pooled := pooled_numbers(row):
                 yield f"\n{pooled_sentence(pooled.runs or ())} {verdict(names, pooled)}"
-                yield from _tables(names, pooled)
+                yield from _tables(candidates, pooled)
         elif row.judge_model:
             yield f"{row.done} of {plural(judgements_to_make(row), 'judgement')} made."
         if choices := peoples_choices(row, may_see_reviewers(None)):
             numbers = choices.numbers
             agreement = agreement_sentence(choices.same, choices.kappa, choices.alpha)
             yield "\n" + " ".join(filter(None, (verdict(names, numbers, PEOPLE), agreement)))
-            yield from _tables(names, numbers)
+            yield from _tables(candidates, numbers)
             yield "\n" + first_shown_sentence(numbers.position)
             yield cycle_sentence(names, numbers.cycles)
             reviewers = plural(choices.n_people, "reviewer")
@@ -106,23 +106,10 @@ class Command(JudgingCommand):
             yield "People have chosen nothing yet, or only in blind reviews that are open."
 
 
-def _tables(names: Sequence[str], numbers: Preferences) -> Iterator[str]:
+def _tables(candidates: Sequence[Mapping[str, Any]], numbers: Preferences) -> Iterator[str]:
     """Strengths and pairs."""
-    rows = [
-        (
-            rank_range(each.rank_low, each.rank_high),
-            names[place],
-            strength(each.value),
-            interval(each.low, each.high, strength),
-            percent(each.wins.mean),
-            str(each.judgements),
-        )
-        for place in numbers.order
-        for each in [numbers.strengths[place]]
-    ]
-    yield "\n" + aligned(
-        ("rank", "candidate", "strength", "95% interval", "win rate", "judgements"), rows, right=(2, 4, 5)
-    )
+    yield "\n" + STRENGTHS.text(by_strength(candidates, numbers))
+    names = [each["name"] for each in candidates]
     pairs = [
         (names[pair.a], names[pair.b], *map(str, (pair.wins, pair.ties, pair.losses, pair.n)))
         for pair in numbers.pairs

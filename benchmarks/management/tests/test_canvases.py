@@ -38,8 +38,9 @@ def test_generate_prints_the_set_and_its_audit() -> None:
     code, printed = run("generate", "--shapes", 7, "--count", 20, "--seed", 11)
     assert code == 0
     assert printed.startswith("7-shapes-seed-11: 20 canvases, 120 tasks, generated in ")
-    row = next(line.split() for line in printed.splitlines() if line.startswith("existence "))
-    assert row[:-2] == ["existence", "20", "0", "20", "0", "0", "0", "0.500", "0.500"]
+    row = next(line.split() for line in printed.splitlines() if line.startswith("Existence  "))
+    assert row[:4] == ["Existence", "20", "0", "0"]
+    assert row[5:11] == ["0.500", "0.500", "20", "0", "0", "0"]
     assert all(re.fullmatch(r"0\.\d{3}", score) for score in row[-2:])
     assert CanvasSet.objects.get().audited == 20
 

@@ -23,6 +23,6 @@ def test_the_agreement_says_which_runs_it_separates_and_whether_the_judge_favors
     output = StringIO()
     call_command("judge", "agreement", "--judge", judge, stdout=output)
     text = output.getvalue()
-    separated = next(line for line in text.splitlines() if line.startswith(f"run {runs[0].pk}, openai/gpt-4o > run"))
+    separated = next(line for line in text.splitlines() if line.startswith(f"openai/gpt-4o, Run {runs[0].pk}  "))
     assert separated.endswith("Enough labels: different")
     assert "Does it favor its own family? No sign that it favors OpenAI models. It passes answers of" in text

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from benchmarks.presentation.cells import Cell, Link, Moment, Progress, Words
-from benchmarks.presentation.numbers import number
-from benchmarks.presentation.tables import Column, Table
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.presentation.cells import Cell, Link, Moment, Progress, Strong, Words, soft
+from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.numbers import number, plural, score
+from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.presentation.texts import cut
 from tasks_app.models import CanvasSet
 
@@ -55,4 +60,113 @@ CANVAS_SETS = Table[CanvasSet](
         Column("Created", lambda row: Moment(row.created_at)),
         Column("Links", _links, look="nowrap", hidden_head=True, only="page"),
     ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A task class of an audited set, with its part of the audit."""
+
+    slug: str
+    name: str
+    numbers: Mapping[str, Any]
+
+
+def audit_rows(canvas_set: CanvasSet) -> list[AuditRow]:
+    return [AuditRow(canvas_set.slug, name, numbers) for name, numbers in canvas_set.audit.get("tasks", {}).items()]
+
+
+def _counted(head: str, key: str, **layout: Any) -> Column[AuditRow]:
+    return Column(head, lambda row: row.numbers.get(key), "number", **layout)
+
+
+def _scored(head: str, key: str, **layout: Any) -> Column[AuditRow]:
+    return Column(head, lambda row: score(row.numbers.get(key)), "number", **layout)
+
+
+def _class(row: AuditRow) -> Cell:
+    return Link(sentence_case(row.name), "gallery", (row.slug,), {"task": row.name})
+
+
+AUDIT = Table[AuditRow](
+    "Guesses are scored by the task class's own scoring.",
+    [
+        Column("Task class", _class, "name"),
+        _counted("Questions", "asked"),
+        _counted("Not applicable", "not_applicable"),
+        _counted("Duplicates", "duplicates"),
+        _counted("Distinct answers", "distinct_answers"),
+        _scored("Majority guess", "majority_score"),
+        _scored("Random guess", "random_score"),
+        _counted("Solver agrees", "agrees"),
+        _counted("Wrong", "wrong"),
+        _counted("Ambiguous", "undetermined"),
+        _counted("Not checked", "unchecked"),
+        _scored("Without the canvas", "blind_score", only="text"),
+        _scored("By the examples", "examples_score", only="text"),
+    ],
+    captioned=True,
+)
+"""The page has a table of its own for what is reached without the canvas."""
+FAULTS = Table[Mapping[str, Any]](
+    "Errors in the imported files",
+    [
+        Column("Fault", lambda fault: sentence_case(fault["fault"]), "name"),
+        Column("Severity", lambda fault: str(fault["verdict"]).capitalize()),
+        Column("Meaning", lambda fault: str(fault["meaning"]), look="wide-text"),
+        Column("Count", lambda fault: fault["count"], "number"),
+    ],
+    region=True,
+)
+
+
+def blind_table(shapes: Sequence[int]) -> Table[Mapping[str, Any]]:
+    """What is reached without the canvas, with a column for each number of shapes; of rows of ``blind_scores``."""
+
+    def examples(row: Mapping[str, Any]) -> Cell:
+        rule = row["examples_rule"]
+        return [score(row["examples_score"]), *([soft(_capitalized(rule))] if rule else [])]
+
+    def at(place: int) -> Callable[[Mapping[str, Any]], Cell]:
+        return lambda row: score(row["by_shapes"][place])
+
+    return Table(
+        "Score without the canvas by task class and number of shapes",
+        [
+            Column("Task class", lambda row: sentence_case(row["name"]), "name"),
+            Column("Best rule", lambda row: _capitalized(row["rule"])),
+            Column("Questions", lambda row: row["asked"], "number"),
+            Column("All", lambda row: Strong(score(row["score"])), "number"),
+            Column("By the examples", examples),
+            *(Column(plural(n, "shape"), at(place), "number") for place, n in enumerate(shapes)),
+        ],
+        region=True,
+    )
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def answer_tables(canvas_set: CanvasSet) -> list[Shown[tuple[AuditRow, str, int]]]:
+    """For each task class, how often each of its most frequent answers is right."""
+    tables = []
+    for row in audit_rows(canvas_set):
+        answers, distinct = row.numbers["answers"], row.numbers["distinct_answers"]
+        most = f"{len(answers)} most frequent of {number(distinct)} answers"
+        title = f"{sentence_case(row.name)}: {most if distinct > len(answers) else 'all answers'}"
+        if answers:
+            tables.append(ANSWERS.of([(row, answer, count) for answer, count in answers], title=title))
+    return tables
+
+
+def _answer(row: tuple[AuditRow, str, int]) -> Cell:
+    audited, answer, _ = row
+    return Link(cut(answer, 80), "gallery", (audited.slug,), {"task": audited.name, "answer": answer})
+
+
+ANSWERS = Table[tuple[AuditRow, str, int]](
+    "Answers",
+    [Column("Answer", _answer, "name"), Column("Questions", lambda row: row[2], "number")],
+    captioned=True,
 )

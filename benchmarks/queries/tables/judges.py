@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from benchmarks.analysis.judge_agreement import Part
+from benchmarks.analysis.judge_comparisons import CorrectedRun, Separation
+from benchmarks.metrics import judge_calibration
 from benchmarks.models import Run
-from benchmarks.presentation.cells import Cell, Link, Mean, Moment, Words, run_state
+from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Strong, Words, run_link, run_state
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, money, number
-from benchmarks.presentation.preferences import PEOPLE, verdict
+from benchmarks.presentation.numbers import MISSING, interval, money, number, rank_range, signed_points
+from benchmarks.presentation.preferences import PEOPLE, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.preferences import candidates_of, judgements_to_make, numbers_of
 from benchmarks.queries.tables.runs import drawn_progress
+from benchmarks.summary import Preferences, Strength
+
+R = TypeVar("R")
 
 
 def _canvas_set(run: Run) -> Cell:
@@ -80,3 +90,135 @@ PREFERENCES = Table[Run](
     ],
     region=True,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of answers and its interval; ``mean`` is ``None`` if there are no such answers."""
+
+    title: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    n_of: str
+
+    @classmethod
+    def of(cls, title: str, share: judge_calibration.Share) -> Self:
+        return cls(title, share.mean, share.low, share.high, n_of_expected(share.n, share.n_expected))
+
+
+def with_bar(head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISSING) -> list[Column[R]]:
+    """Two columns: a mean with its interval, and the same drawn on a page."""
+    return [
+        Column(head, lambda row: mean(row) or otherwise, look="nowrap"),
+        Column(
+            "Interval, 0 to 1",
+            lambda row: Bar(found) if (found := mean(row)) else "",
+            hidden_head=True,
+            only="page",
+        ),
+    ]
+
+
+def share_table(of: str, share: str) -> Table[Share]:
+    return Table(
+        f"{share} by {of.lower()}, with 95% interval",
+        [
+            Column(of, lambda row: row.title, "name"),
+            *with_bar(share, lambda row: Mean(row.mean, row.low, row.high)),
+            Column("n", lambda row: row.n_of, "number", "nowrap"),
+        ],
+        region=True,
+    )
+
+
+BY_PHRASING = share_table("Phrasing", "Accuracy")
+BY_ANSWER = share_table("Kind of answer", "Share")
+
+
+def part_table(of: str) -> Table[Part]:
+    """How a judge agrees with people on the answers of each model or class."""
+
+    def name(part: Part) -> Cell:
+        return [part.name, Group([f"Leans: {part.leaning or 'not significant'}"], "soft small", block=True)]
+
+    return Table(
+        f"By {of.lower()}: agreement with 95% interval",
+        [
+            Column(of, name, "name"),
+            *with_bar("Agreement", lambda part: Mean(part.agreement.mean, part.agreement.low, part.agreement.high)),
+            Column("Lenient", lambda part: part.n_lenient, "number"),
+            Column("Strict", lambda part: part.n_strict, "number"),
+            Column("n", lambda part: part.agreement.n, "number"),
+        ],
+        region=True,
+        label=f"By {of.lower()}",
+    )
+
+
+def _corrected(run: CorrectedRun) -> Mean | None:
+    return Mean(run.means.mean, run.means.low, run.means.high) if run.means else None
+
+
+CORRECTED_RUNS = Table[CorrectedRun](
+    "Corrected mean by run",
+    [
+        Column("Run", lambda each: run_link(each.run.pk), look="nowrap"),
+        Column("Model", lambda each: each.run.model_label, "name"),
+        *with_bar("Corrected mean", _corrected, Words("Too few labels", "soft")),
+        Column("Labeled", lambda each: each.n_labels, "number"),
+        Column("Judged", lambda each: each.n_judged, "number"),
+    ],
+    region=True,
+)
+
+
+def _separated(run: Run) -> Cell:
+    return [Link(run.model_label, "run", (run.pk,)), Group([f"Run {run.pk}"], "small nowrap")]
+
+
+def _apart(pair: Separation) -> Cell:
+    found = pair.corrected
+    bounds = f"{signed_points(found.low)} to {signed_points(found.high)}"
+    return [signed_points(found.difference), Words(bounds, "small")]
+
+
+SEPARATIONS = Table[Separation](
+    "Differences of corrected means, in points, with 95% interval",
+    [
+        Column("Higher", lambda pair: _separated(pair.higher), "name"),
+        Column("Lower", lambda pair: _separated(pair.lower)),
+        Column("Judge alone", lambda pair: signed_points(pair.judged), "number"),
+        Column("Corrected difference, points", _apart, look="nowrap"),
+        Column(
+            "Verdict",
+            lambda pair: [pair.words[0], *([Group([pair.words[1]], "small", block=True)] if pair.words[1] else [])],
+            look="wide-text",
+        ),
+    ],
+    region=True,
+)
+Candidate = tuple[str, int, Strength]
+STRENGTHS = Table[Candidate](
+    "Strengths, the strongest first",
+    [
+        Column("Rank", lambda row: rank_range(row[2].rank_low, row[2].rank_high), "number", "nowrap"),
+        Column("Run", lambda row: Link(row[0], "run", (row[1],)), "name"),
+        Column("Strength", lambda row: Strong(strength(row[2].value)), "number", "nowrap", info="strength"),
+        Column(
+            "95% interval",
+            lambda row: MISSING if row[2].low is None else interval(row[2].low, row[2].high, strength),
+            look="nowrap",
+            info="interval",
+        ),
+        *with_bar("Win rate", lambda row: Mean(row[2].wins.mean, row[2].wins.low, row[2].wins.high)),
+        Column("Judgements", lambda row: row[2].judgements, "number"),
+    ],
+    region=True,
+)
+"""Of candidates, each with its name and run."""
+
+
+def by_strength(candidates: Sequence[Mapping[str, Any]], numbers: Preferences) -> list[Candidate]:
+    """The candidates of ``candidates_of``, the strongest first."""
+    return [(candidates[n]["name"], candidates[n]["run"], numbers.strengths[n]) for n in numbers.order]
