@@ -6,9 +6,9 @@ oldest result of an answer, and every scoring of it shows and counts them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, cast
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from rest_framework import serializers
@@ -26,6 +26,15 @@ from benchmarks.services.requests import StrictNumber, StrictRequest, StrictText
 WITHOUT_ANSWER = ("", Outcome.PROVIDER_ERROR, Outcome.CANCELLED)
 """Outcomes of results that have no answer to label."""
 MAX_REASON = 5_000
+
+
+class LabelValues(TypedDict):
+    """The fields of a valid label."""
+
+    metric: str
+    value: float | None
+    reason: str
+    flags: list[str]
 
 
 class LabelRequest(StrictRequest):
@@ -54,16 +63,16 @@ class LabelRequest(StrictRequest):
     def validate_flags(self, flags: list[str]) -> list[str]:
         return [flag for flag in Flag.values if flag in flags]
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, attrs: LabelValues) -> LabelValues:
         attrs["reason"] = attrs["reason"].strip()
         if attrs["value"] is None and not attrs["flags"] and not attrs["reason"]:
             raise serializers.ValidationError({"value": ["Choose a value or a flag, or write a reason."]})
         return attrs
 
 
-def valid_label(result: Result, data: Any) -> dict[str, Any]:
+def valid_label(result: Result, data: Any) -> LabelValues:
     """The fields of a label of this result. Raises ``InvalidRequest`` naming the bad fields."""
-    valid = validated_by(LabelRequest(data=data))
+    valid = cast(LabelValues, validated_by(LabelRequest(data=data)))
     if (valid["metric"] == Preference.name) != result.run.is_preference:
         allowed = f"only by {Preference.name}" if result.run.is_preference else f"not by {Preference.name}"
         raise InvalidRequest({"metric": [f"Label this result {allowed}."]})
@@ -113,7 +122,7 @@ def label_result(result: Result, data: Any, user: Caller = None, queue: ReviewQu
         queue = review_of(current, queue)
         if current and current.queue == queue and all(getattr(current, name) == value for name, value in valid.items()):
             return current
-        label = replace_label(home, current, {**valid, "author": account_of(user), "author_name": author}, queue)
+        label = replace_label(home, current, valid, queue, author_name=author, author=account_of(user))
         action = "label.correct" if current else "label.add"
         record(user, action, f"result {result.pk}", metric=label.metric, value=label.value, flags=label.flags)
     return label
@@ -139,11 +148,19 @@ def review_of(current: Label | None, queue: ReviewQueue | None) -> ReviewQueue |
     return queue
 
 
-def replace_label(home: int, current: Label | None, values: Mapping[str, Any], queue: ReviewQueue | None) -> Label:
+def replace_label(
+    home: int,
+    current: Label | None,
+    values: LabelValues,
+    queue: ReviewQueue | None,
+    *,
+    author_name: str,
+    author: User | None,
+) -> Label:
     """Write a label at the result ``home`` in place of the current one, in the caller's transaction."""
     if current is not None:
         Label.objects.filter(pk=current.pk).update(replaced_at=timezone.now())
-    return Label.objects.create(result_id=home, queue=queue, **values)
+    return Label.objects.create(result_id=home, queue=queue, author_name=author_name, author=author, **values)
 
 
 def _locked(result: Result, metric: str, author: str) -> tuple[int, Label | None]:

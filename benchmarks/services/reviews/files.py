@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from benchmarks.models import Label, Result, ReviewQueue
 from benchmarks.models.reviews import LABELED, results_of_answer
 from benchmarks.services.access import Caller, may_see_reviewers, record
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.labels import replace_label, review_of, reviewer_name, valid_label
+from benchmarks.services.labels import LabelValues, replace_label, review_of, reviewer_name, valid_label
 
 COLUMNS = (
     "result",
@@ -108,7 +108,7 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
     by_result = {other: pk for pk, answers in homes.items() for other in answers}
     by_task = {(item.result.task.task_id, item.result.repeat): pk for pk, item in items.items()}
     one_run = len({item.result.run_id for item in items.values()}) == 1
-    valid: dict[tuple[int, str], dict[str, Any]] = {}
+    valid: dict[tuple[int, str], LabelValues] = {}
     lines: dict[tuple[int, str], int] = {}
     for line, row in rows:
         try:
@@ -117,10 +117,10 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
                 place = by_task.get((str(row.get("task", "")), _whole(row.get("repeat"), "repeat") or 1))
             if place is None:
                 raise InvalidRequest({"result": ["This answer is not in the review."]})
-            values = _values(row, items[place].result, queue, user)
-            key = (place, values["author_name"])
+            values, author = _values(row, items[place].result, queue, user)
+            key = (place, author)
             if key in valid:
-                message = f"{values['author_name']} labels this answer on line {lines[key]}. Remove one of the lines."
+                message = f"{author} labels this answer on line {lines[key]}. Remove one of the lines."
                 raise InvalidRequest({"author": [message]})
             valid[key], lines[key] = values, line
         except InvalidRequest as refusal:
@@ -133,7 +133,7 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
         locked = ReviewQueue.objects.select_for_update().get(pk=queue.pk)
         counts = {"new": 0, "corrected": 0, "unchanged": 0}
         for (place, reviewer), values in valid.items():
-            counts[_store(homes[place], values, locked)] += 1
+            counts[_store(homes[place], values, reviewer, locked)] += 1
             item = items[place]
             if item.state_for(reviewer) != LABELED:
                 item.mark(reviewer, LABELED)
@@ -141,7 +141,7 @@ def import_labels(content: bytes, name: str, queue: ReviewQueue, user: Caller = 
     return ImportedLabels(**counts)
 
 
-def _read(content: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _read(content: bytes, name: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Line and values of each row. Raises ``InvalidRequest`` for a file that is neither CSV nor JSON Lines."""
     try:
         text = content.decode("utf-8-sig")
@@ -156,7 +156,7 @@ def _read(content: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield row
 
 
-def _csv_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _csv_rows(text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     csv.field_size_limit(MAX_LINE)  # of the whole process, so what a file may have must not depend on files before it
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -172,7 +172,7 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         raise InvalidRequest({"file": [f"Invalid CSV after line {reader.line_num}: {error}."]}) from None
 
 
-def _json_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _json_rows(text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -195,8 +195,8 @@ def _whole(value: Any, field: str) -> int | None:
     return int(text)
 
 
-def _values(row: Mapping[str, Any], result: Result, queue: ReviewQueue, user: Caller) -> dict[str, Any]:
-    """The fields of the label. Its author is the importer unless the row names somebody."""
+def _values(row: Mapping[str, object], result: Result, queue: ReviewQueue, user: Caller) -> tuple[LabelValues, str]:
+    """The fields of the label and its author, who is the importer unless the row names somebody."""
     if None in row:
         raise InvalidRequest({"row": ["It has more values than the first line names. Quote values with commas."]})
     metric = row.get("metric") or queue.metric
@@ -210,14 +210,15 @@ def _values(row: Mapping[str, Any], result: Result, queue: ReviewQueue, user: Ca
         raise InvalidRequest({"author": ["Use a text of at most 100 printable characters."]})
     if author != own and User.objects.filter(username=author).exists():
         author += IMPORTED
-    return {**valid, "author_name": author}
+    return valid, author
 
 
-def _store(answers: list[int], values: dict[str, Any], queue: ReviewQueue) -> str:
-    who: Iterable[str] = ("metric", "author_name")
-    current = Label.objects.filter(result__in=answers, replaced_at=None, **{name: values[name] for name in who}).first()
+def _store(answers: list[int], values: LabelValues, author: str, queue: ReviewQueue) -> str:
+    own = Label.objects.filter(metric=values["metric"], author_name=author)
+    current = own.filter(result__in=answers, replaced_at=None).first()
     review = review_of(current, queue)
     if current and current.queue == review and all(getattr(current, name) == value for name, value in values.items()):
         return "unchanged"
-    replace_label(answers[0], current, {**values, "author": current.author if current else None}, review)
+    account = current.author if current else None
+    replace_label(answers[0], current, values, review, author_name=author, author=account)
     return "corrected" if current else "new"
