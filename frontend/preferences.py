@@ -29,6 +29,7 @@ from benchmarks.presentation.tables import Shown
 from benchmarks.queries.preferences import (
     DISAGREE,
     TIE,
+    Candidate,
     Pair,
     candidates_of,
     judgements_to_make,
@@ -37,7 +38,7 @@ from benchmarks.queries.preferences import (
     results_of_pairs,
     strengths_of_experiment,
 )
-from benchmarks.queries.tables.judges import STRENGTHS, Candidate, by_strength
+from benchmarks.queries.tables.judges import STRENGTHS, RankedCandidate, by_strength
 from benchmarks.services.preferences import PreferenceRequest
 from benchmarks.statistics.preference import Choice
 from benchmarks.summary import PairOfCandidates, Preferences, Wins
@@ -99,7 +100,7 @@ class Ranked:
 class PreferenceRow(JudgingRow):
     """One preference run. ``numbers`` is ``None`` until the run has completed."""
 
-    candidates: Sequence[Mapping[str, Any]]
+    candidates: Sequence[Candidate]
     numbers: Preferences | None
     noun: ClassVar[str] = "Preference run"
     routes: ClassVar = ("frontend:preferences", "frontend:preference", "frontend:preference-action")
@@ -153,7 +154,7 @@ class PreferenceRow(JudgingRow):
         return self.found.cycles.p_value <= 0.05 or not self.found.connected
 
     @property
-    def strengths(self) -> Shown[Candidate]:
+    def strengths(self) -> Shown[RankedCandidate]:
         return STRENGTHS.of(by_strength(self.candidates, self.found))
 
     def place_of(self, number: int) -> Ranked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from django.db.models import QuerySet
 
@@ -141,12 +141,21 @@ def count_choices(run: Run) -> int:
     return Label.objects.filter(result__run=run, replaced_at=None, value__isnull=False).count()
 
 
-def candidates_of(run: Run) -> list[dict[str, Any]]:
-    """The compared runs as {run, model, variant, name}; ``name`` is short and distinct."""
-    candidates: list[dict[str, Any]] = (run.preference or {})["candidates"]
+class Candidate(TypedDict):
+    """A compared run."""
+
+    run: int
+    model: str
+    variant: str
+    name: str
+    """Model and variant, distinct among the candidates"""
+
+
+def candidates_of(run: Run) -> list[Candidate]:
+    candidates: list[Candidate] = (run.preference or {})["candidates"]  # stored without their names
     names = [" · ".join(filter(None, (each["model"], each["variant"]))) for each in candidates]
     return [
-        each | {"name": name if names.count(name) == 1 else f"{name} (run {each['run']})"}
+        {**each, "name": name if names.count(name) == 1 else f"{name} (run {each['run']})"}
         for each, name in zip(candidates, names, strict=True)
     ]
 

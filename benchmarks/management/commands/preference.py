@@ -5,7 +5,7 @@ Exit codes: 0 success; 2 request refused or invalid usage; 3 the run failed or w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -26,7 +26,14 @@ from benchmarks.presentation.preferences import (
     verdict,
 )
 from benchmarks.presentation.tables import aligned
-from benchmarks.queries.preferences import candidates_of, judgements_to_make, numbers_of, pooled_numbers, preferences
+from benchmarks.queries.preferences import (
+    Candidate,
+    candidates_of,
+    judgements_to_make,
+    numbers_of,
+    pooled_numbers,
+    preferences,
+)
 from benchmarks.queries.resources.judges import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.tables.judges import PREFERENCES, STRENGTHS, by_strength
@@ -106,7 +113,7 @@ class Command(JudgingCommand):
             yield "People have chosen nothing yet, or only in blind reviews that are open."
 
 
-def _tables(candidates: Sequence[Mapping[str, Any]], numbers: Preferences) -> Iterator[str]:
+def _tables(candidates: Sequence[Candidate], numbers: Preferences) -> Iterator[str]:
     """Strengths and pairs."""
     yield "\n" + STRENGTHS.text(by_strength(candidates, numbers))
     names = [each["name"] for each in candidates]

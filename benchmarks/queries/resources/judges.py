@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self
 
 from benchmarks.analysis.preferences import peoples_choices
 from benchmarks.codec import stored
 from benchmarks.models import Run, RunStatus
 from benchmarks.queries.judges import agreement_of, answers_to_judge
-from benchmarks.queries.preferences import candidates_of, judgements_to_make, numbers_of, pooled_numbers
+from benchmarks.queries.preferences import Candidate, candidates_of, judgements_to_make, numbers_of, pooled_numbers
 from benchmarks.queries.resources.base import Reader, Resource
 
 
@@ -73,16 +73,6 @@ class CalibrationDetail(CalibrationResource):
     @classmethod
     def of(cls, row: Run, reader: Reader, **given: Any) -> Self:
         return super().of(row, reader, numbers=stored(agreement_of(row)) or {}, **given)
-
-
-class Candidate(TypedDict):
-    """A compared run."""
-
-    run: int
-    model: str
-    variant: str
-    name: str
-    """Model and variant, distinct among the candidates"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from benchmarks.analysis.judge_agreement import Part
 from benchmarks.analysis.judge_comparisons import CorrectedRun, Separation
@@ -17,7 +17,7 @@ from benchmarks.presentation.preferences import PEOPLE, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.judges import agreement_of, answers_to_judge
-from benchmarks.queries.preferences import candidates_of, judgements_to_make, numbers_of
+from benchmarks.queries.preferences import Candidate, candidates_of, judgements_to_make, numbers_of
 from benchmarks.queries.tables.runs import drawn_progress
 from benchmarks.summary import Preferences, Strength
 
@@ -198,8 +198,8 @@ SEPARATIONS = Table[Separation](
     ],
     region=True,
 )
-Candidate = tuple[str, int, Strength]
-STRENGTHS = Table[Candidate](
+RankedCandidate = tuple[str, int, Strength]
+STRENGTHS = Table[RankedCandidate](
     "Strengths, the strongest first",
     [
         Column("Rank", lambda row: rank_range(row[2].rank_low, row[2].rank_high), "number", "nowrap"),
@@ -219,6 +219,6 @@ STRENGTHS = Table[Candidate](
 """Of candidates, each with its name and run."""
 
 
-def by_strength(candidates: Sequence[Mapping[str, Any]], numbers: Preferences) -> list[Candidate]:
+def by_strength(candidates: Sequence[Candidate], numbers: Preferences) -> list[RankedCandidate]:
     """The candidates of ``candidates_of``, the strongest first."""
     return [(candidates[n]["name"], candidates[n]["run"], numbers.strengths[n]) for n in numbers.order]

@@ -101,7 +101,7 @@ def test_the_command_prints_what_people_chose_once_it_is_not_hidden(settings: An
     close_review(queue)
     text = printed()
     assert "People on sums" in text
-    assert re.search(r"loop/b +\+\d.* 100\.0% +20", text)
+    assert re.search(r"loop/b +\+\d.* 1\.000 .* 20", text)
     assert "20 choices of 1 reviewer on 20 tasks" in text
     assert orjson.loads(printed("--json"))["people"]["n"] == 20
 
