@@ -13,11 +13,13 @@ from rest_framework.views import APIView
 from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.resources import REFUSED
+from benchmarks.api.resources import REFUSED, reader_of, serializer_of
 from benchmarks.models import DatasetVersion
 from benchmarks.queries.datasets import dataset_detail, version_of
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.task_analysis import TaskAnalysisResource
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
-from benchmarks.queries.task_analysis.pages import DOUBTFUL, PAGE_SIZE, AnalysisFilters, analysis_page, as_mapping
+from benchmarks.queries.task_analysis.pages import DOUBTFUL, PAGE_SIZE, AnalysisFilters, analysis_page
 from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, validated_by
@@ -25,60 +27,6 @@ from benchmarks.services.requests import StrictRequest, validated_by
 MOST_TASKS = 10_000
 COMPUTING = OpenApiResponse(description="The analysis is being computed; ask again after Retry-After")
 NO_VERSION = OpenApiResponse(description="The dataset has no such task, or no valid version")
-
-
-class AnalyzedModelSerializer(serializers.Serializer[Any]):
-    model = serializers.CharField()
-    mean = serializers.FloatField(help_text="Over its tasks, each averaged over repeats and runs")
-    strong = serializers.BooleanField(help_text="Whether it belongs to the better half of the models")
-
-
-class EffectiveSerializer(serializers.Serializer[Any]):
-    tasks = serializers.FloatField()
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-
-
-class SeparationSerializer(serializers.Serializer[Any]):
-    better = serializers.CharField()
-    worse = serializers.CharField()
-    difference = serializers.FloatField(
-        allow_null=True, help_text="Smallest difference between the two detected with 80% power; null: none"
-    )
-
-
-class FlagSerializer(serializers.Serializer[Any]):
-    flag = serializers.ChoiceField(choices=list(FLAGS))
-    detail = serializers.CharField()
-
-
-class AnalyzedTaskSerializer(serializers.Serializer[Any]):
-    task = serializers.CharField(help_text="The task's id")
-    name = serializers.CharField()
-    doubtful = serializers.BooleanField(help_text="Whether its reference is marked as doubtful")
-    right = serializers.DictField(child=serializers.FloatField(allow_null=True), help_text="Model → mean score")
-    discrimination = serializers.FloatField(
-        allow_null=True, help_text="Correlation over models with the score on all other tasks; null: too few models"
-    )
-    flags = FlagSerializer(many=True)
-    duplicate_of = serializers.CharField(allow_null=True, help_text="Id of an earlier task of equal or similar text")
-
-
-class TaskAnalysisSerializer(serializers.Serializer[Any]):
-    """The analysis of a version with one page of its tasks, flagged ones first."""
-
-    dataset = serializers.CharField()
-    version = serializers.IntegerField()
-    metric = serializers.CharField(allow_blank=True, help_text="Empty without a comparable run")
-    runs = serializers.IntegerField(help_text="Comparable runs: the latest of each model and variant, no baselines")
-    models = AnalyzedModelSerializer(many=True)
-    effective_tasks = EffectiveSerializer(allow_null=True)
-    detectable_differences = SeparationSerializer(many=True)
-    flagged = serializers.DictField(child=serializers.IntegerField(), help_text="Flag → number of tasks")
-    count = serializers.IntegerField(help_text="Tasks that match")
-    page = serializers.IntegerField()
-    pages = serializers.IntegerField()
-    tasks = AnalyzedTaskSerializer(many=True)
 
 
 class AnalysisQuery(StrictRequest):
@@ -106,7 +54,7 @@ class MarkedSerializer(serializers.Serializer[Any]):
 class TaskAnalysisView(APIView):
     @extend_schema(
         parameters=[AnalysisQuery],
-        responses={200: TaskAnalysisSerializer, 202: COMPUTING, 400: REFUSED, 409: NO_VERSION},
+        responses={200: serializer_of(TaskAnalysisResource), 202: COMPUTING, 400: REFUSED, 409: NO_VERSION},
     )
     def get(self, request: Request, slug: str) -> Response:
         """What the answers of all comparable runs say of the tasks of a version: 50 tasks to a page."""
@@ -120,8 +68,8 @@ class TaskAnalysisView(APIView):
             known = ", ".join(analysis.metrics) or "(none)"
             raise InvalidRequest({"metric": [f"No comparable run has the metric {metric}. Choose from: {known}."]})
         page = analysis_page(version, analysis, AnalysisFilters(query["flag"]), query["page"], size=PAGE_SIZE)
-        data = {"dataset": slug, "version": version.number, **as_mapping(page, analysis)}
-        return Response(TaskAnalysisSerializer(data).data)
+        given = {"dataset": slug, "version": version.number, "page": page}
+        return Response(json_of(TaskAnalysisResource.of(analysis, reader_of(request), **given)))
 
 
 class DoubtfulTasksView(APIView):

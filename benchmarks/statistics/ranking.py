@@ -64,12 +64,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class MeanRank:
-    """The average rank over datasets with its 95% interval; ``best`` is the chance that it is the lowest."""
+    """The average rank over datasets with its 95% interval."""
 
     mean: float
+    """Average of the ranks on each dataset"""
     low: float
     high: float
     best: float
+    """Chance that it is the lowest"""
 
 
 @dataclass(frozen=True, slots=True)

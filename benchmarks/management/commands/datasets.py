@@ -20,20 +20,22 @@ from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.dataset_format.documents import SCHEMA_FILE, schema_text, write_schema
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.files import dataset_paths, display_name, name_problem, read_dataset_file
-from benchmarks.dataset_format.spec import as_mapping as as_spec_mapping
+from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.imports.hub import HubAddress
 from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.imports.presets.base import SEED, Preset, PresetRequest
 from benchmarks.imports.table_tasks import KNOWN, USES, TableReport, TableRequest
-from benchmarks.management.actions import JSON, OK, action, argument, switch, writing
+from benchmarks.management.actions import JSON, OK, action, argument, reader_of, switch, writing
 from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import number, plural
 from benchmarks.queries.datasets import dataset_list
+from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource
+from benchmarks.queries.resources.task_analysis import TaskAnalysisResource
 from benchmarks.queries.tables.datasets import DATASETS
 from benchmarks.queries.task_analysis.analysis import task_analysis
-from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page, as_mapping
+from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page
 from benchmarks.services.datasets.editing import remove_tasks
 from benchmarks.services.datasets.files import generate_version, sync_datasets
 from benchmarks.services.datasets.hub import (
@@ -235,9 +237,9 @@ class Command(ResourceCommand):
             self.print_either(as_json, {"dataset": slug, "version": new.number, "removed": ids}, text)
             return
         page = analysis_page(version, analysis, AnalysisFilters(flag), size=max(1, len(analysis.tasks)))
-        numbers = {"dataset": slug, "version": version.number, **as_mapping(page, analysis)}
         if as_json:
-            self.print_json(numbers)
+            given = {"dataset": slug, "version": version.number, "page": page}
+            self.print_json(json_of(TaskAnalysisResource.of(analysis, reader_of(), **given)))
             return
         sentences = (analysis.verdict, analysis.findings, *analysis.separation_sentences, analysis.limits)
         self.stdout.write("\n".join(filter(None, sentences)))
@@ -279,7 +281,7 @@ class Command(ResourceCommand):
                 output.write_text(dump_dataset(spec), encoding="utf-8")
             self.print_either(as_json, {"file": str(output), "tasks": len(spec.tasks)}, f"Wrote {output}")
         elif as_json:
-            self.print_json(as_spec_mapping(spec))
+            self.print_json(as_mapping(spec))
         else:
             self.stdout.write(dump_dataset(spec), ending="")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Left
@@ -119,34 +118,3 @@ def _detail(analysis: TaskAnalysis, place: int, kind: str) -> str:
         "never": "wrong in every run",
         "saturated": "correct for every strong model",
     }[kind]
-
-
-def as_mapping(page: AnalysisPage, analysis: TaskAnalysis) -> dict[str, Any]:
-    """The analysis with one page of its tasks, for other programs."""
-    effective = analysis.effective
-    return {
-        "metric": analysis.metric,
-        "runs": analysis.n_runs,
-        "models": [{"model": model.name, "mean": model.mean, "strong": model.strong} for model in analysis.models],
-        "effective_tasks": effective and {"tasks": effective.tasks, "low": effective.low, "high": effective.high},
-        "detectable_differences": [
-            {"better": each.better.name, "worse": each.worse.name, "difference": each.difference}
-            for each in analysis.separations
-        ],
-        "flagged": {kind: len(places) for kind, places in analysis.flags.items()},
-        "count": page.count,
-        "page": page.number,
-        "pages": page.pages,
-        "tasks": [
-            {
-                "task": row.task.task_id,
-                "name": row.task.name,
-                "doubtful": row.task.is_doubtful,
-                "right": dict(zip((model.name for model in analysis.models), row.shares, strict=True)),
-                "discrimination": row.discrimination,
-                "flags": [{"flag": kind, "detail": detail} for kind, detail in row.flags],
-                "duplicate_of": row.duplicate_of and row.duplicate_of.task_id,
-            }
-            for row in page.rows
-        ],
-    }
