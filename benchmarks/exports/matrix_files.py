@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_line
+from benchmarks.presentation.cells import Cell
 from benchmarks.presentation.numbers import MISSING, chance, interval, n_of, score
+from benchmarks.presentation.tables import Column, Table, markdown_of
 from benchmarks.presentation.texts import visible
 
 NOTE = (
@@ -68,27 +70,23 @@ class MatrixTable:
     numbers: Sequence[Mapping[str, object]] = field(default_factory=list)
 
     @property
-    def head(self) -> list[str]:
-        variant = ["Variant"] if self.has_variants else []
-        return ["Rank", "Model", *variant, "Overall", "Group", "Best", *self.columns]
-
-    @property
-    def has_variants(self) -> bool:
-        return any(row.variant for row in self.rows)
-
-    def cells(self, row: TableRow) -> list[str]:
-        """The cells below ``head`` in words."""
-        variant = [row.variant] if self.has_variants else []
-        known = [cell.text if cell else MISSING for cell in row.cells]
-        return [
-            row.rank or MISSING,
-            row.model,
-            *variant,
-            row.overall.text,
-            row.group or MISSING,
-            chance(row.best),
-            *known,
+    def table(self) -> Table[TableRow]:
+        """The columns in words."""
+        variant: Column[TableRow] = Column("Variant", lambda row: row.variant)
+        columns: list[Column[TableRow]] = [
+            Column("Rank", lambda row: row.rank or MISSING),
+            Column("Model", lambda row: row.model, "name"),
+            *([variant] if any(row.variant for row in self.rows) else []),
+            Column("Overall", lambda row: row.overall.text),
+            Column("Group", lambda row: row.group or MISSING),
+            Column("Best", lambda row: chance(row.best)),
+            *(Column(name, _figures(place)) for place, name in enumerate(self.columns)),
         ]
+        return Table(self.title, columns)
+
+
+def _figures(place: int) -> Callable[[TableRow], Cell]:
+    return lambda row: figures.text if (figures := row.cells[place]) else MISSING
 
 
 def matrix_csv(table: MatrixTable) -> Iterator[str]:
@@ -102,12 +100,7 @@ def matrix_csv(table: MatrixTable) -> Iterator[str]:
 
 
 def matrix_markdown(table: MatrixTable) -> str:
-    def line(cells: Iterable[str]) -> str:
-        return f"| {' | '.join(_markdown(cell) for cell in cells)} |"
-
-    rule = f"|{'---|' * len(table.head)}"
-    rows = [line(table.cells(row)) for row in table.rows]
-    parts = [f"## {_markdown(table.title)}", _markdown(table.verdict), "\n".join([line(table.head), rule, *rows]), NOTE]
+    parts = [f"## {markdown_of(table.title)}", markdown_of(table.verdict), table.table.markdown(table.rows), NOTE]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -118,16 +111,17 @@ def matrix_latex(table: MatrixTable) -> str:
         return f"    {' & '.join(_latex(cell) for cell in cells)} \\\\"
 
     caption = " ".join(filter(None, [f"{table.title}.", table.verdict, NOTE]))
+    heads, rows = table.table.heads, table.table.of(table.rows).texts()
     return "\n".join(
         [
             "% \\usepackage{booktabs}",
             "\\begin{table}",
             f"  \\caption{{{_latex(caption)}}}",
-            f"  \\begin{{tabular}}{{{'l' * len(table.head)}}}",
+            f"  \\begin{{tabular}}{{{'l' * len(heads)}}}",
             "    \\toprule",
-            line(table.head),
+            line(heads),
             "    \\midrule",
-            *(line(table.cells(row)) for row in table.rows),
+            *map(line, rows),
             "    \\bottomrule",
             "  \\end{tabular}",
             "\\end{table}",
@@ -202,12 +196,6 @@ def _small(cell: Figures) -> str:
 def _line(text: str, length: int = 120) -> str:
     # The renderer ends the whole process at a character that XML does not allow.
     return " ".join(visible(text).split())[:length]
-
-
-def _markdown(text: str) -> str:
-    """One line of text that Markdown and HTML leave alone."""
-    plain = _line(text, 4_000).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{sign}" if sign in "|*_`[]#" else sign for sign in plain)
 
 
 def _latex(text: str) -> str:

@@ -64,6 +64,11 @@ class Table(Generic[R]):
         """Without the columns that need something that is not so: ``where(may_launch=False)``."""
         return replace(self, columns=[column for column in self.columns if holds.get(column.given, True)])
 
+    @property
+    def heads(self) -> list[str]:
+        """The heads of text and files."""
+        return [column.head for column in self.of([]).columns_of("text")]
+
     def text(self, rows: Iterable[R]) -> str:
         """Aligned columns below heads that begin with small letters."""
         shown = self.of(rows)
@@ -81,9 +86,7 @@ class Table(Generic[R]):
         shown = self.of(rows)
         columns = shown.columns_of("text")
         rule = "|".join("---:" if column.kind == "number" else "---" for column in columns)
-        head, *body = (
-            f"| {' | '.join(map(markdown_of, cells))} |" for cells in ([each.head for each in columns], *shown.texts())
-        )
+        head, *body = (f"| {' | '.join(map(markdown_of, cells))} |" for cells in (self.heads, *shown.texts()))
         return "\n".join([head, f"|{rule}|", *body])
 
 
