@@ -33,7 +33,7 @@ def limited(settings: Any, **limits: int) -> None:
 def answered(seconds: float) -> None:
     """An earlier run of the model whose answers all took that long."""
     dataset = make_dataset(1, slug="earlier")
-    latency = dict.fromkeys(("p50", "mean", "p95", "max"), seconds * 1000)
+    latency = {"n": 1, **dict.fromkeys(("p50", "mean", "p95", "max"), seconds * 1000)}
     Run.objects.create(
         dataset=dataset,
         dataset_version=dataset.current_version,
