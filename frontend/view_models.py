@@ -12,6 +12,7 @@ from benchmarks.analysis.rankings import Place
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.metrics.rubrics import Rubric
+from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
@@ -251,7 +252,7 @@ def _judge_parameters(run: Run) -> dict[str, Any]:
     return {**settings, **run.judge_settings.get("params", {}), **run.judge_settings.get("params_of", {})}
 
 
-def _rubric_words(rubric: Mapping[str, Any]) -> str:
+def _rubric_words(rubric: RubricValues) -> str:
     """The text of a rubric as the run used it: ``version 3fa2b1c4, scale 1 to 5, sees input. The answer is…``."""
     read = Rubric.of(rubric)
     text = " ".join(read.criteria + read.steps)

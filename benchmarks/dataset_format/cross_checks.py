@@ -12,7 +12,7 @@ from benchmarks.dataset_format.world_checks import dataset_world_faults, task_wo
 from benchmarks.metrics.base import ALWAYS_THERE
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX, RubricMetric, rubric_metric
-from benchmarks.metrics.task_parts import Arguments, Tool
+from benchmarks.metrics.task_parts import Arguments, RubricValues, Tool
 
 _OPEN_ENDED = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if"})
 
@@ -33,7 +33,7 @@ def cross_faults(data: Mapping[str, Any], tasks: Mapping[int, TaskSpec], *, comp
         yield from _metric_faults(data.get("metrics", ()), data.get("rubrics", ()), list(tasks.values()))
 
 
-def _rubric_faults(rubrics: Sequence[Mapping[str, Any]], tasks: Mapping[int, TaskSpec]) -> Iterator[Fault]:
+def _rubric_faults(rubrics: Sequence[RubricValues], tasks: Mapping[int, TaskSpec]) -> Iterator[Fault]:
     """Yield rubrics without a name, and tasks that name no rubric of the dataset."""
     yield from nameless(rubrics, ("rubrics",))
     named = [rubric["name"] for rubric in rubrics if rubric.get("name")]
@@ -42,7 +42,7 @@ def _rubric_faults(rubrics: Sequence[Mapping[str, Any]], tasks: Mapping[int, Tas
             yield Fault(("tasks", index, "rubric"), problem)
 
 
-def nameless(rubrics: Sequence[Mapping[str, object]], path: Path) -> Iterator[Fault]:
+def nameless(rubrics: Sequence[RubricValues], path: Path) -> Iterator[Fault]:
     for index, rubric in enumerate(rubrics):
         if not rubric.get("name"):
             yield Fault((*path, index, "name"), "is missing: the metric is `rubric:NAME`")
@@ -57,7 +57,7 @@ def rubric_problem(task: TaskSpec, named: Sequence[str]) -> str:
 
 
 def _metric_faults(
-    metrics: Sequence[str], rubrics: Sequence[Mapping[str, Any]], tasks: Sequence[TaskSpec]
+    metrics: Sequence[str], rubrics: Sequence[RubricValues], tasks: Sequence[TaskSpec]
 ) -> Iterator[Fault]:
     """Yield metrics that could score no task."""
     own = {rubric["name"]: rubric for rubric in rubrics if rubric.get("name")}

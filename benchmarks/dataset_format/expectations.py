@@ -32,6 +32,7 @@ from benchmarks.dataset_format.records import Count, Record, Switch, Texts, kept
 from benchmarks.metrics.conversations import DEFAULT_TURNS
 from benchmarks.metrics.languages import LANGUAGES
 from benchmarks.metrics.rubrics import DEFAULT_SCALE, DEFAULT_SIGHT, ENDS, SCALES, SIGHTS, Scale, Sight
+from benchmarks.metrics.task_parts import RubricValues
 
 
 def _checked_bounds(bounds: Any) -> Any:
@@ -277,13 +278,13 @@ _OWN_RUBRIC = Annotated[
     PlainSerializer(lambda value: value if isinstance(value, str) else dict(value)),
 ]
 RubricMapping = Annotated[
-    Mapping[str, object],
+    RubricValues,
     GetPydanticSchema(lambda source, handler: handler(_KEPT_RUBRIC)),
     mapping("a mapping with name and criteria"),
 ]
 Rubrics = Annotated[tuple[RubricMapping, ...], list_of("a list of rubrics", limits.MAX_RUBRICS)]
 OwnRubric = Annotated[
-    str | Mapping[str, object],
+    str | RubricValues,
     GetPydanticSchema(
         lambda source, handler: handler(_OWN_RUBRIC),
         lambda schema, handler: {"anyOf": [{"type": "string", "pattern": f"^{RUBRIC_NAME_PATTERN}$"}, handler(schema)]},

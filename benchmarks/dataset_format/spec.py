@@ -47,7 +47,7 @@ from benchmarks.dataset_format.problems import Fault, Invalid, did_you_mean, quo
 from benchmarks.dataset_format.records import Record, Texts
 from benchmarks.dataset_format.tools import StateMapping, ToolResults, Tools, ToolUse, WorldMapping
 from benchmarks.generators.registry import GENERATORS, LARGEST_SEED, MAX_TASKS, MAX_TOKENS, MIN_TOKENS
-from benchmarks.metrics.task_parts import FinalState, WorldTables
+from benchmarks.metrics.task_parts import FinalState, RubricValues, WorldTables
 
 Difficulty = Literal["easy", "medium", "hard"]
 DIFFICULTIES: tuple[str, ...] = get_args(Difficulty)
@@ -257,7 +257,7 @@ class DatasetSpec(Record):
 
 
 TASK: TypeAdapter[TaskSpec] = TypeAdapter(AnyTask)
-RUBRICS: TypeAdapter[tuple[Mapping[str, Any], ...]] = TypeAdapter(Rubrics)
+RUBRICS: TypeAdapter[tuple[RubricValues, ...]] = TypeAdapter(Rubrics)
 GENERATOR: TypeAdapter[GeneratorSpec] = TypeAdapter(
     Annotated[GeneratorSpec, mapping("a mapping with name, seed and tasks", GeneratorSpec)]
 )
@@ -266,11 +266,11 @@ DATASET: TypeAdapter[DatasetSpec] = TypeAdapter(
 )
 
 
-def resolved_rubric(rubric: str | Mapping[str, Any] | None, rubrics: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def resolved_rubric(rubric: str | RubricValues | None, rubrics: Iterable[RubricValues]) -> RubricValues:
     """A task's rubric, which may be the name of one of its dataset's ``rubrics``; empty without one."""
     if not isinstance(rubric, str):
-        return rubric or {}
-    return next((each for each in rubrics if each["name"] == rubric), {})
+        return rubric or RubricValues()
+    return next((each for each in rubrics if each["name"] == rubric), RubricValues())
 
 
 def as_mapping(record: TaskSpec | DatasetSpec) -> dict[str, Any]:

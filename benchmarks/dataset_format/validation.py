@@ -63,14 +63,14 @@ _RECORDS: dict[str, type[Record]] = {
 _TOOL_KEYS = (("tools",), ("tool_results",), ("world",))
 _ANY_TASK = TaskSpec(id="-", name="-", input="-", expected_output="")
 
-Checked = TypeVar("Checked", TaskSpec, DatasetSpec, GeneratorSpec, tuple[Mapping[str, object], ...])
+Checked = TypeVar("Checked", TaskSpec, DatasetSpec, GeneratorSpec, tuple[task_parts.RubricValues, ...])
 
 
 def validate_task_fields(
     data: Mapping[str, Any],
     dataset_tools: Sequence[task_parts.Tool] = (),
     dataset_world: task_parts.WorldTables | None = None,
-    rubrics: Sequence[Mapping[str, Any]] = (),
+    rubrics: Sequence[task_parts.RubricValues] = (),
 ) -> tuple[TaskSpec | None, FieldProblems]:
     """Check one task. Returns either the task, or problems by key.
 
@@ -86,17 +86,17 @@ def validate_task_fields(
     return (None, _by_key(faults, depth=1)) if faults else (task, {})
 
 
-def validate_rubrics(data: object) -> tuple[list[dict[str, object]], FieldProblems]:
+def validate_rubrics(data: object) -> tuple[list[task_parts.RubricValues], FieldProblems]:
     """Check rubrics that are no part of a dataset. Returns either their mappings, or problems by path."""
     rubrics, faults = rubrics_of_values(data)
     return rubrics, _by_key(faults, depth=None)
 
 
-def rubrics_of_values(data: object) -> tuple[list[dict[str, object]], list[Fault]]:
+def rubrics_of_values(data: object) -> tuple[list[task_parts.RubricValues], list[Fault]]:
     """The same with the faults at their paths."""
     rubrics, faults = _validated(RUBRICS, data, RubricSpec)
     faults += [*_repeats(data, (), ("name",)), *nameless(rubrics or (), ())]
-    return [] if faults else [dict(rubric) for rubric in rubrics or ()], faults
+    return [] if faults else [rubric.copy() for rubric in rubrics or ()], faults
 
 
 def validate_dataset_fields(data: object) -> tuple[DatasetSpec | None, FieldProblems]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from benchmarks.metrics.extraction import Extraction
-from benchmarks.metrics.task_parts import Arguments, ExpectedCall, FinalState, Row, Rule
+from benchmarks.metrics.task_parts import Arguments, ExpectedCall, FinalState, Row, RubricValues, Rule
 from benchmarks.providers.base import ToolCall
 
 MAX_RECORDED = 2_000
@@ -113,7 +113,7 @@ class Item:
     final_state: FinalState = field(default_factory=FinalState)
     """…and what must hold in it at the end."""
     tolerance: float | None = None
-    rubric: Mapping[str, Any] = field(default_factory=dict)
+    rubric: RubricValues = field(default_factory=RubricValues)
     """The task's own rubric, with the dataset's in place of a name."""
     pictures: Sequence[str] = ()
     """URLs of the images that the model was shown, mostly ``data:``; only if a rubric shows them to the judge."""

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, WithJsonSchema
 from benchmarks.metrics.base import Item, Judge, JudgedMetric, Level, Score, not_applicable, scored
 from benchmarks.metrics.judge_responses import JudgeResponseError
 from benchmarks.metrics.judges import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
+from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.providers.base import ProviderError
 
 PREFIX = "rubric:"
@@ -97,7 +98,7 @@ class Rubric:
     """In units of the scale; ``None`` is its default."""
 
     @staticmethod
-    def of(values: Mapping[str, Any]) -> Rubric:
+    def of(values: RubricValues) -> Rubric:
         """The rubric of a validated mapping, as files and the database hold it."""
         criteria = values["criteria"]
         return Rubric(
@@ -240,7 +241,7 @@ class RubricMetric(_JudgedByRubric):
         return self.rubric
 
 
-def stored_rubric(values: Mapping[str, Any]) -> dict[str, Any]:
+def stored_rubric(values: RubricValues) -> RubricValues:
     """A validated rubric as a run stores it: with the hash of what the judge reads."""
     return {**values, "hash": Rubric.of(values).hash}
 
@@ -250,7 +251,7 @@ def fails_at(passes_at: float) -> float:
     return min(JudgedMetric.fails_at, passes_at / 2)
 
 
-def rubric_metric(name: str, rubrics: Mapping[str, Mapping[str, Any]] | None = None) -> RubricMetric | None:
+def rubric_metric(name: str, rubrics: Mapping[str, RubricValues] | None = None) -> RubricMetric | None:
     """The metric ``rubric:NAME``, with its rubric if it is among ``rubrics``; ``None`` for other names."""
     if not name.startswith(PREFIX):
         return None

@@ -73,3 +73,15 @@ class FinalState(TypedDict, total=False):
     rows: Sequence[ExpectedRow]
     forbidden: Sequence[Call]
     max_steps: int
+
+
+class RubricValues(TypedDict, total=False):
+    """A valid rubric without its defaults; all have criteria. One that a run stores has a hash, too."""
+
+    name: str
+    criteria: str | Sequence[str]
+    steps: Sequence[str]
+    scale: str
+    sees: Sequence[str]
+    threshold: float
+    hash: str

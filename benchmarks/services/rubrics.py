@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from django.conf import settings
 
@@ -13,10 +11,11 @@ from benchmarks.dataset_format.parsing import located, read_yaml
 from benchmarks.dataset_format.problems import Problem
 from benchmarks.dataset_format.validation import rubrics_of_values
 from benchmarks.metrics.rubrics import RubricMetric, rubric_metric
+from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.models import DatasetVersion
 from benchmarks.services.errors import InvalidRequest
 
-Rubrics = dict[str, Mapping[str, Any]]
+Rubrics = dict[str, RubricValues]
 """Name → mapping, as files hold it."""
 
 
@@ -26,7 +25,7 @@ def rubrics_of(version: DatasetVersion | None) -> Rubrics:
     return configured | ({rubric["name"]: rubric for rubric in version.rubrics} if version else {})
 
 
-def rubric_of_text(text: str) -> Mapping[str, Any]:
+def rubric_of_text(text: str) -> RubricValues:
     """One rubric from YAML. Raises ``InvalidRequest`` for ``rubric`` with every mistake at its line."""
     problems: list[Problem] = []
     root = read_yaml(text.encode("utf-8", "replace"), "rubric", problems, "name and criteria")
@@ -43,7 +42,7 @@ def rubric_of_text(text: str) -> Mapping[str, Any]:
     )
 
 
-def text_of_rubric(rubric: Mapping[str, Any]) -> str:
+def text_of_rubric(rubric: RubricValues) -> str:
     """The rubric as YAML, without the hash that a run stores with it."""
     return dump_values({name: value for name, value in rubric.items() if name != "hash"})
 

@@ -32,6 +32,7 @@ from benchmarks.metrics.imported import deciding_names
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import metrics_with
 from benchmarks.metrics.rubrics import fails_at, rubric_metric
+from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.models import Outcome, Result, ResultState, Run
 from benchmarks.models import Score as StoredScore
 from benchmarks.presentation.labels import task_key
@@ -65,7 +66,7 @@ def metrics_of(run: Run) -> list[Metric]:
     return metrics_named(run.metrics, run.rubrics)
 
 
-def metrics_named(names: Iterable[str], rubrics: Mapping[str, Mapping[str, object]]) -> list[Metric]:
+def metrics_named(names: Iterable[str], rubrics: Mapping[str, RubricValues]) -> list[Metric]:
     """Metrics that were checked when the run was requested, those of ``rubrics`` with their text."""
     known = usable_metrics()
     return [rubric_metric(name, rubrics) or known[name] for name in names]

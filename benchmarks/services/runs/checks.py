@@ -62,7 +62,7 @@ def chosen_metrics(names: Sequence[str], rubrics: Rubrics, errors: Errors) -> li
     return metrics_named([name for name in names if name not in unknown], rubrics)
 
 
-def used_rubrics(names: Sequence[str], rubrics: Rubrics) -> dict[str, Any]:
+def used_rubrics(names: Sequence[str], rubrics: Rubrics) -> Rubrics:
     """The rubrics of the metrics ``rubric:NAME``, as a run stores them."""
     named = [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)]
     return {name: stored_rubric(rubrics[name]) for name in named if name in rubrics}

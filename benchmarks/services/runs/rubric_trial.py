@@ -7,7 +7,6 @@ retries, and a bounded time, so a page can wait for it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from concurrent.futures import TimeoutError as NoReply
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from benchmarks.engine.execution.scoring import with_stored_answer
 from benchmarks.metrics.base import Item, Score
 from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.rubrics import PREFIX, Rubric, RubricMetric, stored_rubric
+from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.models import Outcome, Result, Run
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -41,7 +41,7 @@ class TrialRequest(StrictRequest):
     rubric = StrictText(max_length=200_000, help_text="The rubric as YAML", trim_whitespace=False)
     judge_model = StrictText(required=False, default="", allow_blank=True, max_length=200)
 
-    def validate_rubric(self, text: str) -> Mapping[str, Any]:
+    def validate_rubric(self, text: str) -> RubricValues:
         try:
             return rubric_of_text(text)
         except InvalidRequest as error:
@@ -58,7 +58,7 @@ class TrialPlan:
     """One request to ``judge`` and its cost in US dollars; ``None`` if the price is unknown."""
 
     judge: str
-    rubric: Mapping[str, Any]
+    rubric: RubricValues
     cost_low: float | None
     cost_high: float | None
 
