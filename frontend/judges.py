@@ -13,9 +13,9 @@ from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.judge_agreement import corrected_run
 from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_calibrations
-from benchmarks.queries.tables.judges import BY_PHRASING, Share
+from benchmarks.queries.tables.judges import BY_PHRASING, JUDGES, LENGTH_BIAS, LengthBias, Share
 from benchmarks.services.judges import calibratable_metrics
-from benchmarks.statistics.paired import Comparison
+from benchmarks.statistics.panel import JudgeOfPanel
 from benchmarks.statistics.prediction_powered import CorrectedMean
 from benchmarks.summary import Agreement, Panel
 from frontend.view_models import JudgingRow, MetricRow, metric_rows
@@ -91,10 +91,13 @@ class CalibrationRow(JudgingRow):
         return self.shares[0].n_of
 
     @property
-    def length_bias(self) -> list[tuple[str, Comparison, str]]:
+    def length_bias(self) -> Shown[LengthBias]:
         """For correct and for wrong answers: the difference, and the n of N of the questions behind it."""
         rows = [(truth, self.found.length_bias[truth]) for truth in TRUTHS]
-        return [(truth, bias, n_of_expected(bias.n_shared, bias.n_shared + bias.n_missing)) for truth, bias in rows]
+        return LENGTH_BIAS.of(
+            LengthBias(truth, bias, n_of_expected(bias.n_shared, bias.n_shared + bias.n_missing))
+            for truth, bias in rows
+        )
 
     @property
     def leaning(self) -> str:
@@ -212,8 +215,9 @@ class PanelRow:
         return bool(self.numbers.order.n)
 
     @property
-    def has_deviation(self) -> bool:
-        return any(judge.deviation is not None for judge in self.numbers.judges)
+    def judges(self) -> Shown[JudgeOfPanel]:
+        deviation = any(judge.deviation is not None for judge in self.numbers.judges)
+        return JUDGES.where(deviation=deviation).of(self.numbers.judges, title=f"Judges of {self.metric.title}")
 
 
 def panel_rows(run: Run) -> list[PanelRow]:

@@ -25,7 +25,7 @@ from benchmarks.queries import reviews as reads
 from benchmarks.queries.canvas_sets import canvas_of_task
 from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.results import scores_of
-from benchmarks.queries.tables.reviews import REVIEWS, review_rows
+from benchmarks.queries.tables.reviews import REVIEWERS, REVIEWS, review_rows
 from benchmarks.services.access import EDIT_REFUSAL, Caller, may, may_label, may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import reviewer_name
@@ -186,7 +186,7 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
         "alpha": review_alpha(queue),
         "same": counts.twice - counts.disagreeing,
         "progress": reads.progress_of(list(queue.items.all()), reader, time.time()),
-        "reviewers": reviewers,
+        "reviewers": REVIEWERS.of(reviewers),
         "sampling": SAMPLING.get(queue.sampling["method"], ""),
         "stratum": STRATUM.get(queue.sampling.get("by", ""), ""),
         "noun": "pair" if queue.is_of_pairs else "answer",

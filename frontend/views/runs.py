@@ -28,7 +28,7 @@ from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, e
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.runs import receiving
 from benchmarks.queries.schedules import scheduled_run_of
-from benchmarks.queries.tables.runs import TICKED_RUNS
+from benchmarks.queries.tables.runs import RECEIVING, TICKED_RUNS
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
@@ -84,8 +84,9 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "models": reads.models_used(),
         "statuses": RunStatus.choices,
         "may_launch": may_launch(request.user),
-        "receiving": receiving(),
-        "may_import": may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset"),
+        "receiving": RECEIVING.where(
+            may_import=may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")
+        ).of(receiving()),
     }
     return render(request, "frontend/runs/list.html", context)
 

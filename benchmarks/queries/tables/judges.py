@@ -12,13 +12,15 @@ from benchmarks.metrics import judge_calibration
 from benchmarks.models import Run
 from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Strong, Words, run_link, run_state
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, interval, money, number, rank_range, signed_points
+from benchmarks.presentation.numbers import MISSING, interval, money, number, p_value, rank_range, signed_points
 from benchmarks.presentation.preferences import PEOPLE, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.preferences import Candidate, candidates_of, judgements_to_make, numbers_of
 from benchmarks.queries.tables.runs import drawn_progress
+from benchmarks.statistics.paired import Comparison
+from benchmarks.statistics.panel import JudgeOfPanel
 from benchmarks.summary import Preferences, Strength
 
 R = TypeVar("R")
@@ -222,3 +224,51 @@ STRENGTHS = Table[RankedCandidate](
 def by_strength(candidates: Sequence[Candidate], numbers: Preferences) -> list[RankedCandidate]:
     """The candidates of ``candidates_of``, the strongest first."""
     return [(candidates[n]["name"], candidates[n]["run"], numbers.strengths[n]) for n in numbers.order]
+
+
+JUDGES = Table[JudgeOfPanel](
+    "Judges",
+    [
+        Column("Judge", lambda judge: judge.judge, "name", "anywhere"),
+        Column("Mean verdict", lambda judge: number(judge.mean, 3), "number"),
+        Column(
+            "Spread of its verdicts on an answer",
+            lambda judge: number(judge.deviation, 3),
+            "number",
+            given="deviation",
+        ),
+    ],
+    region=True,
+)
+"""Of a panel, or of one judge that was asked repeatedly."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBias:
+    """Of correct or of wrong answers."""
+
+    truth: str
+    difference: Comparison
+    n_of: str
+
+
+def _longer(row: LengthBias) -> Cell:
+    found = row.difference
+    if found.difference is None:
+        return Words(found.note or "Not measured", "soft")
+    return Mean(found.difference, found.low, found.high)
+
+
+LENGTH_BIAS = Table[LengthBias](
+    "Score of a long answer minus score of a short answer with the same content. Above 0, the judge favors long "
+    "answers.",
+    [
+        Column("Truth", lambda row: row.truth.capitalize(), "name"),
+        Column("Difference", _longer),
+        Column("p", lambda row: p_value(row.difference.p_value), "number", info="p_value"),
+        Column("n", lambda row: row.n_of, "number", "nowrap"),
+    ],
+    captioned=True,
+    region=True,
+    label="Length bias",
+)

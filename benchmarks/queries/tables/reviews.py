@@ -11,7 +11,7 @@ from benchmarks.presentation.cells import Cell, Link, Moment
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, number
 from benchmarks.presentation.tables import Column, Table
-from benchmarks.queries.reviews import Progress, items_of, progress_of
+from benchmarks.queries.reviews import Progress, ReviewerCount, items_of, progress_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,15 @@ REVIEWS = Table[ReviewRow](
     ],
     region=True,
 )
+
+
+REVIEWERS = Table[tuple[str, ReviewerCount]](
+    "Labels by reviewer",
+    [
+        Column("Reviewer", lambda row: row[0], "name"),
+        Column("Labeled", lambda row: row[1].labeled, "number"),
+        Column("Skipped", lambda row: row[1].skipped, "number"),
+    ],
+    region=True,
+)
+"""Of reviewers by the names that the reader may see."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.models import COMPLETED, Run
+from benchmarks.models import COMPLETED, PushedRun, Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.cells import (
+    Button,
     Cell,
     Group,
     Link,
@@ -121,3 +122,29 @@ RUNS = Table[Run](
 )
 TICKED_RUNS = replace(RUNS, columns=[Column("Run", lambda run: _run(run, tick=True), sort="run"), *RUNS.columns[1:]])
 """The same, with boxes that choose runs to compare."""
+
+
+def _received(pushed: PushedRun) -> Cell:
+    expected = f" of {number(pushed.expected)}" if pushed.expected else ""
+    return f"{number(pushed.received)}{expected}"
+
+
+def _delete_pushed(pushed: PushedRun) -> Cell:
+    name = f"Delete {pushed.model} with {pushed.received} results"
+    return Button("Delete", name, "delete-pushed-run", (pushed.pk,), look="danger")
+
+
+RECEIVING = Table[PushedRun](
+    "Runs that receive results, newest first",
+    [
+        Column("Model", lambda pushed: pushed.model, "name", "anywhere"),
+        Column("Dataset", lambda pushed: pushed.dataset, look="anywhere"),
+        Column("Received", _received, "number", "nowrap"),
+        Column("Opened", lambda pushed: Moment(pushed.created_at), look="nowrap"),
+        Column(
+            "Last batch", lambda pushed: Moment(pushed.received_at) if pushed.received_at else MISSING, look="nowrap"
+        ),
+        Column("Delete", _delete_pushed, "number", hidden_head=True, only="page", given="may_import"),
+    ],
+    region=True,
+)

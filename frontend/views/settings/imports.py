@@ -18,6 +18,7 @@ from benchmarks.imports.registered_importers import tools
 from benchmarks.models import PushedRun, Run
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries.runs import receiving
+from benchmarks.queries.tables.runs import RECEIVING
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.pushes.receiving import delete_push
 from frontend.view_models import metric_rows
@@ -39,8 +40,7 @@ def import_runs(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "form": form,
         "tools_imported": tools(),
-        "receiving": receiving(),
-        "may_import": True,
+        "receiving": RECEIVING.of(receiving()),
         "preview": preview,
         "rows": [(each, metric_rows(each.run), [*each.unused, *_without_effect(each.run)]) for each in runs],
         "crumbs": crumbs(("Import runs", None)),
