@@ -30,9 +30,9 @@ ROOMS = (
     {"analysis"},
     {"models"},
     {"imports", "exports", "presentation"},
-    {"dataset_format"},
+    {"dataset_format", "summary"},
     {"metrics"},
-    {"statistics", "providers", "generators", "sandbox"},
+    {"statistics", "providers", "generators", "sandbox", "codec"},
 )
 """Those of ``benchmarks``, from above; a room imports from its own line and below. Other files of it are left out."""
 EXTENSIONS = {
