@@ -11,7 +11,6 @@ from rest_framework.routers import SimpleRouter
 from benchmarks.api import (
     canvas_sets,
     experiments,
-    history,
     imports,
     judges,
     leaderboard,
@@ -53,7 +52,7 @@ VIEWS = (
     ("matrix/(?P<form>csv|md|tex|png)", experiments.MatrixExport, "matrix-export"),
     ("leaderboard", leaderboard.OverallLeaderboard, "overall-leaderboard"),
     ("compare", statistics.Comparisons, "compare"),
-    ("history", history.HistoryList, "history"),
+    ("history", leaderboard.HistoryList, "history"),
     ("plan", statistics.RunSize, "plan"),
     ("judges/agreement", judges.JudgeAgreementView, "judge-agreement"),
     ("metrics", views.MetricList, "metric-list"),
