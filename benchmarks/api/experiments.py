@@ -26,14 +26,13 @@ from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
 from benchmarks.queries.resources.plans import ExperimentPlan
-from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, TaskRow, task_page
+from benchmarks.queries.resources.task_grid import TEXT_LENGTH, TaskPageResource
+from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, task_page
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.requests import ExperimentRequest
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
 from benchmarks.services.requests import StrictRequest, validated_by
-
-TEXT_LENGTH = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,40 +46,6 @@ class ModelSerializer(serializers.Serializer[Any]):
 
 class RunsSerializer(serializers.Serializer[Any]):
     runs = serializers.IntegerField(help_text="Number of runs that the action changed")
-
-
-class AnswerSerializer(serializers.Serializer[Any]):
-    """The first answer of a run to a task, at most 2,000 characters of it."""
-
-    run = serializers.IntegerField()
-    model = serializers.CharField()
-    variant = serializers.CharField()
-    result = serializers.IntegerField(allow_null=True)
-    outcome = serializers.CharField()
-    score = serializers.FloatField(allow_null=True, help_text="Mean over repeats")
-    answer = serializers.CharField(allow_null=True)
-
-
-class ExperimentTaskSerializer(serializers.Serializer[Any]):
-    task_id = serializers.CharField()
-    name = serializers.CharField()
-    input = serializers.CharField(help_text="At most 2,000 characters")
-    expected_output = serializers.CharField(help_text="At most 2,000 characters")
-    right = serializers.IntegerField(help_text="Number of runs with the full score")
-    answers = AnswerSerializer(many=True)
-
-
-class TaskPageSerializer(serializers.Serializer[Any]):
-    """One page of 50 tasks of a dataset; ``disagree`` to ``all_wrong`` count all its tasks."""
-
-    dataset = serializers.CharField()
-    count = serializers.IntegerField(help_text="Tasks that match")
-    page = serializers.IntegerField()
-    pages = serializers.IntegerField()
-    disagree = serializers.IntegerField()
-    all_right = serializers.IntegerField()
-    all_wrong = serializers.IntegerField()
-    results = ExperimentTaskSerializer(many=True)
 
 
 class TaskQuery(StrictRequest):
@@ -150,7 +115,7 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
         """Estimate an experiment without starting it."""
         return answer(request, ExperimentPlan, plan_experiment(request.data))
 
-    @extend_schema(parameters=[TaskQuery], responses={200: TaskPageSerializer, 400: REFUSED})
+    @extend_schema(parameters=[TaskQuery], responses={200: serializer_of(TaskPageResource), 400: REFUSED})
     @action(detail=True, methods=["get"], filter_backends=[], pagination_class=None)
     def tasks(self, request: Request, pk: str) -> Response:
         """The tasks of one dataset, each with the outcome, score and answer of up to 12 runs."""
@@ -162,10 +127,8 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
         columns = [run for run in runs if run.dataset.slug == dataset and (not wanted or str(run.pk) in wanted)]
         filters = TaskGridFilters(**{name: query[name] for name in TaskGridFilters.__slots__})
         page = task_page(columns, query["metric"], filters, query["page"], preview=TEXT_LENGTH)
-        results = [_task(row, columns) for row in page.rows]
-        counts = {name: getattr(page, name) for name in ("count", "pages", "disagree", "all_right", "all_wrong")}
-        data = {"dataset": dataset, "page": page.number, **counts, "results": results}
-        return Response(TaskPageSerializer(data).data)
+        given = {"dataset": dataset, "columns": columns}
+        return Response(json_of(TaskPageResource.of(page, reader_of(request), **given)))
 
     @extend_schema(request=None, responses={200: RunsSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
@@ -256,25 +219,3 @@ def _require_known(members: Sequence[Run], metric: str, dataset: str) -> None:
     """Raise ``InvalidRequest`` for a metric or a dataset that none of the runs has."""
     if problems := unknown_choices(members, metric, dataset):
         raise InvalidRequest(problems)
-
-
-def _task(row: TaskRow, columns: Sequence[Run]) -> dict[str, Any]:
-    return {
-        "task_id": row.task.task_id,
-        "name": row.task.name,
-        "input": row.task.input_preview,
-        "expected_output": row.task.expected_preview,
-        "right": row.right,
-        "answers": [
-            {
-                "run": run.pk,
-                "model": run.model,
-                "variant": run.variant,
-                "result": result.pk if result else None,
-                "outcome": result.outcome if result else "",
-                "score": score,
-                "answer": result.answer if result else None,
-            }
-            for run, (result, score) in zip(columns, row.cells, strict=False)
-        ],
-    }
