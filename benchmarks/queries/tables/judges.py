@@ -270,5 +270,5 @@ LENGTH_BIAS = Table[LengthBias](
     ],
     captioned=True,
     region=True,
-    label="Length bias",
+    label="Scores of long and short answers",
 )
