@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
@@ -38,11 +39,13 @@ ROOMS = (
 EXTENSIONS = {
     "metric": "own-metric",
     "provider": "own-provider",
+    "option of providers": "own-provider",
     "parameter of the question": "own-parameter",
     "importer": "own-importer",
     "key of a task": "own-task-field",
     "page with a table": "own-page",
 }
+"""What can be added → its how-to. A page that has several names their places in this order."""
 _LEFT_OUT = re.compile(r"(^|/)(tests|migrations)/|(^|/)(conftest|test_\w+)\.py$")
 _UNTYPED = re.compile(r"\b(?:dict|Mapping)\[str, Any\]")
 _PLACES = re.compile(r"^Places: (.+)\.$", re.MULTILINE)
@@ -51,10 +54,10 @@ _GENERATED = re.compile(r"<!-- ([\w.-]+):begin -->.*?<!-- \1:end -->", re.DOTALL
 Graph = Mapping[str, Set[str]]
 
 
-def places(how_to: str) -> list[str]:
-    """The files that the page says an extension touches; none if it does not say."""
-    found = _PLACES.search(how_to)
-    return re.findall(r"`([\w/.]+)`", found[1]) if found else []
+def places(how_to: str, nth: int = 0) -> list[str]:
+    """The files that the page says its ``nth`` extension touches; none if it does not say."""
+    found = _PLACES.findall(how_to)[nth : nth + 1]
+    return [name for listed in found for name in re.findall(r"`([\w/.]+)`", listed)]
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -132,7 +135,11 @@ def figures(root: Path) -> dict[str, str]:
     graph = imports(of)
     texts = {name: path.read_text(encoding="utf-8") for name, path in of.items()}
     own = {name: text for name, text in texts.items() if name.startswith("benchmarks")}
-    rows = {f"places: {what}": _places_on(root / f"docs/how-to/{page}.md") for what, page in EXTENSIONS.items()}
+    nth = Counter[str]()
+    rows = {}
+    for what, page in EXTENSIONS.items():
+        rows[f"places: {what}"] = _places_on(root / f"docs/how-to/{page}.md", nth[page])
+        nth[page] += 1
     return rows | {
         "arrows up": str(len(arrows_up(graph))),
         "files in circles": str(len(in_circles(graph))),
@@ -150,8 +157,8 @@ def _templates(root: Path) -> Iterator[Path]:
     return root.glob("*/templates/**/*.html")
 
 
-def _places_on(page: Path) -> str:
-    listed = places(page.read_text(encoding="utf-8")) if page.exists() else []
+def _places_on(page: Path, nth: int) -> str:
+    listed = places(page.read_text(encoding="utf-8"), nth) if page.exists() else []
     return str(len(listed)) if listed else "–"
 
 

@@ -185,6 +185,22 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_option_of_providers_is_added_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/own-provider.md")
+    folder = copy_of_project(tmp_path)
+    in_config, in_spec, use = (block.text for block in blocks(text.partition("## An option of providers")[2], "python"))
+    _insert(folder / "codeforge/config.py", in_config, "    headers: dict[str, str]")
+    _insert(folder / "benchmarks/providers/base.py", in_spec, "    headers: Mapping[str, str]")
+    _insert(folder / "benchmarks/providers/http_provider.py", use, "        self._headers.update(spec.headers)")
+    assert touched(folder) == set(places(text, 1))
+    configured = folder / "own.yaml"
+    configured.write_text("providers: {ours: {base_url: 'http://127.0.0.1:1/v1', project: benchmarks}}")
+    variables = environment(folder / "var", CODEFORGE_CONFIG=str(configured))
+    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_OPTION])
+    run(Command(look, 0, ["requests have it"]), folder, variables)
+
+
+@pytest.mark.slow
 def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-task-field.md")
     folder = copy_of_project(tmp_path)
@@ -281,6 +297,14 @@ assert "French" in client.get("/runs/2/").content.decode()
 assert 'name="answer_language"' in client.get("/runs/new/").content.decode()
 assert "answer_language" in client.get("/api/schema?format=json").content.decode()
 print("two tables, and all ways in have it")
+"""
+
+
+_LOOK_AT_THE_OPTION = """
+from benchmarks.engine.execution.model_clients import provider_spec
+from benchmarks.providers.registered_providers import make_provider
+assert make_provider(provider_spec("ours", None))._headers["X-Project"] == "benchmarks"
+print("requests have it")
 """
 
 
