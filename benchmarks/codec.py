@@ -58,6 +58,8 @@ def read_when_used(cls: type[T]) -> Callable[[Mapping[str, object]], T]:
     cls.__getattr__ = part  # type: ignore[attr-defined]
 
     def read(stored: Mapping[str, object]) -> T:
+        if not isinstance(stored, dict):
+            raise TypeError(f"{cls.__name__} is stored as an object, not as {type(stored).__name__}.")
         made = cls.__new__(cls)
         made.__dict__[_STORED] = stored
         return made
