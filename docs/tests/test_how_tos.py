@@ -56,6 +56,19 @@ def touched(folder: Path) -> set[str]:
     return {name for name, text in copied.items() if own.get(name) != text}
 
 
+def run_test(folder: Path, name: str, *, passed: int) -> None:
+    """Run a test that a page has in the copy, without the settings of the project's own tests."""
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:django", "-p", "no:deepeval", "-c", "/dev/null")
+    line = shlex.join(["python", "-m", "pytest", *options, "--rootdir", ".", name])
+    run(Command(line, 0, [f"{passed} passed…"]), folder, environment(folder / "var"))
+
+
+def look(folder: Path, code: str, says: str, **variables: str) -> None:
+    """Run code in the shell of the copy, which ends by printing what it has found."""
+    line = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", code])
+    run(Command(line, 0, [says]), folder, environment(folder / "var", **variables))
+
+
 @pytest.mark.slow
 def test_a_dataset_is_added_as_the_page_says(project: Path) -> None:
     text = page("docs/how-to/own-dataset.md")
@@ -154,11 +167,7 @@ def test_a_metric_is_added_as_the_page_says(tmp_path: Path) -> None:
     assert touched(folder) == set(places(text))
     follow(text, folder)
     assert "| `brevity` |" in (folder / "datasets/README.md").read_text()
-    options = ("-q", "-p", "no:cacheprovider", "-p", "no:django", "-p", "no:deepeval", "-c", "/dev/null")
-    line = shlex.join(
-        ["python", "-m", "pytest", *options, "--rootdir", ".", "benchmarks/metrics/tests/test_brevity.py"]
-    )
-    run(Command(line, 0, ["5 passed…"]), folder, environment(folder / "var"))
+    run_test(folder, "benchmarks/metrics/tests/test_brevity.py", passed=5)
 
 
 @pytest.mark.slow
@@ -177,11 +186,7 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
     (folder / "report.json").write_text(blocks(text, "json")[0].text)
     run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
     follow(text, folder)
-    options = ("-q", "-p", "no:cacheprovider", "-p", "no:django", "-p", "no:deepeval", "-c", "/dev/null")
-    line = shlex.join(
-        ["python", "-m", "pytest", *options, "--rootdir", ".", "benchmarks/imports/tests/test_acme_bench.py"]
-    )
-    run(Command(line, 0, ["1 passed…"]), folder, environment(folder / "var"))
+    run_test(folder, "benchmarks/imports/tests/test_acme_bench.py", passed=1)
 
 
 @pytest.mark.slow
@@ -195,9 +200,7 @@ def test_an_option_of_providers_is_added_as_the_page_says(tmp_path: Path) -> Non
     assert touched(folder) == set(places(text, 1))
     configured = folder / "own.yaml"
     configured.write_text("providers: {ours: {base_url: 'http://127.0.0.1:1/v1', project: benchmarks}}")
-    variables = environment(folder / "var", CODEFORGE_CONFIG=str(configured))
-    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_OPTION])
-    run(Command(look, 0, ["requests have it"]), folder, variables)
+    look(folder, _LOOK_AT_THE_OPTION, "requests have it", CODEFORGE_CONFIG=str(configured))
 
 
 @pytest.mark.slow
@@ -218,8 +221,7 @@ def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     assert "| `opening` |" in (folder / "datasets/README.md").read_text()
     schema = json.loads((folder / "datasets/dataset.schema.json").read_text())
     assert "opening" in schema["$defs"]["TaskSpec"]["properties"]
-    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_KEY])
-    run(Command(look, 0, ["API, page and form have it"]), folder, environment(folder / "var"))
+    look(folder, _LOOK_AT_THE_KEY, "API, page and form have it")
 
 
 def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -> None:
@@ -236,8 +238,7 @@ def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -
     for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
         run(Command(line, 0, []), folder, environment(folder / "var"))
     follow(text, folder)
-    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_PARAMETER])
-    run(Command(look, 0, ["two tables, and all ways in have it"]), folder, environment(folder / "var"))
+    look(folder, _LOOK_AT_THE_PARAMETER, "two tables, and all ways in have it")
 
 
 @pytest.mark.slow
@@ -258,8 +259,7 @@ def test_a_page_with_a_table_is_added_as_the_page_says(tmp_path: Path) -> None:
     for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
         run(Command(line, 0, []), folder, environment(folder / "var"))
     follow(text, folder)
-    look = shlex.join(["python", "manage.py", "shell", "--verbosity", "0", "--command", _LOOK_AT_THE_PAGE])
-    run(Command(look, 0, ["page, API and command agree"]), folder, environment(folder / "var"))
+    look(folder, _LOOK_AT_THE_PAGE, "page, API and command agree")
 
 
 _LOOK_AT_THE_PAGE = """
