@@ -94,8 +94,13 @@ def _is_up(low: str, high: str) -> bool:
         return TOP.index(first[0]) > TOP.index(second[0])
     if first[0] != "benchmarks" or len(first) < 2 or len(second) < 2:
         return False
-    ranks = [next((rank for rank, line in enumerate(ROOMS) if name[1] in line), None) for name in (first, second)]
-    return None not in ranks and ranks[0] > ranks[1]  # type: ignore[operator]
+    below, above = _rank(first[1]), _rank(second[1])
+    return below is not None and above is not None and below > above
+
+
+def _rank(room: str) -> int | None:
+    """The line of a room of ``benchmarks``, from above."""
+    return next((rank for rank, line in enumerate(ROOMS) if room in line), None)
 
 
 def in_circles(graph: Graph) -> set[str]:
