@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, MethodType
 from typing import Any, ClassVar, TypeVar
 
 from django.core.management import BaseCommand, CommandError, CommandParser
@@ -124,18 +124,23 @@ class ServiceCommand(BaseCommand):
 
 class ActionCommand(ServiceCommand):
     epilog: ClassVar[str | None] = None
+    below: ClassVar[Mapping[str, type[ActionCommand]]] = MappingProxyType({})
+    """Commands that are an action of this one, with actions of their own."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         names_of = dict.fromkeys(name for cls in type(self).__mro__ for name in vars(cls))
         methods = [method for name in names_of if hasattr(method := getattr(type(self), name), "action")]
-        names = "|".join(method.action[0] for method in methods)
+        names = "|".join([*(method.action[0] for method in methods), *self.below])
         actions = parser.add_subparsers(dest="action", required=True, metavar=names)
+        for name, command in self.below.items():
+            text = command.help
+            command().add_arguments(actions.add_parser(name, help=text, description=text, epilog=command.epilog))
         for method in methods:
             name, text, arguments, request, more = method.action
             text = text.format(self=self)
             parser = actions.add_parser(name, help=text, description=text, epilog=self.epilog)
             option_names: dict[str, str] = {}
-            parser.set_defaults(act=method, option_names=option_names)
+            parser.set_defaults(act=method.__get__(self), option_names=option_names)
             groups: dict[str, argparse._ActionsContainer] = {"": parser}
             for flags, given in (*more(self), *(request_arguments() if request else ()), *arguments):
                 options = {**given}
@@ -146,11 +151,11 @@ class ActionCommand(ServiceCommand):
                 if added.option_strings:
                     option_names[added.dest] = added.option_strings[0]
 
-    def handle(
-        self, *args: Any, act: Callable[..., int | None], option_names: Mapping[str, str], **options: Any
-    ) -> None:
+    def handle(self, *args: Any, act: MethodType, option_names: Mapping[str, str], **options: Any) -> None:
         self.option_names = option_names
-        if code := act(self, **options):
+        command: ActionCommand = act.__self__
+        command.stdout, command.stderr, command.style = self.stdout, self.stderr, self.style
+        if code := act(**options):
             sys.exit(code)
 
     def print_rows(

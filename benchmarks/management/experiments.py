@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from django.db.models import QuerySet
 
 from benchmarks.management.actions import (
     JSON,
     OK,
     RUN_FAILED,
-    ActionCommand,
     action,
     argument,
     reader_of,
@@ -19,6 +20,7 @@ from benchmarks.management.actions import (
     writing,
 )
 from benchmarks.management.following import Progress, follow
+from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import LIVE, Experiment, Run, RunStatus
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.labels import run_status
@@ -35,7 +37,8 @@ from benchmarks.presentation.numbers import (
     score,
 )
 from benchmarks.presentation.tables import aligned
-from benchmarks.queries.experiments import experiment_detail, experiment_runs, experiments, progress
+from benchmarks.queries.experiments import Progress as Sums
+from benchmarks.queries.experiments import experiment_runs, experiments, progress
 from benchmarks.queries.matrix import Cell, Row, matrix
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
@@ -45,7 +48,10 @@ from benchmarks.services.errors import NotPossible
 from benchmarks.services.experiments.files import STARTER, read_experiment_file, starter_experiment
 from benchmarks.services.experiments.start import ExperimentPlan, plan_experiment, start_experiment
 
-STEPS = ("run", "plan", "list", "show", "export")
+REQUEST = (
+    argument("file", "FILE", "a YAML file with the fields of the API, or starter"),
+    argument("--model", "NAME", "model in place of those of the file; repeatable", action="append", dest="models"),
+)
 
 
 def plan_text(plan: ExperimentPlan) -> str:
@@ -107,86 +113,70 @@ def _score(cell: Cell | None) -> str:
     return f"{score(cell.mean)} ({interval(cell.low, cell.high)}) {n_of(cell.n, cell.total or 0)}"
 
 
-class ExperimentCommand(ActionCommand):
-    """Starts, estimates, shows and exports experiments."""
+class ExperimentCommand(ResourceCommand):
+    help = "Run, estimate, list, show or export experiments."
+    epilog = "Exit codes: 0 success; 2 request refused or invalid usage; 3 a run failed or was stopped."
+    noun, empty = "experiment", "No experiments yet. To start one: benchmark experiment run FILE"
+    listed, shown, table = ExperimentResource, ExperimentDetail, EXPERIMENTS
+    one = argument("key", "ID", "id of the experiment", type=int)
+
+    def rows(self, **options: Any) -> QuerySet[Experiment]:
+        return experiments()
+
+    def row(self, key: int) -> Experiment:
+        try:
+            return experiments().get(pk=key)
+        except Experiment.DoesNotExist:
+            raise NotPossible(f"Experiment {key} does not exist. To list them: benchmark experiment list") from None
+
+    def in_table(self, rows: Iterable[Experiment]) -> list[tuple[Experiment, Sums]]:
+        return [(each, progress(list(each.runs.all()))) for each in rows]
+
+    def lines(self, row: Experiment) -> Iterator[str]:
+        yield experiment_text(row, experiment_runs(row))
+
+    def exit_code(self, row: Experiment) -> int:
+        return OK if all(run.status in LIVE | {RunStatus.COMPLETED} for run in row.runs.all()) else RUN_FAILED
 
     @action(
-        "Run, estimate, list, show or export experiments.",
-        argument("step", None, "run or plan a file; list all, show or export one", choices=STEPS),
-        argument(
-            "target",
-            "FILE|ID",
-            "a YAML file with the fields of the API, starter, or the id of an experiment; nothing to list",
-            nargs="?",
-            default="",
-        ),
-        argument("--model", "NAME", "model in place of those of the file; repeatable", action="append", dest="models"),
+        "Run the experiment in a file, and print its matrix.",
+        *REQUEST,
         switch("--detach", "return as soon as the runs are queued"),
-        argument("--output", "FILE", f"file of the export, ending in {', '.join(MATRIX_TYPES)}", type=Path),
         JSON,
     )
-    def experiment(
-        self,
-        step: str,
-        target: str,
-        *,
-        models: Sequence[str] | None,
-        detach: bool,
-        output: Path | None,
-        as_json: bool,
-        **options: Any,
-    ) -> int:
-        _check(step, target, models or ())
-        if step == "list":
-            self._list_experiments(as_json)
-            return OK
-        if step == "plan":
-            plan = plan_experiment(_experiment_request(target, models or ()))
-            self.print_either(as_json, ResponsePlan.of(plan, reader_of()), plan_text(plan))
-            return OK
-        if step == "export":
-            form = output.suffix.removeprefix(".") if output else ""
-            if output is None or form not in MATRIX_TYPES:
-                raise NotPossible(f"Name a file with --output that ends in .{', .'.join(MATRIX_TYPES)}.")
-            exported = _experiment(target)
-            try:
-                content, _ = matrix_file(form, experiment=exported.pk, runs=[])
-            except Run.DoesNotExist as missing:
-                raise NotPossible(str(missing)) from None
-            with writing(output):
-                output.write_bytes(content)
-            self.print_either(as_json, {"file": str(output), "bytes": len(content)}, f"Wrote {output}.")
-            return OK
-        if step == "show":
-            shown = _experiment(target)
-        else:
-            shown = start_experiment(_experiment_request(target, models or ()))
-            self.stderr.write(f"Experiment {shown.pk} queued: {page_address(shown)}", self.style.NOTICE)
-            if shown.description:
-                self.stderr.write(shown.description)
-            for run in [] if detach else experiment_runs(shown):
-                follow(run.pk, Progress(sys.stderr), self.stderr.write)
-        runs = experiment_runs(shown)
-        if as_json:
-            self.print_json(ExperimentDetail.of(experiments().get(pk=shown.pk), reader_of()))
-        else:
-            self.stdout.write(experiment_text(shown, runs))
-        return OK if all(run.status in LIVE | {RunStatus.COMPLETED} for run in runs) else RUN_FAILED
+    def run(self, file: str, *, models: Sequence[str] | None, detach: bool, as_json: bool, **options: Any) -> int:
+        started = start_experiment(_experiment_request(file, models or ()))
+        self.stderr.write(f"Experiment {started.pk} queued: {page_address(started)}", self.style.NOTICE)
+        if started.description:
+            self.stderr.write(started.description)
+        for run in [] if detach else experiment_runs(started):
+            follow(run.pk, Progress(sys.stderr), self.stderr.write)
+        row = self.row(started.pk)
+        self.print_row(row, as_json)
+        return self.exit_code(row)
 
-    def _list_experiments(self, as_json: bool) -> None:
-        listed = experiments()
-        if as_json:
-            self.print_json([ExperimentResource.of(each, reader_of()) for each in listed])
-        else:
-            rows = [(each, progress(list(each.runs.all()))) for each in listed]
-            self.print_table(EXPERIMENTS, rows, "No experiments yet. To start one: benchmark experiment run FILE")
+    @action("Estimate the experiment in a file.", *REQUEST, JSON)
+    def plan(self, file: str, *, models: Sequence[str] | None, as_json: bool, **options: Any) -> None:
+        plan = plan_experiment(_experiment_request(file, models or ()))
+        self.print_either(as_json, ResponsePlan.of(plan, reader_of()), plan_text(plan))
 
-
-def _check(step: str, target: str, models: Sequence[str]) -> None:
-    if (step == "list") != (not target):
-        raise NotPossible("list takes no file and no id." if target else "Name a file, or the id of an experiment.")
-    if models and step not in ("run", "plan"):
-        raise NotPossible("--model applies to run and plan.")
+    @action(
+        "Write the matrix of an experiment to a file.",
+        argument("--output", "FILE", f"file of the export, ending in {', '.join(MATRIX_TYPES)}", type=Path),
+        JSON,
+        more=lambda command: [command.one],
+    )
+    def export(self, *, key: int, output: Path | None, as_json: bool, **options: Any) -> None:
+        form = output.suffix.removeprefix(".") if output else ""
+        if output is None or form not in MATRIX_TYPES:
+            raise NotPossible(f"Name a file with --output that ends in .{', .'.join(MATRIX_TYPES)}.")
+        try:
+            content, _ = matrix_file(form, experiment=self.row(key).pk, runs=[])
+        except Run.DoesNotExist as missing:
+            raise NotPossible(str(missing)) from None
+        with writing(output):
+            output.write_bytes(content)
+        self.print_either(as_json, {"file": str(output), "bytes": len(content)}, f"Wrote {output}.")
 
 
 def _experiment_request(target: str, models: Sequence[str]) -> dict[str, object]:
@@ -197,10 +187,3 @@ def _experiment_request(target: str, models: Sequence[str]) -> dict[str, object]
     if request is None:
         raise NotPossible("No dataset can be scored yet. To import the shipped ones, run: datasets sync")
     return request
-
-
-def _experiment(text: str) -> Experiment:
-    try:
-        return experiment_detail(int(text))
-    except (ValueError, Experiment.DoesNotExist):
-        raise NotPossible(f"Experiment {text} does not exist. To list them: benchmark experiment list") from None

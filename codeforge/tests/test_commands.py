@@ -135,11 +135,15 @@ def actions() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     for name, app in get_commands().items():
         if app not in APPS or name in NO_FACTS:
             continue
-        parser = load_command_class(app, name).create_parser("codeforge", name)
-        below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-        yield from ((f"{name} {action}", each) for choices in below for action, each in choices.items())
-        if not below:
-            yield name, parser
+        yield from _actions(name, load_command_class(app, name).create_parser("codeforge", name))
+
+
+def _actions(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action, each in (item for choices in below for item in choices.items()):
+        yield from _actions(f"{name} {action}", each)
+    if not below:
+        yield name, parser
 
 
 @pytest.mark.django_db(transaction=True)
@@ -185,7 +189,7 @@ def test_each_command_prints_one_json_document(
         with suppress(SystemExit):  # with what is printed, some say that something is missing
             call_command(*words, "--json", stdout=output, stderr=StringIO())
         assert isinstance(json.loads(output.getvalue()), dict | list), line
-        walked |= {words[0], " ".join(words[:2])}
+        walked |= {" ".join(words[:count]) for count in (1, 2, 3)}
     assert {name for name, _ in actions()} <= walked
     assert all("--json" in parser._option_string_actions for _, parser in actions())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from argparse import BooleanOptionalAction
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import QuerySet
@@ -70,8 +71,9 @@ SIZE = group(
 )
 
 
-class Command(RunningCommand, ExperimentCommand):
+class Command(RunningCommand):
     epilog = EXIT_CODES
+    below = MappingProxyType({"experiment": ExperimentCommand})
     noun, empty, loss = "run", "No runs yet.", "Its results are deleted with it."
     listed = shown = RunResource
     table, one = RUNS, argument("key", "RUN", "id of the run", type=int)

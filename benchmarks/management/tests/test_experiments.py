@@ -123,4 +123,5 @@ def test_every_mistake_stands_on_a_line_of_its_own(endpoint: Endpoint, tmp_path:
 
 
 def test_what_does_not_exist_is_refused(tmp_path: Path) -> None:
-    assert run("show", 99)[0] == run("show", "x")[0] == run("run", tmp_path / "none.yaml")[0] == 2
+    assert run("show", 99)[0] == run("export", 99, "--output", tmp_path / "a.csv")[0] == 2
+    assert run("run", tmp_path / "none.yaml")[0] == 2
