@@ -10,6 +10,8 @@ from benchmarks.analysis.judge_agreement import JudgeAgreement
 from benchmarks.analysis.judge_comparisons import LabeledAnswer, Separation, separation
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, number, plural, points
+from benchmarks.presentation.tables import Shown
+from benchmarks.queries.tables.judges import ESTIMATES, Estimate, estimates
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
 from frontend.chart_parts import Chart, layer, quantity, spec_of
 from frontend.judges import CalibrationRow, calibration_row
@@ -17,17 +19,6 @@ from frontend.judges import CalibrationRow, calibration_row
 SHOWN = 20
 """Disagreements that the page lists."""
 _STEPS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """One row of the table of estimates."""
-
-    title: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    basis: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +84,9 @@ class AgreementPage:
         return len(self.agreement.disagreements) - len(self.agreement.shown_disagreements)
 
     @property
-    def estimates(self) -> list[Estimate]:
-        """Judge alone, labels alone, corrected; empty without a corrected mean."""
-        return estimates(self.agreement.corrected) if self.agreement.corrected else []
+    def estimates(self) -> Shown[Estimate]:
+        """Empty without a corrected mean."""
+        return ESTIMATES.of(estimates(self.agreement.corrected) if self.agreement.corrected else ())
 
     @property
     def no_estimate(self) -> str:
@@ -127,24 +118,6 @@ class AgreementPage:
     @property
     def calibration(self) -> CalibrationRow | None:
         return calibration_row(self.agreement.calibration) if self.agreement.calibration else None
-
-
-def estimates(means: CorrectedMean) -> list[Estimate]:
-    judge, labels = means.judge, means.labels
-    answers, labeled = plural(means.n_judged, "answer"), plural(means.n_labels, "label")
-    bias = "" if judge.mean is None else points(judge.mean - means.mean)
-    direction = "higher" if judge.mean is not None and judge.mean > means.mean else "lower"
-    return [
-        Estimate(
-            "Judge alone",
-            judge.mean,
-            judge.low,
-            judge.high,
-            f"{answers}; {bias.removeprefix('−')} points {direction} than corrected",
-        ),
-        Estimate("Labels alone", labels.mean, labels.low, labels.high, f"{labeled}; without the judge"),
-        Estimate("Corrected", means.mean, means.low, means.high, f"{answers} judged, corrected by {labeled}"),
-    ]
 
 
 def labels_chart(means: CorrectedMean | None) -> Chart | None:

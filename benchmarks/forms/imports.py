@@ -28,6 +28,8 @@ from benchmarks.imports.tables import read_rows
 from benchmarks.imports.tool_rows import of_tools
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.tables import Shown
+from benchmarks.queries.tables.datasets import PRESETS, PresetRow
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.hub import configured_hub, read_preset, why_not_importable
 from benchmarks.services.datasets.tables import read_table
@@ -230,17 +232,8 @@ class PresetForm(ProblemForm):
         """What this machine needs for all benchmarks, or nothing."""
         return next(filter(None, map(why_not_importable, REGISTERED_PRESETS.values())), "")
 
-    def presets(self) -> Iterator[dict[str, object]]:
-        """The rows of the table."""
-        for preset in REGISTERED_PRESETS.values():
-            imported = min(preset.limit or preset.size, preset.size)
-            yield {
-                "preset": preset,
-                "imported": imported,
-                "sampled": imported < preset.size,
-                "metrics": ", ".join(map(metric_title, preset.metrics)),
-                "missing": why_not_importable(preset),
-            }
+    def presets(self) -> Shown[PresetRow]:
+        return PRESETS.of(PresetRow(preset, why_not_importable(preset)) for preset in REGISTERED_PRESETS.values())
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from benchmarks.analysis.comparisons import Compared
 from benchmarks.engine.execution.verification import Verification
@@ -17,7 +17,6 @@ from benchmarks.presentation.numbers import (
     money,
     money_range,
     number,
-    p_value,
     percent,
     plural,
     points,
@@ -33,6 +32,7 @@ from benchmarks.presentation.sentences import (
     weighted,
 )
 from benchmarks.presentation.tables import Column, Table, aligned
+from benchmarks.queries.tables.comparisons import PAIRS
 from benchmarks.queries.tables.statistics import (
     ABOVE_GUESSING,
     ADAPTIVE,
@@ -47,9 +47,6 @@ from benchmarks.queries.tables.statistics import (
 )
 from benchmarks.services.runs.estimate import RunPlan
 from benchmarks.summary import Mean
-
-COMPARISON_HEAD = ("run", "baseline", "metric", "n", "difference", "95% interval", "effect size", "p", "p (Holm)")
-
 
 Row = tuple[str, ...]
 METRICS = Table[Row](
@@ -187,9 +184,8 @@ def statistics_text(run: Run) -> str:
 
 def comparisons_text(comparisons: Sequence[Compared]) -> str:
     """The sentences, then the same in numbers."""
-    rows = [_comparison_row(each) for each in comparisons]
     sentences = [line for each in comparisons for line in comparison_sentences(each)]
-    return "\n".join([*sentences, "", aligned(COMPARISON_HEAD, rows, right=(3, 4, 7, 8))])
+    return "\n".join([*sentences, "", PAIRS.text(comparisons)])
 
 
 def comparison_sentences(compared: Compared) -> Iterator[str]:
@@ -199,32 +195,7 @@ def comparison_sentences(compared: Compared) -> Iterator[str]:
             yield f"  {sentence}"
 
 
-def _comparison_row(compared: Compared) -> tuple[str, ...]:
-    comparison = compared.comparison
-    effect = MISSING
-    if comparison.effect_size is not None:
-        effect = f"{comparison.effect_size:.2f} ({comparison.effect_size_name})"
-    return (
-        compared.name_b,
-        compared.name_a,
-        compared.metric,
-        compared.shared_of_common,
-        *_with_bounds(comparison.difference, comparison.low, comparison.high, points),
-        effect,
-        p_value(comparison.p_value),
-        p_value(compared.p_adjusted),
-    )
-
-
 def _mean(numbers: Mean) -> tuple[str, str]:
-    return _with_bounds(numbers.mean, numbers.low, numbers.high, percent)
-
-
-def _with_bounds(
-    mean: float | None, low: float | None, high: float | None, written: Callable[[float], str]
-) -> tuple[str, str]:
     """A mean and its interval, each in one cell."""
-    return (
-        MISSING if mean is None else written(mean),
-        MISSING if low is None or high is None else f"{points(low)} to {points(high)}",
-    )
+    mean, low, high = numbers.mean, numbers.low, numbers.high
+    return percent(mean), MISSING if low is None or high is None else f"{points(low)} to {points(high)}"

@@ -12,13 +12,15 @@ from benchmarks.presentation.labels import run_status
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """``page`` is the name of an address of the dashboard, ``of`` what it takes."""
+    """``page`` is the name of an address of the dashboard, ``of`` what it takes; ``name`` is for screen readers, where
+    the label says too little."""
 
     label: str
     page: str
     of: tuple[object, ...] = ()
     query: Mapping[str, str | int] = field(default_factory=dict)
     look: str = ""
+    name: str = ""
 
     @property
     def text(self) -> str:
@@ -111,6 +113,17 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class Submit:
+    """Sends the form around the table, with ``field`` set to ``value``; ``name`` is as in ``Button``."""
+
+    label: str
+    name: str
+    field: str
+    value: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """A checkbox that belongs to a form elsewhere on the page."""
 
@@ -163,6 +176,7 @@ Part = (
     | Bar
     | Progress
     | Button
+    | Submit
     | Tick
     | Copied
     | Info

@@ -63,7 +63,8 @@ def _classes(names: str) -> SafeString:
 def _link(part: cells.Link, context: Context) -> str:
     query = f"?{urlencode(part.query)}" if part.query else ""
     href = show.address(f"frontend:{part.page}", *part.of) + query
-    return format_html('<a{} href="{}">{}</a>', _classes(part.look), href, texts.visible(part.label))
+    name = format_html(' aria-label="{}"', texts.visible(part.name)) if part.name else ""
+    return format_html('<a{} href="{}"{}>{}</a>', _classes(part.look), href, name, texts.visible(part.label))
 
 
 def _words(part: cells.Words, context: Context) -> str:
@@ -89,6 +90,13 @@ def _button(part: cells.Button, context: Context) -> str:
         show.address(f"frontend:{part.page}", *part.of),
         format_html_join("", '<input type="hidden" name="{}" value="{}">', sent.items()),
         *(_classes(part.look), texts.visible(part.name), part.label),
+    )
+
+
+def _submit(part: cells.Submit, context: Context) -> str:
+    return format_html(
+        '<button type="submit" name="{}" value="{}" aria-label="{}">{}</button>',
+        *(part.field, part.value, part.name, part.label),
     )
 
 
@@ -120,6 +128,7 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Bar: lambda part, _: interval_bar(part.mean.mean, part.mean.low, part.mean.high),
     cells.Progress: _progress,
     cells.Button: _button,
+    cells.Submit: _submit,
     cells.Tick: _tick,
     cells.Copied: _copied,
     cells.Info: lambda part, _: show.info(part.key),

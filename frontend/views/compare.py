@@ -16,6 +16,7 @@ from benchmarks.models import Run
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.runs import baseline_first
+from benchmarks.queries.tables.comparisons import differences_from
 from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from benchmarks.services.access import may_launch
 from frontend import charts, params
@@ -74,11 +75,12 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     if len(chosen) < 2 or not metric:
         return context
     pairs = compared_runs(chosen, with_first=True)
+    against = [pair for pair in pairs if pair.metric == metric]
     context |= {
         "first": chosen[0],
-        "against": [pair for pair in pairs if pair.metric == metric],
+        "against": against,
+        "differences": differences_from(chosen[0], against),
         "elsewhere": _by_metric(pair for pair in pairs if pair.metric != metric),
-        "family_size": pairs[0].family_size,
         "tasks_url": reverse("frontend:compare-tasks"),
         "query": f"?{_query(chosen, metric=metric)}",
     }

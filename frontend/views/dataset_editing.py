@@ -27,6 +27,7 @@ from benchmarks.queries import datasets as reads
 from benchmarks.queries.datasets import prompt_of
 from benchmarks.queries.results import results_to_copy
 from benchmarks.queries.reviews import WHICH, answers_where, review_detail
+from benchmarks.queries.tables.datasets import TASKS_TO_COPY
 from benchmarks.services.access import may
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.versions import stored_fields
@@ -229,6 +230,7 @@ def copy_results(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "results": results,
+        "tasks": TASKS_TO_COPY.of(results),
         "n_left_out": len(numbers) - len(results),
         "crumbs": [("Datasets", reverse("frontend:datasets")), ("Copy tasks", None)],
     }

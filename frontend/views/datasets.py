@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -24,7 +23,7 @@ from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
-from benchmarks.queries.tables.datasets import DATASETS, PROBLEMS
+from benchmarks.queries.tables.datasets import DATASETS, PROBLEMS, VERSIONS, version_rows
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.services.access import may, may_launch
@@ -85,10 +84,13 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
     number = params.whole_number(request.GET, "version")
     version = version_or_404(dataset, number) if number else dataset.current_version
     filters = params.task_filters(request.GET)
+    is_written, allowed = dataset.kind == Dataset.Kind.YAML, _permissions(request)
     context = {
         "dataset": dataset,
         "version": version,
-        "versions": list(zip_longest(versions, versions[1:])),
+        "versions": VERSIONS.where(is_written=is_written, may_restore=is_written and allowed["change_dataset"]).of(
+            version_rows(dataset, versions)
+        ),
         "numbers": [each.number for each in versions],
         "filters": filters,
         "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
@@ -96,8 +98,8 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "charts": placed(_charts(dataset), "dataset-chart", slug),
         "analysis": _analysis(version),
         "may_launch": may_launch(request.user),
-        "may": _permissions(request),
-        "is_written": dataset.kind == Dataset.Kind.YAML,
+        "may": allowed,
+        "is_written": is_written,
         "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.name, None)],
     }
     return render(request, "frontend/datasets/detail.html", context)

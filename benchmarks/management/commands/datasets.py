@@ -33,7 +33,7 @@ from benchmarks.queries.datasets import dataset_list
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource
 from benchmarks.queries.resources.task_analysis import TaskAnalysisResource
-from benchmarks.queries.tables.datasets import DATASETS
+from benchmarks.queries.tables.datasets import DATASETS, PRESETS, PresetRow
 from benchmarks.queries.task_analysis.analysis import task_analysis
 from benchmarks.queries.task_analysis.pages import AnalysisFilters, analysis_page
 from benchmarks.services.datasets.editing import remove_tasks
@@ -191,21 +191,27 @@ class Command(ResourceCommand):
 
     @action("List the presets of public benchmarks.", JSON)
     def presets(self, *, as_json: bool, **options: Any) -> None:
-        rows = [
-            {
-                "preset": preset.name,
-                "repository": preset.repository or "generated",
-                "split": preset.split if preset.repository else "",
-                "tasks": preset.size,
-                "imported": min(preset.limit or preset.size, preset.size),
-                "examples": preset.shots,
-                "metrics": ", ".join(preset.metrics),
-                "license": preset.license,
-                **({"revision": preset.revision, "difference": preset.difference} if as_json else {}),
-            }
-            for preset in REGISTERED_PRESETS.values()
-        ]
-        self.print_rows(rows, "", as_json=as_json, right=(3, 4, 5))
+        rows = [PresetRow(preset) for preset in REGISTERED_PRESETS.values()]
+        if not as_json:
+            self.print_table(PRESETS, rows, "")
+            return
+        self.print_json(
+            [
+                {
+                    "preset": row.preset.name,
+                    "repository": row.preset.repository or "generated",
+                    "split": row.preset.split if row.preset.repository else "",
+                    "tasks": row.preset.size,
+                    "imported": row.imported,
+                    "examples": row.preset.shots,
+                    "metrics": ", ".join(row.preset.metrics),
+                    "license": row.preset.license,
+                    "revision": row.preset.revision,
+                    "difference": row.preset.difference,
+                }
+                for row in rows
+            ]
+        )
 
     @action(
         "Print what the runs on a dataset say of its tasks: flagged tasks, effective tasks, detectable differences.",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from benchmarks.models import Dataset, DatasetFile
-from benchmarks.presentation.cells import Cell, Link, Moment, Words, run_state, tag
+from benchmarks.imports.presets.base import Preset
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result
+from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, State, Submit, Words, run_state, tag
+from benchmarks.presentation.labels import metric_title, result_label
 from benchmarks.presentation.numbers import number
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.presentation.texts import cut
@@ -71,3 +75,143 @@ PROBLEMS = Table[Mapping[str, object]](
     region=True,
 )
 """What is wrong in a file, a row for each problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version, the one before it, and the current one, which others may replace."""
+
+    version: DatasetVersion
+    older: DatasetVersion | None
+    slug: str
+    current: int | None
+
+
+def version_rows(dataset: Dataset, versions: Sequence[DatasetVersion]) -> list[VersionRow]:
+    """``versions`` are all of the dataset, newest first."""
+    pairs = zip_longest(versions, versions[1:])
+    return [VersionRow(each, older, dataset.slug, dataset.current_version_id) for each, older in pairs]
+
+
+def _number(row: VersionRow) -> Cell:
+    number = row.version.number
+    return Link(str(number), "dataset", (row.slug,), {"version": number})
+
+
+def _origin(row: VersionRow) -> Cell:
+    author = row.version.created_by
+    return ", ".join([row.version.get_origin_display(), *([str(author)] if author else [])])
+
+
+def _changes(row: VersionRow) -> Cell:
+    if row.older is None:
+        return Words("First version", "soft")
+    old = row.older.number
+    return Link(f"Changes since version {old}", "changes", (row.slug, old, row.version.number))
+
+
+def _download(row: VersionRow) -> Cell:
+    number = row.version.number
+
+    def link(label: str, form: str, name: str) -> Link:
+        of, query = (row.slug, form), {"version": number}
+        return Link(label, "download-dataset", of, query, name=f"Version {number} as {name}")
+
+    return [link("YAML", "yaml", "YAML"), "·", link("JSONL", "jsonl", "JSON Lines")]
+
+
+def _restore(row: VersionRow) -> Cell:
+    if row.version.pk == row.current:
+        return Words("Current", "soft")
+    number = row.version.number
+    label, sent = f"Restore version {number}", {"base": str(row.current or ""), "version": str(number)}
+    return Button(label, label, "dataset-action", (row.slug, "restore"), sent)
+
+
+VERSIONS = Table[VersionRow](
+    "Versions, newest first",
+    [
+        Column("Version", _number, "number"),
+        Column("Created", lambda row: Moment(row.version.created_at)),
+        Column("Origin", _origin),
+        Column("Tasks", lambda row: row.version.task_count, "number"),
+        Column("Content hash", lambda row: row.version.content_hash[:12], look="mono"),
+        Column("Changes", _changes, look="nowrap"),
+        Column("Download", _download, look="nowrap", only="page", given="is_written"),
+        Column("Action", _restore, look="nowrap", only="page", given="may_restore"),
+    ],
+    region=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRow:
+    """A public benchmark, and what is missing here to import it."""
+
+    preset: Preset
+    missing: str = ""
+
+    @property
+    def imported(self) -> int:
+        """How many tasks an import makes of it."""
+        return min(self.preset.limit or self.preset.size, self.preset.size)
+
+
+def _import(row: PresetRow) -> Cell:
+    if row.missing:
+        return Words("Needs pyarrow", "soft")
+    return Submit("Import", f"Import {row.preset.title}", "preset", row.preset.name)
+
+
+def _imported(row: PresetRow) -> Cell:
+    sampled = f" of {number(row.preset.size)}" if row.imported < row.preset.size else ""
+    return f"{number(row.imported)}{sampled}"
+
+
+def _split(row: PresetRow) -> Cell:
+    return row.preset.split if row.preset.repository else Words("Generated", "soft")
+
+
+PRESETS = Table[PresetRow](
+    "Public benchmarks",
+    [
+        Column("Preset", lambda row: row.preset.name, "name", only="text"),
+        Column(
+            "Benchmark",
+            lambda row: [row.preset.title, Group([row.preset.about], "soft", block=True)],
+            "name",
+            only="page",
+        ),
+        Column("Action", _import, look="nowrap", only="page"),
+        Column("Tasks", _imported, "number", "nowrap"),
+        Column("Repository", lambda row: row.preset.repository, only="text"),
+        Column("Split", _split),
+        Column("Examples", lambda row: row.preset.shots, "number"),
+        Column("Metrics", lambda row: ", ".join(map(metric_title, row.preset.metrics)), only="page"),
+        Column("Metrics", lambda row: ", ".join(row.preset.metrics), only="text"),
+        Column("License", lambda row: row.preset.license),
+    ],
+    region=True,
+)
+
+
+def _outcome(result: Result) -> Cell:
+    run = Link(f"Run {result.run_id}", "result", (result.run_id, result.pk))
+    return [run, State(result.outcome or "pending", result_label(result.state, result.outcome))]
+
+
+TASKS_TO_COPY = Table[Result](
+    "Tasks to copy",
+    [
+        Column(
+            "Task",
+            lambda row: Link(row.task.task_id, "task", (row.run.dataset.slug, row.task_id)),
+            "name",
+        ),
+        Column("Name", lambda row: row.task.name, look="anywhere"),
+        Column("Dataset", lambda row: row.run.dataset.slug, look="nowrap"),
+        Column("Result", _outcome, look="nowrap"),
+    ],
+    region=True,
+)
+"""Of results whose tasks people wrote."""

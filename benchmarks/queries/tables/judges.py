@@ -12,7 +12,17 @@ from benchmarks.metrics import judge_calibration
 from benchmarks.models import Run
 from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Strong, Words, run_link, run_state
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, interval, money, number, p_value, rank_range, signed_points
+from benchmarks.presentation.numbers import (
+    MISSING,
+    interval,
+    money,
+    number,
+    p_value,
+    plural,
+    points,
+    rank_range,
+    signed_points,
+)
 from benchmarks.presentation.preferences import PEOPLE, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
@@ -21,6 +31,7 @@ from benchmarks.queries.preferences import Candidate, candidates_of, judgements_
 from benchmarks.queries.tables.runs import drawn_progress
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.panel import JudgeOfPanel
+from benchmarks.statistics.prediction_powered import CorrectedMean
 from benchmarks.summary import Preferences, Strength
 
 R = TypeVar("R")
@@ -156,6 +167,41 @@ def part_table(of: str) -> Table[Part]:
         region=True,
         label=f"By {of.lower()}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    title: str
+    mean: Mean
+    basis: str
+
+
+def estimates(means: CorrectedMean) -> list[Estimate]:
+    """The mean by the judge alone, by the labels alone, and corrected."""
+    judge, labels = means.judge, means.labels
+    answers, labeled = plural(means.n_judged, "answer"), plural(means.n_labels, "label")
+    bias = "" if judge.mean is None else points(judge.mean - means.mean)
+    direction = "higher" if judge.mean is not None and judge.mean > means.mean else "lower"
+    return [
+        Estimate(
+            "Judge alone",
+            Mean(judge.mean, judge.low, judge.high),
+            f"{answers}; {bias.removeprefix('−')} points {direction} than corrected",
+        ),
+        Estimate("Labels alone", Mean(labels.mean, labels.low, labels.high), f"{labeled}; without the judge"),
+        Estimate("Corrected", Mean(means.mean, means.low, means.high), f"{answers} judged, corrected by {labeled}"),
+    ]
+
+
+ESTIMATES = Table[Estimate](
+    "Three estimates of the mean",
+    [
+        Column("Estimate", lambda row: row.title, "name"),
+        *with_bar("Mean", lambda row: row.mean),
+        Column("Based on", lambda row: row.basis, look="nowrap"),
+    ],
+    region=True,
+)
 
 
 def _corrected(run: CorrectedRun) -> Mean | None:

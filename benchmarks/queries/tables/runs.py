@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from benchmarks.models import COMPLETED, PushedRun, Run
 from benchmarks.presentation import sentences
@@ -122,6 +123,54 @@ RUNS = Table[Run](
 )
 TICKED_RUNS = replace(RUNS, columns=[Column("Run", lambda run: _run(run, tick=True), sort="run"), *RUNS.columns[1:]])
 """The same, with boxes that choose runs to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRow:
+    """A run of an imported file; ``is_preview`` if nothing is imported yet. ``unused`` are sentences."""
+
+    run: Run
+    is_new: bool
+    is_preview: bool
+    unused: Sequence[str]
+    creates_dataset: bool = False
+    creates_version: bool = False
+
+
+def _imported_run(row: ImportedRow) -> Cell:
+    if row.is_new and row.is_preview:
+        return "New"
+    return [run_link(row.run.pk), *([] if row.is_new else [tag("Imported before")])]
+
+
+def _imported_into(row: ImportedRow) -> Cell:
+    slug = row.run.dataset.slug
+    if row.creates_dataset:
+        return [slug, tag("New dataset")]
+    return [Link(slug, "dataset", (slug,)), *([tag("New version")] if row.creates_version else [])]
+
+
+def _scores(row: ImportedRow) -> Cell:
+    numbers = ((name, row.run.numbers_of(name)) for name in row.run.all_metrics)
+    return [Group([metric_title(name), Mean(of.mean, of.low, of.high)], "nowrap", block=True) for name, of in numbers]
+
+
+IMPORTED_RUNS = Table[ImportedRow](
+    "Runs in the file",
+    [
+        Column("Run", _imported_run, look="nowrap"),
+        Column("Model", lambda row: [row.run.model, *([tag(row.run.variant)] if row.run.variant else [])], "name"),
+        Column("Dataset", _imported_into, look="anywhere"),
+        Column("Results", lambda row: row.run.total, "number"),
+        Column("Scores", _scores),
+        Column(
+            "Not used",
+            lambda row: [Group([each], block=True) for each in row.unused] or MISSING,
+            look="wide-text anywhere",
+        ),
+    ],
+    region=True,
+)
 
 
 def _received(pushed: PushedRun) -> Cell:

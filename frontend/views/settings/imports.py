@@ -18,8 +18,9 @@ from benchmarks.imports.registered_importers import tools
 from benchmarks.models import PushedRun, Run
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries.runs import receiving
-from benchmarks.queries.tables.runs import RECEIVING
+from benchmarks.queries.tables.runs import IMPORTED_RUNS, RECEIVING, ImportedRow
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.imports import Imported, ImportPreview
 from benchmarks.services.pushes.receiving import delete_push
 from frontend.view_models import metric_rows
 from frontend.views.settings.hub import crumbs
@@ -42,7 +43,8 @@ def import_runs(request: HttpRequest) -> HttpResponse:
         "tools_imported": tools(),
         "receiving": RECEIVING.of(receiving()),
         "preview": preview,
-        "rows": [(each, metric_rows(each.run), [*each.unused, *_without_effect(each.run)]) for each in runs],
+        "runs": IMPORTED_RUNS.of(_row(each, preview) for each in runs),
+        "experiment": runs[0].run.experiment_id if runs else None,
         "crumbs": crumbs(("Import runs", None)),
     }
     template = "imported" if runs and not preview else "import_runs"
@@ -65,6 +67,11 @@ def delete_pushed(request: HttpRequest, pk: int) -> HttpResponse:
     except NotPossible as refusal:
         messages.error(request, refusal.message)
     return redirect("frontend:import-runs")
+
+
+def _row(each: Imported | ImportPreview, is_preview: bool) -> ImportedRow:
+    created = (each.creates_dataset, each.creates_version) if isinstance(each, ImportPreview) else ()
+    return ImportedRow(each.run, each.is_new, is_preview, [*each.unused, *_without_effect(each.run)], *created)
 
 
 def _without_effect(run: Run) -> Iterator[str]:
