@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from django.db.models import Q
@@ -38,10 +38,6 @@ class Part:
     n_lenient: int
     n_strict: int
     leaning: str
-
-    def numbers(self) -> dict[str, object]:
-        counts = {"lenient": self.n_lenient, "strict": self.n_strict, "leaning": self.leaning}
-        return {"name": self.name, "agreement": _bounds(self.agreement), **counts}
 
 
 @dataclass(frozen=True)
@@ -100,51 +96,6 @@ class JudgeAgreement:
     @cached_property
     def favor(self) -> Favor | None:
         return favor_of(self.judge_model, self.answers)
-
-    def numbers(self) -> dict[str, object]:
-        """The same as JSON."""
-        verdict = self.verdict
-        return {
-            "judge_model": self.judge_model,
-            "metric": self.metric,
-            "verdict": verdict.text,
-            "more_labels": verdict.more,
-            "leaning": self.leaning,
-            "n_labeled": len(self.answers),
-            "n_reviewers": self.n_reviewers,
-            "n_other_labels": self.n_other_labels,
-            "agreement": _bounds(self.agreement),
-            "kappa": asdict(self.kappa),
-            "alpha": asdict(self.alpha),
-            "known_answers": self.known_answers and asdict(self.known_answers),
-            "lenient": self.count(False, True),
-            "strict": self.count(True, False),
-            "corrected": _means(self.corrected),
-            "runs": [
-                {
-                    "run": each.run.pk,
-                    "model": each.run.model,
-                    "n_judged": each.n_judged,
-                    "n_labeled": each.n_labels,
-                    "corrected": _means(each.means),
-                }
-                for each in self.runs
-            ],
-            "separations": [each.numbers() for each in self.separations],
-            "favor": self.favor.numbers() if self.favor else None,
-            "by_model": [part.numbers() for part in self.by_model],
-            "by_class": [part.numbers() for part in self.by_class],
-            "disagreements": [
-                {
-                    "result": answer.result,
-                    "run": answer.run,
-                    "error": answer.error,
-                    "judge": answer.judged,
-                    "people": answer.label,
-                }
-                for answer in self.shown_disagreements
-            ],
-        }
 
 
 def agreement_on(
@@ -318,15 +269,3 @@ def _parts(answers: Sequence[LabeledAnswer], field: str) -> list[Part]:
         for name, part in parts.items()
     ]
     return sorted(rows, key=lambda row: (row.agreement.mean or 0.0, row.name))
-
-
-def _bounds(interval: Interval) -> dict[str, object]:
-    return {name: getattr(interval, name) for name in ("mean", "low", "high", "n")}
-
-
-def _means(means: CorrectedMean | None) -> dict[str, object] | None:
-    if means is None:
-        return None
-    own = ("mean", "low", "high", "slope", "n_labels", "n_judged", "detectable_difference")
-    alone = {"judge_alone": _bounds(means.judge), "labels_alone": _bounds(means.labels)}
-    return {name: getattr(means, name) for name in own} | alone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 from benchmarks.metrics.panel import judges_named
@@ -75,9 +75,6 @@ class Separation:
         advice = f"If the difference persists, {plural(more, 'more label')} would make it significant."
         return f"Too few labels: {number(more)} more", advice
 
-    def numbers(self) -> dict[str, object]:
-        return {"higher": self.higher.pk, "lower": self.lower.pk, "judged": self.judged, **asdict(self.corrected)}
-
 
 @dataclass(frozen=True, slots=True)
 class Favor:
@@ -122,14 +119,6 @@ class Favor:
         if self.verdict == "disfavors":
             return f"Stricter with {makers} models, by {size} points, than with equally good answers of others.", basis
         return f"No sign that it favors {makers} models.", basis
-
-    def numbers(self) -> dict[str, object]:
-        comparison = self.comparison
-        bounds = {
-            name: getattr(comparison, name) if comparison else None for name in ("difference", "low", "high", "p_value")
-        }
-        counts = {"n_own": self.n_own, "n_others": self.n_others, "more_labels": self.missing}
-        return {"makers": self.makers, "models": self.own, "verdict": self.verdict, **bounds, **counts}
 
 
 def separation(first: CorrectedRun, second: CorrectedRun) -> Separation | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import mixins, serializers, status, viewsets
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.parsers import MultiPartParser
@@ -17,14 +17,16 @@ from rest_framework.views import APIView
 
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.resources import NOT_NOW, REFUSED, answer, created, located, serializer_of
+from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, reader_of, serializer_of
 from benchmarks.forms.dataset_files import DatasetFileForm, UploadForm
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.imports import MOST_BYTES, PresetForm, RunImportForm, TableForm
 from benchmarks.imports.registered_importers import IMPORTERS, tools
 from benchmarks.imports.table_tasks import USES
 from benchmarks.models import PushedRun
+from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetResource
+from benchmarks.queries.resources.imports import ImportedRunResource, PushedRunResource, ReceivedResource
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.services.access import may
 from benchmarks.services.errors import InvalidRequest
@@ -49,38 +51,22 @@ class ReadOrImport(ReadOrEdit):
         return True
 
 
-class PushedRunSerializer(serializers.ModelSerializer[PushedRun]):
-    status = serializers.ChoiceField(choices=("receiving", "closed"), read_only=True)
-    run = serializers.IntegerField(source="run_id", allow_null=True, help_text="Id of the run, once it is closed")
-
-    class Meta:
-        model = PushedRun
-        fields = ("id", "status", "run", "model", "dataset", "expected", "received", "created_at", "received_at")
-
-
-class ReceivedSerializer(serializers.Serializer[Any]):
-    received = serializers.IntegerField(source="pushed.received", help_text="Results of the run so far")
-    new = serializers.IntegerField(help_text="Of this batch")
-    repeated = serializers.IntegerField(help_text="Results of this batch that were received before")
-
-
-class PushedRunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[PushedRun]):
+class PushedRunViewSet(ResourceViewSet[PushedRun]):
     """Runs that another tool pushes in batches of results, newest first."""
 
     queryset = PushedRun.objects.all()
-    serializer_class = PushedRunSerializer
+    listed = shown = PushedRunResource
     permission_classes = (ReadOrImport, KnownParameters)
-    lookup_value_regex = "[0-9]{1,18}"
 
     @extend_schema(
         request=PushRequest,
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
-        responses={201: PushedRunSerializer, 400: REFUSED, 409: NOT_NOW},
+        responses={201: serializer_of(PushedRunResource), 400: REFUSED, 409: NOT_NOW},
     )
     def create(self, request: Request) -> Response:
         """Open a run that receives results. The same request with the same ``Idempotency-Key`` returns the same one."""
         pushed = open_push(request.data, request.headers.get("Idempotency-Key"), request.user)
-        return located(request, f"imports/runs/{pushed.pk}", PushedRunSerializer(pushed).data)
+        return created(request, f"imports/runs/{pushed.pk}", PushedRunResource, pushed)
 
     @extend_schema(responses={204: None, 409: NOT_NOW})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -88,11 +74,11 @@ class PushedRunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
         delete_push(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=BatchRequest, responses={200: ReceivedSerializer, 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=BatchRequest, responses={200: serializer_of(ReceivedResource), 400: REFUSED, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def results(self, request: Request, pk: str) -> Response:
         """Add a batch of results, all or none. Results with a key that was received before are not stored again."""
-        return Response(ReceivedSerializer(add_results(self.get_object().pk, request.data)).data)
+        return answer(request, ReceivedResource, add_results(self.get_object().pk, request.data))
 
     @extend_schema(request=CloseRequest, responses={200: serializer_of(RunResource), 400: REFUSED, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
@@ -120,21 +106,13 @@ class ImportRequest(serializers.Serializer[Any]):
         return {"file": file, "format": form, **super().get_fields()}
 
 
-class ImportedRunSerializer(serializers.Serializer[Any]):
-    run = serializers.IntegerField(source="run.pk")
-    is_new = serializers.BooleanField(help_text="Whether the file was not imported before")
-    model = serializers.CharField(source="run.model")
-    dataset = serializers.CharField(source="run.dataset.slug")
-    unused = serializers.ListField(child=serializers.CharField(), help_text="What was left out of the file, in words")
-
-
 class ImportFile(APIView):
     permission_classes = (ReadOrImport, KnownParameters)
     parser_classes = (MultiPartParser,)
 
     @extend_schema(
         request={"multipart/form-data": ImportRequest},
-        responses={200: ImportedRunSerializer(many=True), 400: REFUSED},
+        responses={200: serializer_of(ImportedRunResource)(many=True), 400: REFUSED},
     )
     def post(self, request: Request) -> Response:
         """Import the runs in a file of another tool, all or none."""
@@ -143,7 +121,8 @@ class ImportFile(APIView):
             data.setlist("metrics", list(OUR_METRICS))
         _check_names(request, ImportRequest().fields)
         imported = _saved(RunImportForm(data, request.FILES), request)
-        return Response(ImportedRunSerializer(imported, many=True).data)
+        reader = reader_of(request)
+        return Response(json_of([ImportedRunResource.of(each, reader) for each in imported]))
 
 
 class DatasetImportRequest(serializers.Serializer[Any]):

@@ -17,10 +17,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api import filters
-from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, created, serializer_of
+from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, serializer_of
 from benchmarks.models import Run
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import calibrations
+from benchmarks.queries.resources.judge_agreement import JudgeAgreementResource
 from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
 from benchmarks.services import judges as services
 from benchmarks.services.judges import CalibrationRequest
@@ -77,37 +78,6 @@ class CalibrationViewSet(JudgingViewSet):
         return created(request, f"calibrations/{run.pk}", CalibrationResource, run)
 
 
-class JudgeAgreementSerializer(serializers.Serializer[Any]):
-    judge_model = serializers.CharField()
-    metric = serializers.CharField()
-    verdict = serializers.CharField(help_text="Whether the judge is usable, and what to do")
-    more_labels = serializers.IntegerField(help_text="Labels that are advised")
-    leaning = serializers.CharField(help_text="lenient, strict, or empty if neither is significant")
-    n_labeled = serializers.IntegerField(help_text="Judged answers with labels of random reviews")
-    n_reviewers = serializers.IntegerField()
-    n_other_labels = serializers.IntegerField(help_text="Labels outside random reviews, which are not used")
-    agreement = serializers.DictField(help_text="Share of equal verdicts: mean, low, high, n")
-    kappa = serializers.DictField(help_text="Cohen's κ of judge and people")
-    alpha = serializers.DictField(help_text="Krippendorff's α of people with each other")
-    known_answers = serializers.DictField(allow_null=True, help_text="Accuracy in the latest calibration")
-    lenient = serializers.IntegerField(help_text="Wrong answers that the judge passes")
-    strict = serializers.IntegerField(help_text="Right answers that the judge fails")
-    corrected = serializers.DictField(
-        allow_null=True, help_text="Mean by judge and labels, with judge_alone, labels_alone and detectable_difference"
-    )
-    runs = serializers.ListField(child=serializers.DictField(), help_text="The same by run")
-    separations = serializers.ListField(
-        child=serializers.DictField(), help_text="Differences of corrected means of runs on one version, neighbors only"
-    )
-    favor = serializers.DictField(
-        allow_null=True,
-        help_text="Whether the judge favors models of its own maker; null without labels of such models",
-    )
-    by_model = serializers.ListField(child=serializers.DictField())
-    by_class = serializers.ListField(child=serializers.DictField())
-    disagreements = serializers.ListField(child=serializers.DictField())
-
-
 class AgreementQuery(serializers.Serializer[Any]):
     judge_model = serializers.CharField(max_length=200)
     metric = serializers.CharField(max_length=64, default="correctness")
@@ -118,7 +88,7 @@ class AgreementQuery(serializers.Serializer[Any]):
 class JudgeAgreementView(APIView):
     """How well a judge agrees with people, and means corrected by their labels."""
 
-    @extend_schema(parameters=[AgreementQuery], responses={200: JudgeAgreementSerializer, 400: REFUSED})
+    @extend_schema(parameters=[AgreementQuery], responses={200: serializer_of(JudgeAgreementResource), 400: REFUSED})
     def get(self, request: Request) -> Response:
         """Only labels of random reviews count. 404 if no such review was drawn from answers of this judge."""
         query = AgreementQuery(data=request.query_params)
@@ -127,4 +97,4 @@ class JudgeAgreementView(APIView):
         agreement = judge_agreement(query_data.pop("judge_model"), query_data.pop("metric"), **query_data)
         if agreement is None:
             raise Http404("No random review was drawn from answers that this judge has scored.")
-        return Response(agreement.numbers())
+        return answer(request, JudgeAgreementResource, agreement)

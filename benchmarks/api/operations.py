@@ -9,33 +9,22 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
-from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.queries.operations import FIGURES, installation
-
-
-class InstallationSerializer(serializers.Serializer[Any]):
-    runs = serializers.DictField(child=serializers.IntegerField(), help_text="Status → number of runs")
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """``runs``, and a number for each of ``FIGURES``."""
-        fields = super().get_fields()
-        for name, text in FIGURES.items():
-            number = serializers.FloatField if name in ("queue_age_seconds", "cost_usd") else serializers.IntegerField
-            fields[name] = number(help_text=text)
-        return fields
+from benchmarks.api.resources import answer, serializer_of
+from benchmarks.queries.operations import installation
+from benchmarks.queries.resources.operations import FIGURES, InstallationResource
 
 
 class InstallationView(APIView):
     """Live workers, and the length and age of the queue."""
 
-    @extend_schema(responses=InstallationSerializer)
+    @extend_schema(responses=serializer_of(InstallationResource))
     def get(self, request: Request) -> Response:
-        return Response(InstallationSerializer(installation()).data)
+        return answer(request, InstallationResource, installation())
 
 
 class _PlainText(BaseRenderer):
@@ -57,8 +46,8 @@ class PrometheusView(APIView):
         registry, figures = CollectorRegistry(), installation()
         # Gauges only: deleting a run deletes its results, so even the number of finished results can fall.
         for name, text in FIGURES.items():
-            Gauge(f"codeforge_{name}", text, registry=registry).set(figures[name])
+            Gauge(f"codeforge_{name}", text, registry=registry).set(getattr(figures, name))
         runs = Gauge("codeforge_runs", "Runs by status", ["status"], registry=registry)
-        for status, count in figures["runs"].items():
+        for status, count in figures.runs.items():
             runs.labels(status).set(count)
         return Response(generate_latest(registry))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import connection
 from django.db.models import Count, F, Min, Sum
@@ -12,18 +11,7 @@ from django.utils import timezone
 
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.models import LIVE, TERMINAL, Lease, Run, RunStatus, Worker
-
-FIGURES = {
-    "workers_alive": "Worker processes that send heartbeats",
-    "workers_busy": "Worker processes that execute a run",
-    "worker_threads": "Jobs that the live workers execute at a time",
-    "queue_depth": "Results of live runs that are not done",
-    "queue_age_seconds": "How long the oldest queued run waits; 0 if none is queued",
-    "results_done": "Results with an answer or an error",
-    "results_failed": "Results that ended in an error",
-    "cost_usd": "Known costs of models and judges",
-}
-"""The figures of the installation, each with what it means."""
+from benchmarks.queries.resources.operations import InstallationResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +48,8 @@ def workers() -> list[WorkerRow]:
     return sorted(rows, key=lambda row: (not row.alive, not row.runs, row.name))
 
 
-def installation() -> dict[str, Any]:
-    """The current figures (see ``FIGURES``), and ``runs``: status → number of runs, for every status.
-
-    Six queries, whose cost does not grow with the number of results.
-    """
+def installation() -> InstallationResource:
+    """Six queries, whose cost does not grow with the number of results."""
     now = timezone.now()
     alive = Worker.objects.filter(heartbeat_at__gt=now - ALIVE_FOR).aggregate(n=Count("name"), threads=Sum("threads"))
     leases = Lease.objects.filter(run__isnull=False, heartbeat_at__gt=now - ALIVE_FOR)
@@ -76,17 +61,17 @@ def installation() -> dict[str, Any]:
     totals = Run.objects.aggregate(
         done=Sum("done"), errors=Sum("errors"), cost=Sum("cost_usd"), judge_cost=Sum("judge_cost_usd")
     )
-    return {
-        "workers_alive": alive["n"],
-        "workers_busy": busy["n"],
-        "worker_threads": alive["threads"] or 0,
-        "runs": {status: counted.get(status, 0) for status in RunStatus.values},
-        "queue_depth": live["left"] or 0,
-        "queue_age_seconds": (now - waiting).total_seconds() if waiting else 0.0,
-        "results_done": totals["done"] or 0,
-        "results_failed": totals["errors"] or 0,
-        "cost_usd": (totals["cost"] or 0.0) + (totals["judge_cost"] or 0.0),
-    }
+    return InstallationResource(
+        runs={status: counted.get(status, 0) for status in RunStatus.values},
+        workers_alive=alive["n"],
+        workers_busy=busy["n"],
+        worker_threads=alive["threads"] or 0,
+        queue_depth=live["left"] or 0,
+        queue_age_seconds=(now - waiting).total_seconds() if waiting else 0.0,
+        results_done=totals["done"] or 0,
+        results_failed=totals["errors"] or 0,
+        cost_usd=(totals["cost"] or 0.0) + (totals["judge_cost"] or 0.0),
+    )
 
 
 @dataclass(frozen=True, slots=True)

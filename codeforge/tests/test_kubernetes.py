@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.queries.operations import FIGURES
+from benchmarks.queries.resources.operations import FIGURES
 from codeforge.config import load_config
 from tests.support import services
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from benchmarks.analysis.judge_agreement import JudgeAgreement
-from benchmarks.management.actions import JSON, action, argument
+from benchmarks.management.actions import JSON, action, argument, reader_of
 from benchmarks.management.judges import EXIT_CODES, JudgingCommand
 from benchmarks.metrics.judge_calibration import TRUTHS, VERDICTS
 from benchmarks.models import Run
@@ -21,6 +21,7 @@ from benchmarks.presentation.numbers import MISSING, interval, money, p_words, p
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
+from benchmarks.queries.resources.judge_agreement import JudgeAgreementResource
 from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
 from benchmarks.queries.tables.judges import BY_ANSWER, CALIBRATIONS, SEPARATIONS, Share
 from benchmarks.services.errors import NotPossible
@@ -70,7 +71,8 @@ class Command(JudgingCommand):
             raise NotPossible(
                 f"No random review was drawn from answers that {judge} has scored by {metric}. Create one first."
             )
-        self.print_either(as_json, agreement.numbers(), "\n".join(_people(agreement)))
+        found = JudgeAgreementResource.of(agreement, reader_of())
+        self.print_either(as_json, found, "\n".join(_people(agreement)))
 
     def runs(self) -> QuerySet[Run]:
         return calibrations()

@@ -15,6 +15,8 @@ from benchmarks.queries.judge_agreement import (
     judges_with_labels,
     review_alpha,
 )
+from benchmarks.queries.resources.base import Reader, json_of
+from benchmarks.queries.resources.judge_agreement import JudgeAgreementResource
 from benchmarks.statistics.agreement import cohen_kappa
 from benchmarks.statistics.prediction_powered import corrected_mean
 from tests.support.factories import make_dataset
@@ -27,6 +29,10 @@ def found_of(**scope: int) -> JudgeAgreement:
     found = judge_agreement(JUDGE, METRIC, **scope)
     assert found is not None
     return found
+
+
+def as_json(found: JudgeAgreement) -> Any:
+    return json_of(JudgeAgreementResource.of(found, Reader("", "", sees_reviewers=True)))
 
 
 def test_agreement_and_the_corrected_mean_come_from_labels_of_a_random_review() -> None:
@@ -105,7 +111,7 @@ def test_disagreements_of_an_open_blind_review_are_counted_and_not_shown() -> No
     label_answers(run, truth, queue)
     open_review = found_of()
     assert open_review.disagreements
-    assert open_review.shown_disagreements == open_review.numbers()["disagreements"] == []
+    assert open_review.shown_disagreements == as_json(open_review)["disagreements"] == []
     queue.closed_at = run.completed_at
     queue.save()
     closed = found_of()
@@ -164,7 +170,7 @@ def test_two_runs_are_told_apart_or_need_so_many_more_labels() -> None:
     assert pairs[near, worst].more_labels == 0
     assert not pairs[best, near].is_clear
     assert pairs[best, near].more_labels is None or pairs[best, near].more_labels > 0
-    assert [each["higher"] for each in found.numbers()["separations"]] == [best.pk, near.pk]
+    assert [each["higher"] for each in as_json(found)["separations"]] == [best.pk, near.pk]
 
 
 def test_runs_on_different_tasks_are_not_told_apart() -> None:
