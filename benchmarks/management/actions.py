@@ -132,9 +132,6 @@ class ActionCommand(ServiceCommand):
         methods = [method for name in names_of if hasattr(method := getattr(type(self), name), "action")]
         names = "|".join([*(method.action[0] for method in methods), *self.below])
         actions = parser.add_subparsers(dest="action", required=True, metavar=names)
-        for name, command in self.below.items():
-            text = command.help
-            command().add_arguments(actions.add_parser(name, help=text, description=text, epilog=command.epilog))
         for method in methods:
             name, text, arguments, request, more = method.action
             text = text.format(self=self)
@@ -150,6 +147,9 @@ class ActionCommand(ServiceCommand):
                 added = groups[title].add_argument(*flags, **options)
                 if added.option_strings:
                     option_names[added.dest] = added.option_strings[0]
+        for name, command in self.below.items():
+            text = command.help
+            command().add_arguments(actions.add_parser(name, help=text, description=text, epilog=command.epilog))
 
     def handle(self, *args: Any, act: MethodType, option_names: Mapping[str, str], **options: Any) -> None:
         self.option_names = option_names

@@ -416,7 +416,7 @@ def test_the_prompts_of_a_file_lead_to_their_comparison(client: Client) -> None:
     content = json.loads((Path(logs.__file__).parent / "promptfoo_prompts.json").read_text())
     html = page(client, "/settings/imports/", {"file": upload(content)})
     assert f'href="/experiments/{Experiment.objects.get().pk}/">Compare prompts</a>' in html
-    assert html.count("<tr> <td") == Run.objects.count() > 1
+    assert html.count("<tr><td") == Run.objects.count() > 1
 
 
 def link_in(html: str) -> str:
