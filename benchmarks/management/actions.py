@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType, MethodType
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from django.core.management import BaseCommand, CommandError, CommandParser
@@ -137,7 +137,7 @@ class ActionCommand(ServiceCommand):
             text = text.format(self=self)
             parser = actions.add_parser(name, help=text, description=text, epilog=self.epilog)
             option_names: dict[str, str] = {}
-            parser.set_defaults(act=method.__get__(self), option_names=option_names)
+            parser.set_defaults(act=method, by=self, option_names=option_names)
             groups: dict[str, argparse._ActionsContainer] = {"": parser}
             for flags, given in (*more(self), *(request_arguments() if request else ()), *arguments):
                 options = {**given}
@@ -151,11 +151,17 @@ class ActionCommand(ServiceCommand):
             text = command.help
             command().add_arguments(actions.add_parser(name, help=text, description=text, epilog=command.epilog))
 
-    def handle(self, *args: Any, act: MethodType, option_names: Mapping[str, str], **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        act: Callable[..., int | None],
+        by: ActionCommand,
+        option_names: Mapping[str, str],
+        **options: Any,
+    ) -> None:
         self.option_names = option_names
-        command: ActionCommand = act.__self__
-        command.stdout, command.stderr, command.style = self.stdout, self.stderr, self.style
-        if code := act(**options):
+        by.stdout, by.stderr, by.style = self.stdout, self.stderr, self.style
+        if code := act(by, **options):
             sys.exit(code)
 
     def print_rows(
