@@ -9,14 +9,15 @@ from typing import Any
 from django.http import HttpRequest
 
 from benchmarks.analysis.comparisons import FACETS
+from benchmarks.analysis.effects import effects
+from benchmarks.analysis.matrices import Cell, Row, cell_of
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
 from benchmarks.presentation.sentences import applies_to
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
-from benchmarks.queries.effects import effects
-from benchmarks.queries.matrix import Cell, Matrix, Row
+from benchmarks.queries.matrix import Matrix
 from benchmarks.summary import Expected
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
@@ -163,7 +164,7 @@ def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
 
 def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
     """What two runs cost and took: the measure, the number of each run, and how many times as much the second is."""
-    rows = [board_row(Row(run.model, run.variant, "", [reads.cell_of(run, "")])) for run in (a, b)]
+    rows = [board_row(Row(run.model, run.variant, "", [cell_of(run, "")])) for run in (a, b)]
     measures = (
         ("$ per 1,000 answers", [row.cost for row in rows], money),
         ("Median latency", [row.latency_ms for row in rows], milliseconds),

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from benchmarks.analysis.matrices import Cell, Row
 from benchmarks.management.actions import (
     JSON,
     OK,
@@ -39,7 +40,7 @@ from benchmarks.presentation.numbers import (
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.experiments import Progress as Sums
 from benchmarks.queries.experiments import experiment_runs, experiments, progress
-from benchmarks.queries.matrix import Cell, Row, matrix
+from benchmarks.queries.matrix import matrix
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
 from benchmarks.queries.resources.plans import ExperimentPlan as ResponsePlan

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from django.db.models import Prefetch, QuerySet
 
 from benchmarks.analysis.kept import has_ended, kept_for
+from benchmarks.analysis.matrices import FORMAT
 from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
 from benchmarks.queries.judge_words import judge_words
-from benchmarks.queries.matrix import FORMAT, Statement, matrix
+from benchmarks.queries.matrix import Statement, matrix
 from benchmarks.queries.runs import runs
 
 MOST_RANKED = 50_000

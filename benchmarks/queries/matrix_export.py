@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from benchmarks.analysis.matrices import Column, Row
 from benchmarks.exports.matrix_files import (
     Figures,
     MatrixTable,
@@ -18,7 +19,7 @@ from benchmarks.presentation.labels import words
 from benchmarks.presentation.numbers import rank_range
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs
-from benchmarks.queries.matrix import Column, Matrix, Row, UnknownChoice, matrix, matrix_rows, unknown_choices
+from benchmarks.queries.matrix import Matrix, UnknownChoice, matrix, matrix_rows, unknown_choices
 
 _WRITERS: dict[str, tuple[str, Callable[[MatrixTable], bytes]]] = {
     "csv": ("text/csv; charset=utf-8", lambda table: "".join(matrix_csv(table)).encode()),

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from django.db.models import Count, Max, Min, Q, Sum
 
+from benchmarks.analysis.matrices import Cell, Row
 from benchmarks.models import OF_MODELS, Run
 from benchmarks.presentation.ranks import under
 from benchmarks.queries.leaderboard import Alike, completed_runs, latest_runs
-from benchmarks.queries.matrix import Cell, Row, matrix
+from benchmarks.queries.matrix import matrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from benchmarks.analysis.matrices import short_names
 from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, number, plural
 from benchmarks.queries.datasets import versions_of
-from benchmarks.queries.matrix import short_names
 from benchmarks.queries.task_analysis.analysis import task_analysis, task_analysis_if_ready
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, MOST_COLUMNS, AnalyzedTask, analysis_page, doubtful_tasks
 from benchmarks.services.access import EDIT_REFUSAL, may_edit

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from benchmarks.queries.matrix import Cell
-from benchmarks.queries.overall_leaderboard import Column, Overall, OverallRow
+from benchmarks.analysis.matrices import Cell
+from benchmarks.analysis.overall_ranks import Column, OverallRow
+from benchmarks.queries.overall_leaderboard import Overall
 from benchmarks.queries.resources.base import Reader, Resource
 from benchmarks.statistics.ranking import MeanRank
 

@@ -10,9 +10,9 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
+from benchmarks.analysis.effects import effects
 from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
 from benchmarks.queries import experiments as reads
-from benchmarks.queries.effects import effects
 from benchmarks.queries.experiments import experiment_runs, findings, progress, status_of
 from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.statistics.intervals import mean_interval

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.analysis.kept import has_ended, kept_for
+from benchmarks.analysis.matrices import Grid, Row
 from benchmarks.analysis.score_table import metric_of, scores_of, task_scores
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.presentation.numbers import number, points
-from benchmarks.queries.matrix import Matrix, Row
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.ranking import LEVEL, Scores, difference_p_value, mean_of_intervals
 
-_FORMAT = 2
+_FORMAT = 3
 """Goes up when ``Effects`` changes, so that no old one is read."""
 
 
@@ -73,7 +73,7 @@ class Effects:
         )
 
 
-def effects(grid: Matrix) -> Effects:
+def effects(grid: Grid) -> Effects:
     """What each variant changes against the model's first one, on the runs of a matrix of datasets that have ended."""
     by_model: dict[str, list[Row]] = {}
     for row in sorted(grid.rows, key=lambda row: min(run.pk for run in row.runs)):
