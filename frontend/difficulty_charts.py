@@ -39,14 +39,9 @@ def surface_heat_map(
     """
     if not cells:
         return None
-    ramp = ["var(--ramp-low)", "var(--ramp-middle)", "var(--ramp-high)"]
+    ramp = ["var(--tint-1)", "var(--tint-3)", "var(--tint-5)"]
     # Every cell has its value, so the colors need no legend.
     color = quantity("mean", scale={"domain": [0, 0.5, 1], "interpolate": "rgb", "range": ramp}, legend=None)
-    # From this mean on, the dark end of the ramp needs light ink to reach the contrast of WCAG AA.
-    ink = {
-        "condition": {"test": "datum.mean > 0.87", "value": "var(--ramp-high-ink)"},
-        "value": "var(--ink)",
-    }
     return _surface(
         name,
         f"{measure.title} by number of shapes and {by}",
@@ -64,7 +59,9 @@ def surface_heat_map(
             },
             layer=[
                 layer("rect", {"color": color}, cursor="pointer", stroke="var(--surface)"),
-                layer("text", {"text": quantity("mean", format=".2f"), "color": ink}, cursor="pointer"),
+                layer(
+                    "text", {"text": quantity("mean", format=".2f"), "color": {"value": "var(--ink)"}}, cursor="pointer"
+                ),
             ],
         ),
     )

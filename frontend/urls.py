@@ -2,6 +2,8 @@
 
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
+from django.views.decorators.http import require_safe
+from django.views.generic import RedirectView
 
 from frontend.views import (
     assets,
@@ -99,6 +101,7 @@ urlpatterns = [
     path("runs/<key:run_pk>/results/<key:pk>/rubric/", rubrics.try_rubric, name="try-rubric"),
     path("runs/<key:run_pk>/results/<key:pk>/label/", result_labels.label, name="label-result"),
     path("runs/<key:run_pk>/results/<key:pk>/<slug:part>.txt", results.whole_text, name="whole-text"),
+    path("models/", providers.provider_list, name="models"),
     path("models/<model:model>/charts/<str:name>.<str:form>", models.chart, name="model-chart"),
     path("models/<model:name>/", models.model, name="model"),
     path("datasets/<slug:slug>/charts/<str:name>.<str:form>", datasets.chart, name="dataset-chart"),
@@ -127,7 +130,7 @@ urlpatterns = [
     path("judges/<key:pk>/", judges.calibration, name="calibration"),
     path("judges/<key:pk>/do/<slug:action>/", judges.act, name="calibration-action"),
     path("judges/<key:pk>/progress/", judges.progress, name="calibration-progress"),
-    path("providers/", providers.provider_list, name="providers"),
+    path("providers/", require_safe(RedirectView.as_view(pattern_name="frontend:models")), name="providers"),
     path("providers/check/", providers.check, name="check-providers"),
     path("providers/test/", providers.test, name="test-model"),
     path("providers/local-model/", providers.local, name="local-model"),

@@ -147,10 +147,10 @@ def started(stack: Stack, endpoint: LoopbackServer, database: str) -> Installati
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
     found = Installation(stack, endpoint, database, browser, {})
     found.send("/login/", "/login/", username=ACCOUNT, password="only-for-this-test")
-    saved = found.send("/providers/", "/providers/key/", provider="entered", key=PLANTED["entered key"])
+    saved = found.send("/models/", "/providers/key/", provider="entered", key=PLANTED["entered key"])
     assert "Key of entered saved." in saved
     assert leaks(saved) == []
-    assert "entered/model answered in" in found.send("/providers/", "/providers/test/", model="entered/model")
+    assert "entered/model answered in" in found.send("/models/", "/providers/test/", model="entered/model")
     token = stack.manage("tokens", "create", ACCOUNT, "t", "--scope", "read", "--scope", "launch").strip()
     for name, slug, provider in (
         ("quoted", "quoted", "loop"),

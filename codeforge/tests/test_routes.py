@@ -196,6 +196,7 @@ RULES: dict[str, Rule] = {
     "frontend:calibration": pages(pk=1),
     "frontend:calibration-action": writes(LAUNCH, pk=1, action="cancel"),
     "frontend:calibration-progress": pages(pk=1),
+    "frontend:models": pages(),
     "frontend:providers": pages(),
     "frontend:check-providers": writes(LAUNCH),
     "frontend:test-model": writes(LAUNCH),

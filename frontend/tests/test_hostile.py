@@ -106,7 +106,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
             f"{experiment}tasks/?open={task}",
             f"{experiment}tasks/?open={task}&diff=1&show=%3Cscript%3E&sort=%1B",
         ],
-        "providers": ["/providers/"],
+        "models": ["/models/"],
         "runs": ["/runs/", "/runs/?model=%3Cscript%3E&sort=%1B&tag=%1B&name=%3Cscript%3E"],
         "datasets": ["/datasets/"],
         "dataset": [f"/datasets/{slug}/", f"/datasets/{slug}/?text=%3Cscript%3E"],

@@ -44,7 +44,7 @@ def live(settings: Any) -> Iterator[LoopbackServer]:
         yield server
 
 
-def page(client: Client, address: str = "/providers/", sent: dict[str, Any] | None = None) -> str:
+def page(client: Client, address: str = "/models/", sent: dict[str, Any] | None = None) -> str:
     """The page, after following redirects, with its white space collapsed."""
     response = client.get(address) if sent is None else client.post(address, sent, follow=True)
     assert response.status_code == 200

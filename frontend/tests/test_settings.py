@@ -373,7 +373,7 @@ def test_the_page_of_imports_names_the_tools_and_leads_elsewhere(client: Client)
     html = page(client, "/settings/imports/")
     assert "Runs of Inspect, promptfoo, lm-evaluation-harness and DeepEval, to read" in html
     assert "up to 32 MB" in html
-    assert re.search(r'<a href="/providers/"[^>]*>Providers</a>', html), "the navigation is as on every page"
+    assert re.search(r'<a href="/settings/"[^>]*>', html), "the navigation is as on every page"
 
 
 def test_a_file_of_runs_is_previewed_then_imported_with_links(client: Client) -> None:

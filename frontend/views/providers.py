@@ -73,7 +73,7 @@ def test(request: HttpRequest) -> HttpResponse:
     model, everything = text(request.POST, "model"), request.POST.get("do") == "all"
     models = _testable(provider_rows()) if everything else [model]
     question = f"Send up to {plural(REQUESTS, 'short request')} to each of {plural(len(models), 'configured model')}?"
-    if everything and (confirmation := unconfirmed(request, question, "Test all", reverse("frontend:providers"))):
+    if everything and (confirmation := unconfirmed(request, question, "Test all", reverse("frontend:models"))):
         return confirmation
     try:
         done = services.run_tests(models, request.user)
@@ -98,7 +98,7 @@ def key(request: HttpRequest) -> HttpResponse:
     if not may_set_keys(request.user):
         raise PermissionDenied(KEYS_REFUSAL)
     name, removing = text(request.POST, "provider"), request.POST.get("do") == "remove"
-    question, page = f"Remove the stored key of {name}?", reverse("frontend:providers")
+    question, page = f"Remove the stored key of {name}?", reverse("frontend:models")
     if removing and (confirmation := unconfirmed(request, question, "Remove key", page)):
         return confirmation
     try:
@@ -153,4 +153,4 @@ def _status_sentence(row: ProviderRow) -> str:
 
 
 def _back_to(name: str) -> HttpResponseRedirect:
-    return HttpResponseRedirect(reverse("frontend:providers") + (f"#p-{name}" if name else ""))
+    return HttpResponseRedirect(reverse("frontend:models") + (f"#p-{name}" if name else ""))

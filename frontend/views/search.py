@@ -11,13 +11,10 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.queries.search import MOST, search
-from frontend.context_processors import SECTIONS, TOOLS
 from frontend.documents import DOCUMENTS, TITLES, document_html
+from frontend.navigation import places
 from frontend.params import text
-from frontend.views.settings.hub import open_sections
 
-FURTHER = (("Preference runs", "preferences"), ("Workers", "workers"), ("Help", "help"))
-"""Pages that the search finds beside those of the navigation and the settings."""
 SHORTEST = 2
 """Characters that a search needs; a number may be shorter."""
 
@@ -32,7 +29,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "searched": searched,
         "shortest": SHORTEST,
         "most": MOST,
-        "pages": [(title, url) for title, url in _pages(request) if searched and words.lower() in title.lower()],
+        "pages": [page for page in _pages(request) if searched and words.lower() in page[0].lower()],
         "matches": search(words) if searched else None,
     }
     template = "matches" if request.headers.get("HX-Request") else "search"
@@ -41,8 +38,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
 
 def _pages(request: HttpRequest) -> list[tuple[str, str]]:
     """Title and address of the pages that the search finds."""
-    pages = [(title, reverse(f"frontend:{name}")) for title, name in SECTIONS + TOOLS + FURTHER]
-    return pages + [(section.title, section.url) for section in open_sections(request)]
+    named = [(place.title, place.url) for place in places(request)]
+    return [*named, ("Help", reverse("frontend:help"))]
 
 
 @require_safe

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks.models import Result, Run
-from codeforge.web_server import collect_after_requests
+from codeforge.garbage import collect_after_requests
 
 
 def pages() -> dict[str, str]:
@@ -79,7 +79,7 @@ def pages() -> dict[str, str]:
         "difficulty surface": f"/runs/{on_canvases.pk}/surface/",
         "launch": "/runs/new/?dataset=many-sums",
         "judges": "/judges/",
-        "providers": "/providers/",
+        "models": "/models/",
         "workers": "/workers/",
         "settings": "/settings/",
         "share links": "/settings/share-links/",

@@ -146,7 +146,7 @@ PAGES: dict[str, dict[str, Address]] = {
     "preference": {"preference": lambda site: f"/preferences/{site.runs['preference']}/"},
     "preference-pairs": {"pairs of answers": lambda site: f"/preferences/{site.runs['preference']}/pairs/"},
     "calibration": {"calibration": lambda site: f"/judges/{site.runs['calibration']}/"},
-    "providers": {"providers": lambda site: "/providers/"},
+    "models": {"models": lambda site: "/models/"},
     "settings": {"settings": lambda site: "/settings/"},
     "schedules": {"schedules": lambda site: "/settings/schedules/"},
     "schedule": {"schedule": lambda site: "/settings/schedules/1/"},
@@ -184,6 +184,7 @@ PAGES: dict[str, dict[str, Address]] = {
 NO_PAGES = {
     "live": "a part of lists",
     "theme": "accepts a form and goes back",
+    "providers": "leads to the models",
     "charts-script": "a script",
     "plan": "a part of the launch page",
     "size": "a part of the launch page",

@@ -8,7 +8,7 @@
 
   // On a narrow screen the navigation scrolls, and a part of the page that refreshes keeps what is unfolded.
   document.addEventListener("DOMContentLoaded", () => {
-    document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    document.querySelector(".side nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   });
   let unfolded = [];
   document.addEventListener("htmx:beforeSwap", () => {
@@ -52,6 +52,11 @@
   // Unless somebody is typing: j and k follow the next and the previous link, or go through the rows of a grid, and
   // another key presses the link that names it.
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+      event.preventDefault();
+      openSearch();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable]")) return;
     if (event.key === "/") {

@@ -1,0 +1,148 @@
+"""The seven entries of the navigation, the pages within each, and the tabs from one of its lists to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+from benchmarks.services.access import may
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page that navigation and search name, and the permissions to open it."""
+
+    title: str
+    route: str
+    description: str = ""
+    permissions: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        return reverse(f"frontend:{self.route}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the navigation.
+
+    ``icon`` is the path of a drawing of 16 × 16, ``places`` are its tabs, of which the first is its own page, and
+    ``below`` the first parts of the addresses of its pages.
+    """
+
+    title: str
+    icon: str
+    places: tuple[Place, ...]
+    below: tuple[str, ...]
+
+
+SETTINGS = (
+    Place(
+        "Schedules", "schedules", "Runs that start repeatedly and report score drops.", ("benchmarks.view_schedule",)
+    ),
+    Place("API tokens", "tokens", "Keys with which programs use the API."),
+    Place(
+        "Webhooks",
+        "webhooks",
+        "Where events of runs are sent, and what arrived.",
+        ("benchmarks.view_webhookdelivery",),
+    ),
+    Place(
+        "Share links",
+        "share-links",
+        "Reports that anyone with the link can read.",
+        ("benchmarks.launch_run",),
+    ),
+    Place(
+        "Import runs",
+        "import-runs",
+        "Runs of other tools.",
+        ("benchmarks.launch_run", "benchmarks.add_dataset"),
+    ),
+    Place("Members", "members", "Who has an account, and what they may do.", ("auth.view_user",)),
+)
+"""The pages of the settings."""
+
+ENTRIES = (
+    Entry("Overview", "M2 8.5 8 3l6 5.5M4 7.5V13h8V7.5", (Place("Overview", "overview"),), ()),
+    Entry(
+        "Benchmarks",
+        "M3 3h10v3H3zM3 8h10v5H3z",
+        (Place("All", "benchmarks"), Place("Datasets", "datasets"), Place("Canvas sets", "canvases")),
+        ("benchmarks", "datasets", "canvases"),
+    ),
+    Entry(
+        "Runs",
+        "M4 3l9 5-9 5z",
+        (Place("Runs", "runs"), Place("Experiments", "experiments"), Place("Compare", "compare")),
+        ("runs", "experiments", "compare", "results"),
+    ),
+    Entry(
+        "Leaderboard",
+        "M3 13V8M8 13V3M13 13V6",
+        (Place("One benchmark", "leaderboard"), Place("Several benchmarks", "overall-leaderboard")),
+        ("leaderboard",),
+    ),
+    Entry(
+        "Review",
+        "M3 3h10v8H7l-3 2.5V11H3z",
+        (Place("To label", "reviews"), Place("Judges", "judges"), Place("Preferences", "preferences")),
+        ("reviews", "judges", "preferences"),
+    ),
+    Entry(
+        "Models",
+        "M8 2.5l5 2.8v5.4l-5 2.8-5-2.8V5.3zM3 5.3l5 2.8 5-2.8M8 8.1v5.4",
+        (Place("Models", "models"),),
+        ("models",),
+    ),
+    Entry(
+        "Settings",
+        "M3 5h6M12 5h1M3 11h1M7 11h6M10.5 3.5v3M5.5 9.5v3",
+        (Place("All", "settings"), *SETTINGS, Place("Workers", "workers")),
+        ("settings", "workers"),
+    ),
+)
+"""The entries of the navigation, in order."""
+
+
+def entries(request: HttpRequest) -> list[dict[str, object]]:
+    """The entries as the navigation shows them: settings for members only."""
+    here = _entry_of(request)
+    return [
+        {"title": entry.title, "icon": entry.icon, "url": entry.places[0].url, "current": entry is here}
+        for entry in ENTRIES
+        if entry is not ENTRIES[-1] or _is_member(request)
+    ]
+
+
+def tabs(request: HttpRequest) -> list[dict[str, object]]:
+    """The tabs of the list that the request asks for; none on other pages, and none where there is one list only."""
+    here = _entry_of(request)
+    places = [place for place in here.places if may(request.user, *place.permissions)] if here else []
+    shown = [{"title": each.title, "url": each.url, "current": each.url == request.path} for each in places]
+    return shown if len(shown) > 1 and any(tab["current"] for tab in shown) else []
+
+
+def places(request: HttpRequest) -> Iterator[Place]:
+    """Every page that has a name and that the user may open, under a title that says it alone."""
+    for entry in ENTRIES:
+        for place in entry.places:
+            if may(request.user, *place.permissions):
+                yield Place(entry.title, place.route) if place is entry.places[0] else place
+
+
+def _entry_of(request: HttpRequest) -> Entry | None:
+    """The entry within which the page is."""
+    first = request.path.strip("/").split("/", 1)[0]
+    if not first:
+        return ENTRIES[0]
+    return next((entry for entry in ENTRIES if first in entry.below), None)
+
+
+def _is_member(request: HttpRequest) -> bool:
+    user = getattr(request, "user", None)
+    return settings.DEV_MODE or (user is not None and user.is_authenticated)
