@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 HEAVIEST = 120_000
 """Bytes of a document before compression."""
 HEAVIEST_SENT = 60_000
-"""Bytes of a page as it arrives, with its styles and scripts, without the script that draws charts."""
+"""Bytes of a page as it arrives, with its styles and scripts, without the font and the script that draws charts."""
 
 # What the texts of the hostile model and dataset would create if a page did not escape them.
 _INJECTED = """
@@ -45,7 +45,7 @@ return [...tiny];
 _WEIGHT = """
 const entries = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
 const parts = entries.filter(({ name, initiatorType }) =>
-  ["navigation", "link", "script"].includes(initiatorType) && !name.includes("/assets/charts-"));
+  ["navigation", "link", "script"].includes(initiatorType) && !/\\.woff2$|\\/assets\\/charts-/.test(name));
 return [parts[0].decodedBodySize, parts.reduce((sum, part) => sum + part.encodedBodySize, 0)];
 """
 
