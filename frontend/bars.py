@@ -14,31 +14,6 @@ from benchmarks.queries.history import Point
 from benchmarks.queries.task_grid import SharedTasks
 
 
-def interval_bar(mean: float | None, low: float | None, high: float | None) -> SafeString:
-    """The same mean and interval drawn on a line from 0 to 1; empty without a mean in that range."""
-    if mean is None or not 0 <= mean <= 1:
-        return SafeString("")
-    low, high = (mean if low is None else low), (mean if high is None else high)
-    return format_html(
-        '<svg class="interval-bar" viewBox="-4 0 108 14" preserveAspectRatio="none" aria-hidden="true">'
-        '<line class="ground" x1="0" x2="100" y1="7" y2="7"/><line class="span" x1="{}" x2="{}" y1="7" y2="7"/>'
-        '<rect class="mean" x="{}" y="3" width="3" height="8"/></svg>',
-        *(f"{100 * value:.1f}" for value in (low, high)),
-        f"{100 * mean - 1.5:.1f}",
-    )
-
-
-def difference_bar(mean: float, low: float, high: float, bound: float) -> SafeString:
-    """A difference and its interval on a line from minus ``bound`` to ``bound``, with zero in the middle."""
-    places = [f"{50 + 50 * value / (bound or 1.0):.1f}" for value in (low, high, mean)]
-    return format_html(
-        '<svg class="interval-bar" viewBox="-4 0 108 14" preserveAspectRatio="none" aria-hidden="true">'
-        '<line class="ground" x1="0" x2="100" y1="7" y2="7"/><line class="ground" x1="50" x2="50" y1="0" y2="14"/>'
-        '<line class="span" x1="{}" x2="{}" y1="7" y2="7"/><circle class="mean" cx="{}" cy="7" r="3"/></svg>',
-        *places,
-    )
-
-
 def spark(points: Sequence[Point], direction: str = "") -> SafeString:
     """Means from 0 to 1 over the runs, left to right, with the band of their intervals; gray without a direction."""
     if any(not 0 <= point.mean <= 1 for point in points):

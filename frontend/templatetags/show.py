@@ -23,7 +23,7 @@ from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.tables import providers, runs
-from frontend import bars
+from frontend import bars, ruler
 from frontend.chart_parts import Chart
 from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
@@ -52,7 +52,7 @@ for _label in (labels.words, labels.sentence_case, labels.metric_title):
     register.filter(_label.__name__, _label)
 register.filter("points", numbers.signed_points)
 register.filter("drawable", drawable)
-for _drawing in (bars.interval_bar, bars.difference_bar, bars.spark, bars.split_bar, bars.stacked_outcomes):
+for _drawing in (ruler.ruler, ruler.difference_ruler, bars.spark, bars.split_bar, bars.stacked_outcomes):
     register.simple_tag(_drawing)
 register.simple_tag(numbers.money_range)
 

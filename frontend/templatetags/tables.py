@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.presentation import cells, texts
 from benchmarks.presentation.tables import Column, Shown
-from frontend.bars import interval_bar
+from frontend.ruler import ruler
 from frontend.templatetags import show
 
 register = template.Library()
@@ -125,7 +125,7 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.State: lambda part, _: show.state_badge(part.mark, part.text),
     cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
     cells.Mean: _mean,
-    cells.Bar: lambda part, _: interval_bar(part.mean.mean, part.mean.low, part.mean.high),
+    cells.Bar: lambda part, _: ruler(part.mean.mean, part.mean.low, part.mean.high),
     cells.Progress: _progress,
     cells.Button: _button,
     cells.Submit: _submit,

@@ -46,7 +46,7 @@ def test_parts_of_a_cell_are_drawn_one_after_the_other() -> None:
         [link, Group(["x"])]
     )
     assert '0.500 <span class="interval" title="95% interval">0.250 to 0.750</span>' in drawn(Mean(0.5, 0.25, 0.75))
-    assert '<svg class="interval-bar"' in drawn(Bar(Mean(0.5, 0.25, 0.75)))
+    assert '<svg class="ruler"' in drawn(Bar(Mean(0.5, 0.25, 0.75)))
     assert '<span class="mark is-failed">' in drawn(run_state("failed"))
     assert '<progress class="cell-progress" max="2" value="1" aria-label="Done">50%</progress>' in drawn(
         Progress(1, 2, "Done", "50%")
