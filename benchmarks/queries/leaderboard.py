@@ -34,6 +34,7 @@ _SCORED = (
     *("rubrics", "judge_model", "limit", "subset", "task_classes", "representation", "repeats", "include_doubtful"),
     *("asked", "question_key", "answer_key", "target_half_width", "total", "added_canvases", "cost_usd"),
     *("judge_cost_usd", "summarized_at", "created_at"),
+    *(row.field for row in RUN_PARAMETERS.values() if row.selects),
 )
 _OF_DATASET = ("dataset__slug", "dataset__name", "dataset__kind")
 _SCORED_BEFORE = Run.objects.filter(pk=OuterRef("rescored_from"), dataset_version=OuterRef("dataset_version"))

@@ -15,7 +15,7 @@ from benchmarks.analysis.rankings import places
 from benchmarks.models import Dataset, Run, Schedule, ScheduledRun
 from benchmarks.queries.compare import asked_differently
 from benchmarks.queries.history import histories, latest_runs
-from benchmarks.queries.leaderboard import by_setting, whole_runs
+from benchmarks.queries.leaderboard import by_setting, completed_runs, whole_runs
 from benchmarks.queries.matrix import matrix
 from benchmarks.queries.runs import other_variants, previous_run, run_detail
 from benchmarks.queries.schedules import earlier_runs
@@ -161,3 +161,10 @@ def test_runs_that_differ_in_what_decides_no_score_are_one_row_and_one_history(p
 
 def test_every_parameter_says_what_it_decides() -> None:
     assert {row.decides for row in RUN_PARAMETERS.values()} == set(Decides)
+
+
+def test_which_tasks_a_ranked_run_asked_is_read_with_it(django_assert_num_queries: Any) -> None:
+    make_scored_run(make_dataset(1), (1.0,))
+    (run,) = completed_runs()
+    with django_assert_num_queries(0):
+        assert [row.value_of(run) for row in RUN_PARAMETERS.values() if row.selects]
