@@ -38,8 +38,9 @@ def read(cls: type[T], stored: Mapping[str, object]) -> T:
 
 def read_when_used(cls: type[T]) -> Callable[[Mapping[str, object]], T]:
     """``read`` for a dataclass without slots that has a default for each field: each is read when it is first used."""
-    defaults = {each.name: each for each in fields(cls)}  # type: ignore[arg-type]
-    readers = _readers(cast(Any, cls))
+    dataclass = cast(Any, cls)
+    defaults = {each.name: each for each in fields(dataclass)}
+    readers = _readers(dataclass)
 
     def part(self: T, name: str) -> Any:
         if name not in readers or _STORED not in self.__dict__:
@@ -55,7 +56,7 @@ def read_when_used(cls: type[T]) -> Callable[[Mapping[str, object]], T]:
     # Python asks __getattr__ only for what it does not find, and would find the defaults in the class.
     for name in defaults.keys() & vars(cls).keys():
         delattr(cls, name)
-    cls.__getattr__ = part  # type: ignore[attr-defined]
+    dataclass.__getattr__ = part
 
     def read(stored: Mapping[str, object]) -> T:
         if not isinstance(stored, dict):

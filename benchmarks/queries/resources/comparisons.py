@@ -9,20 +9,12 @@ from typing import Any, ClassVar, Self
 from benchmarks.analysis.comparisons import Compared, common_metrics
 from benchmarks.models import Run, RunStatus
 from benchmarks.queries.resources.base import Reader, Resource
+from benchmarks.summary import Mean
 
 
-@dataclass(frozen=True, kw_only=True)
-class Interval(Resource):
+@dataclass(frozen=True, slots=True)
+class Interval(Mean):
     """A mean with its 95% interval, all ``null`` if there is none; ``note`` states its limits."""
-
-    mean: float | None
-    n: int
-    low: float | None
-    high: float | None
-    n_clusters: int | None
-    """Canvases, or tasks of a run with repeats"""
-    method: str
-    note: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +87,7 @@ class ComparisonResource(Resource):
             b=row.b.pk,
             regression=row.is_drop,
             **{name: getattr(row, name) for name in own},
-            **{name: each and Interval.of(each, reader) for name, each in intervals.items()},
+            **{name: each and Interval.of(each) for name, each in intervals.items()},
             **given,
         )
 
