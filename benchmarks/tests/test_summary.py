@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,10 @@ from benchmarks import codec
 from benchmarks.models import Run
 from benchmarks.summary import NO_NUMBERS, Breakdown, Summary, Threshold, Times, read_summary
 
-GOLDEN = sorted((Path(__file__).parents[2] / "tests" / "snapshots" / "runs").glob("*/summary.json"))
+SNAPSHOTS = Path(__file__).parents[2] / "tests" / "snapshots"
+GOLDEN = sorted(SNAPSHOTS.glob("runs/*/summary.json"))
+FIRST_RELEASE = sorted(SNAPSHOTS.glob("stored_by_0.1.0/*.json"))
+"""Runs, a calibration and a preference run as version 0.1.0 stored them; never made anew."""
 TIMES = {"n": 2, "mean": 1.5, "p50": 1.5, "p95": 1.95, "max": 2.0}
 
 
@@ -21,6 +26,28 @@ def test_what_is_read_is_stored_as_it_was(path: Path) -> None:
     stored = json.loads(path.read_text(encoding="utf-8").replace('"(dict)"', "{}"))
     assert read_summary(stored["summary"]).stored() == stored["summary"]
     assert Breakdown.read(stored["breakdown"]).stored() == stored["breakdown"]
+
+
+@pytest.mark.parametrize("path", FIRST_RELEASE, ids=lambda path: path.stem)
+def test_what_the_first_release_stored_is_read_without_loss(path: Path) -> None:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    read = {
+        "summary": read_summary(stored["summary"]).stored(),
+        "breakdown": Breakdown.read(stored["breakdown"]).stored(),
+    }
+    assert list(lost(stored, read)) == []
+
+
+def lost(before: Any, after: Any, where: str = "") -> Iterator[str]:
+    """The places at which a value of ``before`` is missing or another one in ``after``, which may have more."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name, value in before.items():
+            yield from lost(value, after.get(name, "missing"), f"{where}/{name}")
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, pair in enumerate(zip(before, after, strict=True)):
+            yield from lost(*pair, f"{where}/{place}")
+    elif before != after:
+        yield f"{where}: {before!r} is {after!r}"
 
 
 def test_a_summary_of_an_earlier_version_has_defaults_for_what_it_lacks() -> None:
