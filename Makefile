@@ -51,10 +51,10 @@ test test-fast test-slow: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/installed-dev  ## Run the tests, except the slow ones; tests of missing services are skipped
 	@$(BIN)/python -m pytest -n auto -m "not slow"
 
-test-fast: $(VENV)/installed-dev  ## Run what needs no browser and no service, for the minutes between edits
-	@$(BIN)/python -m pytest -n auto -m "not slow and not browser and not services"
+test-fast: $(VENV)/installed-dev  ## Run what needs no service, for the minutes between edits
+	@$(BIN)/python -m pytest -n auto -m "not slow and not services"
 
-test-slow: $(VENV)/installed-dev  ## Run the other tests: whole sites, killed workers, outages
+test-slow: $(VENV)/installed-dev  ## Run the other tests: whole sites, a browser, killed workers, outages
 	@$(BIN)/python -m pytest -n auto -m slow
 
 .PHONY: snapshots

@@ -9,7 +9,7 @@ import pytest
 from frontend.tests.browser.conftest import NewTab
 from frontend.tests.browser.site import Site
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 
 def test_a_first_visitor_starts_the_starter_experiment_and_opens_a_result(new_tab: NewTab, installation: Site) -> None:

@@ -20,7 +20,7 @@ from tests.support.oidc_provider import OidcProvider, oidc_provider
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

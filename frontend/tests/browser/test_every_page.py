@@ -16,7 +16,7 @@ from frontend.tests.browser.tabs import COLOR_RULES, INVISIBLE, NARROW, SPACE_RU
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 HEAVIEST = 120_000
 """Bytes of a document before compression."""

@@ -17,7 +17,7 @@ from frontend.tests.browser.tabs import Tab
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 # With two requests in flight, a run of 24 tasks takes 12 seconds: long enough to see three values of its progress.
 SLOW_MS = 1_000.0

@@ -14,7 +14,7 @@ from frontend.tests.browser.tabs import Tab
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 SLOW_MS = 700.0
 

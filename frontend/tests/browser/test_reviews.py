@@ -17,7 +17,7 @@ from tests.support.oidc_provider import oidc_provider
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 ANSWERS, OVERLAP = 180, 20
 PREPARE = f"""

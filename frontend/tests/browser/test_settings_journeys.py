@@ -10,7 +10,7 @@ from frontend.tests.browser.conftest import NewTab
 from frontend.tests.browser.site import API, Site
 from frontend.tests.browser.tabs import Tab
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 
 def test_a_schedule_is_made_run_paused_and_deleted(tab: Tab, site: Site) -> None:

@@ -17,7 +17,7 @@ from frontend.tests.browser.tabs import Tab
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
