@@ -177,6 +177,12 @@ class Chance:
     left_out: Sequence[str] = ()
     """Groups without scores or without a guess rate"""
 
+    @property
+    def guess(self) -> float | None:
+        """Expected score of guessing over all tasks; ``None`` unless every task class has one."""
+        n = sum(group.raw.n for group in self.groups)
+        return None if self.left_out or not n else sum(group.guess * group.raw.n for group in self.groups) / n
+
 
 @dataclass(frozen=True, slots=True)
 class Level:

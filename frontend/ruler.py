@@ -13,17 +13,10 @@ from dataclasses import dataclass
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from benchmarks.presentation.cells import Mean
+
 WIDTH, STRIP_WIDTH = 120, 220
 _HEIGHT, _EDGE = 18, 4
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """A mean with its interval, if it has one."""
-
-    mean: float
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +43,21 @@ def ruler(mean: float | None, low: float | None, high: float | None, guess: floa
     if mean is None or not 0 <= mean <= 1:
         return SafeString("")
     axis = Axis()
-    return _svg(axis, [_guess(axis, guess), *_level(axis, Level(mean, low, high))])
+    return _svg(axis, [_guess(axis, guess), *_level(axis, mean, low, high)])
 
 
 def difference_ruler(mean: float, low: float, high: float, bound: float) -> SafeString:
     """A difference and its interval on a line from minus ``bound`` to ``bound``, with zero in the middle."""
     axis = Axis(low=-(bound or 1.0), high=bound or 1.0)
-    return _svg(axis, _level(axis, Level(mean, low, high)))
+    return _svg(axis, _level(axis, mean, low, high))
 
 
-def strip(others: Sequence[float], best: Level | None, guess: float | None, label: str) -> SafeString:
+def strip(others: Sequence[float], best: Mean | None, guess: float | None, label: str) -> SafeString:
     """The means of several models on one ruler, the best with its interval; ``label`` says what it shows."""
     axis = Axis(STRIP_WIDTH)
     ticks = [_tick(axis, mean, "other", 4, 10) for mean in others]
-    return _svg(axis, [_guess(axis, guess), *ticks, *(_level(axis, best) if best else ())], label)
+    lead = _level(axis, best.mean, best.low, best.high) if best and best.mean is not None else ()
+    return _svg(axis, [_guess(axis, guess), *ticks, *lead], label)
 
 
 def _svg(axis: Axis, parts: Iterable[SafeString], label: str = "") -> SafeString:
@@ -77,23 +71,23 @@ def _svg(axis: Axis, parts: Iterable[SafeString], label: str = "") -> SafeString
     )
 
 
-def _level(axis: Axis, level: Level) -> list[SafeString]:
-    return [*_bands(axis, level), _tick(axis, level.mean, "lead", 2, 14)]
+def _level(axis: Axis, mean: float, low: float | None, high: float | None) -> list[SafeString]:
+    return [*_bands(axis, mean, low, high), _tick(axis, mean, "lead", 2, 14)]
 
 
-def _bands(axis: Axis, level: Level) -> list[SafeString]:
+def _bands(axis: Axis, mean: float, low: float | None, high: float | None) -> list[SafeString]:
     """The interval, and its inner half: half the way from the mean to each bound."""
-    if level.low is None or level.high is None:
+    if low is None or high is None:
         return []
-    inner = ((level.low + level.mean) / 2, (level.mean + level.high) / 2)
+    inner = ((low + mean) / 2, (mean + high) / 2)
     return [
         format_html(
             '<rect class="{}" x="{}" y="4" width="{}" height="10" rx="4"/>',
             name,
-            _short(axis.x(low)),
-            _short(axis.x(high) - axis.x(low)),
+            _short(axis.x(left)),
+            _short(axis.x(right) - axis.x(left)),
         )
-        for name, low, high in (("band", level.low, level.high), ("half", *inner))
+        for name, left, right in (("band", low, high), ("half", *inner))
     ]
 
 

@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 
 from frontend.views import (
     assets,
+    benchmarks,
     canvases,
     compare,
     dataset_editing,
@@ -54,7 +55,7 @@ urlpatterns = [
     path("live/", live.live, name="live"),
     path("theme/", assets.theme, name="theme"),
     path("assets/charts-<str:version>.js", assets.charts_script, name="charts-script"),
-    path("benchmarks/", leaderboard.benchmarks, name="benchmarks"),
+    path("benchmarks/", benchmarks.benchmarks, name="benchmarks"),
     path("datasets/", datasets.dataset_list, name="datasets"),
     path("datasets/new/", dataset_editing.new, {"way": "file"}, name="new-dataset"),
     path("datasets/new/<slug:way>/", dataset_editing.new, name="new-dataset"),

@@ -305,6 +305,11 @@ class RunNumbers(models.Model):
             self._parts = (self.breakdown, Breakdown.read(self.breakdown))
         return self._parts[1]
 
+    def guess_of(self, metric: str) -> float | None:
+        """What guessing scores by this metric, where it is known."""
+        chance = (self.numbers.chance or {}).get(metric)
+        return chance.guess if chance else None
+
     def numbers_of(self, metric: str) -> MetricNumbers:
         """Without a score if the metric is not in the summary."""
         return self.numbers.metrics.get(metric, NO_NUMBERS)

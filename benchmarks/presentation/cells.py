@@ -89,6 +89,18 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Strip:
+    """The means of several models drawn on one line from 0 to 1, the ``best`` of them with its interval, and what
+    guessing scores. ``label`` says it to screen readers. It has no text."""
+
+    others: Sequence[float]
+    best: Mean | None
+    guess: float | None
+    label: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How much of ``most`` is done, drawn. It has no text."""
 
@@ -174,6 +186,7 @@ Part = (
     | Moment
     | Mean
     | Bar
+    | Strip
     | Progress
     | Button
     | Submit

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.functions import Concat, Left
 
 from benchmarks.engine.execution.prompts import PromptBuilder
@@ -77,13 +77,23 @@ def full_tasks(slug: str) -> QuerySet[Task]:
 
 def runnable_datasets() -> list[Dataset]:
     """Datasets that a run can be started on, by name; not the fresh tasks of a check for contamination."""
-    return list(
-        Dataset.objects.filter(current_version__isnull=False)
-        .exclude(pk__in=Run.objects.filter(fresh_of__isnull=False).values("dataset"))
-        .select_related("current_version")
-        .only("slug", "name", "kind", "current_version__facets", "current_version__rubrics")
-        .order_by("kind", "slug")
-    )
+    columns = ("slug", "name", "kind", "current_version__facets", "current_version__rubrics")
+    return list(_runnable().only(*columns).order_by("kind", "slug"))
+
+
+def recently_run_datasets(text: str = "") -> QuerySet[Dataset]:
+    """The same with the time of their latest run, those with the newest first; of those whose names have ``text``."""
+    columns = ("slug", "name", "kind", "current_version__number", "current_version__task_count")
+    latest = Run.objects.filter(dataset=OuterRef("pk")).order_by("-id").values("created_at")[:1]
+    named = Q(slug__icontains=text) | Q(name__icontains=text) if text else Q()
+    datasets = _runnable().filter(named).only(*columns).annotate(last_run_at=Subquery(latest))
+    return datasets.order_by(F("last_run_at").desc(nulls_last=True), "slug")
+
+
+def _runnable() -> QuerySet[Dataset]:
+    fresh = Run.objects.filter(fresh_of__isnull=False).values("dataset")
+    datasets = Dataset.objects.filter(current_version__isnull=False).exclude(pk__in=fresh)
+    return datasets.select_related("current_version")
 
 
 def dataset_detail(slug: str) -> Dataset:

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.presentation import cells, texts
 from benchmarks.presentation.tables import Column, Shown
-from frontend.ruler import ruler
+from frontend.ruler import ruler, strip
 from frontend.templatetags import show
 
 register = template.Library()
@@ -126,6 +126,7 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
     cells.Mean: _mean,
     cells.Bar: lambda part, _: ruler(part.mean.mean, part.mean.low, part.mean.high),
+    cells.Strip: lambda part, _: strip(part.others, part.best, part.guess, part.label),
     cells.Progress: _progress,
     cells.Button: _button,
     cells.Submit: _submit,

@@ -202,7 +202,18 @@ def test_the_benchmarks_show_the_best_score_of_a_model_and_start_runs(client: Cl
     assert "0.667" in row
     assert "baseline/reference" not in html
     assert "a/worse" not in html
+    assert 'aria-label="Means of 2 models, the best 0.667"' in row
+    assert 'href="/leaderboard/?dataset=sums">of 2 models</a>' in row
     assert 'href="/runs/new/?dataset=never-run"' in html
+
+
+def test_the_benchmarks_are_found_by_name(client: Client) -> None:
+    make_dataset(1, slug="sums")
+    make_dataset(1, slug="letters", name="Letters")
+    found = page(client, "/benchmarks/?text=SUM")
+    assert "/datasets/sums/" in found
+    assert "/datasets/letters/" not in found
+    assert "No benchmark has this name." in page(client, "/benchmarks/?text=none")
 
 
 def test_a_new_run_begins_with_the_metrics_that_fit_its_dataset(client: Client) -> None:

@@ -38,7 +38,7 @@ def test_lists_of_runs_and_datasets_cost_the_same_for_more_rows(client: Client) 
             make_scored_run(dataset, (1.0,), status=RunStatus.RUNNING, completed_at=None)
             make_scored_run(dataset, (None,), status=RunStatus.FAILED)
 
-    pages = ("/", "/datasets/", "/runs/", "/compare/", "/leaderboard/", "/runs/new/")
+    pages = ("/", "/datasets/", "/runs/", "/compare/", "/leaderboard/", "/benchmarks/", "/runs/new/")
     grow(10)
     few = {url: queries(client, url) for url in pages}
     grow(20)

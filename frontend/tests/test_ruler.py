@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.presentation.cells import Mean
 from frontend import ruler
-from frontend.ruler import Level
 
 SCORES = st.floats(0, 1)
 
@@ -54,7 +54,7 @@ def test_a_difference_has_zero_in_the_middle() -> None:
 
 
 def test_several_models_stand_on_one_ruler_and_the_best_has_its_interval() -> None:
-    html = ruler.strip([0.0, 1.0], Level(0.5, 0.4, 0.6), 0.25, "2 <models>")
+    html = ruler.strip([0.0, 1.0], Mean(0.5, 0.4, 0.6), 0.25, "2 <models>")
     assert places(html, "other") == [4, 216]
     assert places(html, "lead") == [110]
     assert 'role="img" aria-label="2 &lt;models&gt;"' in html

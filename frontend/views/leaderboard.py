@@ -8,24 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.analysis import rankings
-from benchmarks.models import Dataset, Run
+from benchmarks.models import Run
 from benchmarks.presentation import sentences
-from benchmarks.presentation.numbers import plural
-from benchmarks.presentation.ranks import only_baselines
 from benchmarks.queries import leaderboard as reads
-from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.judge_words import Judged, joined, judge_words, judged_scores, measured
+from benchmarks.queries.judge_words import measured
 from benchmarks.queries.matrix import rank_ranges, tested
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
-from benchmarks.services.access import may_launch
 from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
 from frontend.chart_parts import Chart
@@ -35,11 +29,6 @@ from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
 
 Item = TypeVar("Item")
-PAGE_SIZE = 50
-RECENT = 200
-"""Completed runs from which the best scores of the benchmarks are taken; as many of baselines."""
-MOST_NAMED = 2
-"""Models that share the best score and are named; of more, the number is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,67 +57,9 @@ class Row:
     differs: str
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkRow:
-    """A dataset with what scored highest on it, if a recent full run has a score. ``leaders`` are the models to name,
-    ``tie`` says that there are several, ``judged`` who gave the score, and ``note`` why nobody leads."""
-
-    dataset: Dataset
-    standing: reads.Standing | None = None
-    score: MetricRow | None = None
-    leaders: Sequence[Run] = ()
-    tie: str = ""
-    judged: str = ""
-    note: str = ""
-
-
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
     return render(request, "frontend/leaderboard/leaderboard.html", _board(request))
-
-
-@require_safe
-def benchmarks(request: HttpRequest) -> HttpResponse:
-    """The datasets with the best recent scores of models on them; where a run is started."""
-    of_baselines = Q(model__startswith="baseline/")
-    # Read apart, so that many runs of one kind do not hide those of the other.
-    recent = reads.scored_runs(RECENT, ~of_baselines) + reads.scored_runs(RECENT, of_baselines)
-    recent.sort(key=lambda run: -run.pk)
-    best = {standing.version.dataset_id: standing for standing in reads.standings(recent)}
-    page = Paginator(runnable_datasets(), PAGE_SIZE).get_page(request.GET.get("page"))
-    shown = {dataset: best.get(dataset.pk) for dataset in page}
-    judged = {dataset: _judged(each) for dataset, each in shown.items() if each}
-    known = judge_words({pair for pairs in judged.values() for pair in pairs})
-    context = {
-        "page": page,
-        "rows": [
-            _benchmark_row(dataset, each, joined(judged.get(dataset, ()), known)) for dataset, each in shown.items()
-        ],
-        "recent": RECENT,
-        "may_launch": may_launch(request.user),
-    }
-    return render(request, "frontend/leaderboard/benchmarks.html", context)
-
-
-def _judged(standing: reads.Standing) -> tuple[Judged, ...]:
-    return judged_scores((place.run, standing.metric) for place in standing.leaders)
-
-
-def _benchmark_row(dataset: Dataset, standing: reads.Standing | None, judged: str) -> BenchmarkRow:
-    if standing is None:
-        return BenchmarkRow(dataset)
-    first, leaders = standing.places[0], [place.run for place in standing.leaders]
-    if first.run.is_baseline:
-        return BenchmarkRow(dataset, note=only_baselines(standing.marks) if standing.marks else "")
-    return BenchmarkRow(
-        dataset,
-        standing,
-        metric_row(standing.metric, first.numbers),
-        leaders=[] if len(leaders) > MOST_NAMED else leaders or [first.run],
-        tie="" if len(leaders) < 2 else f"{plural(len(leaders), 'model')} tie",
-        judged=judged,
-        note=f"Not ranked: {first.reason}" if first.reason else standing.under,
-    )
 
 
 @require_safe

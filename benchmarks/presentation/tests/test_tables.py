@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from benchmarks.presentation.cells import Bar, Group, Link, Mean, Moment, Progress, cell_text, run_state, soft, tag
+from benchmarks.presentation.cells import (
+    Bar,
+    Group,
+    Link,
+    Mean,
+    Moment,
+    Progress,
+    Strip,
+    cell_text,
+    run_state,
+    soft,
+    tag,
+)
 from benchmarks.presentation.tables import Column, Table
 
 Row = tuple[str, int | None]
@@ -47,7 +59,12 @@ def test_control_characters_of_a_cell_do_not_reach_the_terminal() -> None:
 
 def test_the_parts_of_a_cell_are_one_text_and_what_is_only_drawn_is_left_out() -> None:
     mean = Mean(0.5, 0.25, 0.75)
-    drawn = [Progress(1, 2, "Progress", "50%"), Bar(mean), Group([run_state("failed")], "narrow-only")]
+    drawn = [
+        Progress(1, 2, "Progress", "50%"),
+        Bar(mean),
+        Strip([0.5], mean, None, "Models"),
+        Group([run_state("failed")], "narrow-only"),
+    ]
     assert cell_text([*drawn, mean, soft("n of N"), tag("Pinned")]) == "0.500 (0.250 to 0.750), n of N, Pinned"
     assert cell_text(Group(["a", "b"], between=" · ")) == "a · b"
     assert cell_text(Mean(None)) == "–"

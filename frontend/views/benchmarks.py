@@ -1,0 +1,28 @@
+"""The benchmarks: datasets and canvas sets in one list, with what models score on them."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from benchmarks.queries.benchmarks import benchmarks_of
+from benchmarks.queries.datasets import recently_run_datasets
+from benchmarks.queries.tables.benchmarks import BENCHMARKS
+from benchmarks.services.access import may_edit, may_launch
+from frontend import params
+from frontend.views.lists import page_of
+
+
+@require_safe
+def benchmarks(request: HttpRequest) -> HttpResponse:
+    text = params.text(request.GET, "text")
+    page = page_of(request, recently_run_datasets(text))
+    table = BENCHMARKS.where(may_launch=may_launch(request.user))
+    context = {
+        "page": page,
+        "shown": table.of(benchmarks_of(list(page)), sortable=page.paginator.num_pages == 1),
+        "text": text,
+        "may_edit": may_edit(request.user),
+    }
+    return render(request, "frontend/datasets/benchmarks.html", context)
