@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from benchmarks.forms.datasets import EditForm, ProblemForm
 from benchmarks.forms.fields import TextField, UploadField
 from benchmarks.models import Dataset, DatasetVersion, Result
 from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.tables import Shown
+from benchmarks.queries.tables.datasets import PROBLEMS
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.versions import spec_of
 
@@ -29,6 +31,14 @@ class DatasetFileForm(ProblemForm):
     spec: DatasetSpec | None = None
     problems: tuple[tuple[Problem, str], ...] = ()
     """Each problem with its line of the file."""
+
+    @property
+    def problem_table(self) -> Shown[Mapping[str, object]]:
+        rows = (
+            {"line": problem.line, "path": problem.path, "message": problem.message, "text": text}
+            for problem, text in self.problems
+        )
+        return PROBLEMS.where(shows_source=self.shows_source).of(rows, title="Errors in the file")
 
     def refuse_file(self, problems: Sequence[tuple[Problem, str]]) -> None:
         self.problems = tuple(problems)

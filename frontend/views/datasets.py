@@ -16,13 +16,14 @@ from benchmarks.analysis.task_analysis import TaskAnalysis
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
-from benchmarks.models import Dataset, DatasetVersion, Run
+from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import task_key
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
+from benchmarks.queries.tables.comparisons import MovedRow, moved_table
 from benchmarks.queries.tables.datasets import DATASETS, PROBLEMS, VERSIONS, version_rows
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
@@ -32,7 +33,6 @@ from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
 from frontend.texts import Difference, difference
-from frontend.view_models import MetricRow, RunRow, metric_row, run_row
 from frontend.views.shared import chart_response, or_404, paged, placed
 
 HEAD = {
@@ -171,7 +171,8 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
     dataset = dataset_or_404(slug)
     versions = version_or_404(dataset, old), version_or_404(dataset, new)
     changes = reads.version_changes(*versions, CHANGES_SHOWN)
-    moved = _moved(*versions) if old < new and changes.changed and not changes.added else []
+    moved = moved_by(*versions, MOVED_SHOWN) if old < new and changes.changed and not changes.added else []
+    launches = may_launch(request.user)
     context = {
         "dataset": dataset,
         "old": old,
@@ -179,10 +180,10 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "changes": changes,
         "versions": [each.number for each in reads.versions_of(dataset)],
         "head": _parts({title: [getattr(each, name) for each in versions] for name, title in HEAD.items()}),
-        "moved": moved,
+        "moved": moved_table(old, new).of(MovedRow(*pair, new, launches) for pair in moved),
         "is_open": bool(moved and runs_to_rescore(*versions, 1)),
         "most_moved": MOVED_SHOWN,
-        "may_launch": may_launch(request.user),
+        "may_launch": launches,
         "changed": [
             (after, _parts({task_key(key): [task.value_of(key) for task in (before, after)] for key in _COMPARED}))
             for before, after in changes.changed
@@ -190,22 +191,6 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "crumbs": dataset_crumbs(dataset, f"Version {old} to {new}"),
     }
     return render(request, "frontend/datasets/changes.html", context)
-
-
-def _moved(old: DatasetVersion, new: DatasetVersion) -> list[tuple[RunRow, Run | None, MetricRow | None, float | None]]:
-    """Runs on the old version: their headline, the same of their rescoring on the new one, and what it moved by."""
-    rows = []
-    for run, again in moved_by(old, new, MOVED_SHOWN):
-        row = run_row(run)
-        metric = row.headline.name
-        later = (
-            metric_row(metric, again.numbers_of(metric))
-            if again and again.summary and metric in again.all_metrics
-            else None
-        )
-        before, after = row.headline.mean, later.mean if later else None
-        rows.append((row, again, later, None if before is None or after is None else after - before))
-    return rows
 
 
 def _permissions(request: HttpRequest) -> dict[str, bool]:

@@ -1,12 +1,14 @@
-"""The table of runs compared with others."""
+"""The tables of runs compared with others, and with their scorings on another version."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from benchmarks.analysis.comparisons import Compared
 from benchmarks.models import Run
-from benchmarks.presentation.cells import Cell, Mean, Words, run_link, tag
+from benchmarks.presentation.cells import Cell, Link, Mean, Words, run_link, tag
+from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, interval, p_value, plural, score, signed_points
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.queries.tables.runs import left_out, model_link, origin
@@ -78,3 +80,60 @@ def differences_from(first: Run, rows: Sequence[Compared]) -> Shown[Compared]:
         f"p is Holm-adjusted for {family}: each run with {name} on every shared metric."
     )
     return table.of(rows, title=caption)
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRow:
+    """A run on one version, and the latest scoring of its answers on the version ``new``, which may be in progress."""
+
+    run: Run
+    again: Run | None
+    new: int
+    may_rescore: bool
+
+    @property
+    def before(self) -> Mean:
+        return mean_of(self.run, self.run.headline)
+
+    @property
+    def after(self) -> Mean | None:
+        again, metric = self.again, self.run.headline
+        return mean_of(again, metric) if again and again.summary and metric in again.all_metrics else None
+
+    @property
+    def change(self) -> float | None:
+        before, after = self.before.mean, self.after.mean if self.after else None
+        return None if before is None or after is None else after - before
+
+
+def mean_of(run: Run, metric: str) -> Mean:
+    of = run.numbers_of(metric)
+    return Mean(of.mean, of.low, of.high)
+
+
+def _moved_run(row: MovedRow) -> Cell:
+    return [Link(row.run.name or str(row.run), "run", (row.run.pk,)), Words(row.run.model_label, "small")]
+
+
+def _on_new(row: MovedRow) -> Cell:
+    if row.after and row.again:
+        bounds = Words(interval(row.after.low, row.after.high), "interval")
+        return [Link(score(row.after.mean), "run", (row.again.pk,)), bounds]
+    if row.again:
+        return run_link(row.again.pk)
+    return Link("Rescore", "rescore", (row.run.pk,), {"version": row.new}) if row.may_rescore else MISSING
+
+
+def moved_table(old: int, new: int) -> Table[MovedRow]:
+    """Of runs on version ``old`` whose answers may be scored on version ``new``."""
+    return Table(
+        "Runs with their score on each version",
+        [
+            Column("Run", _moved_run, "name"),
+            Column("Metric", lambda row: metric_title(row.run.headline)),
+            Column(f"Version {old}", lambda row: row.before, look="nowrap"),
+            Column(f"Version {new}", _on_new, look="nowrap"),
+            Column("Change, points", lambda row: signed_points(row.change), "number"),
+        ],
+        region=True,
+    )

@@ -70,7 +70,9 @@ PROBLEMS = Table[Mapping[str, object]](
         Column("Line", lambda problem: str(problem["line"]), "number"),
         Column("Location", lambda problem: cut(problem["path"], 120), look="mono anywhere"),
         Column("Problem", lambda problem: cut(problem["message"], 500), look="wide-text anywhere"),
-        Column("Source line", lambda problem: cut(problem.get("text"), 160), look="mono anywhere"),
+        Column(
+            "Source line", lambda problem: cut(problem.get("text"), 160), look="mono anywhere", given="shows_source"
+        ),
     ],
     region=True,
 )
