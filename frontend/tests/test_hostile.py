@@ -38,6 +38,7 @@ NOT_READ = {
     "experiment-action": "takes a form",
     "experiment-chart": "needs two ranked runs; it names them as the chart of the leaderboard does",
     "task-action": "takes a form",
+    "providers": "leads to the models",
     "check-providers": "takes a form",
     "test-model": "takes a form",
     "local-model": "takes a form",
