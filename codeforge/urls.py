@@ -4,6 +4,8 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.views.decorators.http import require_safe
+from django.views.generic import RedirectView
 
 from benchmarks.api.operations import PrometheusView
 
@@ -13,6 +15,9 @@ handler404 = "codeforge.error_pages.not_found"
 handler500 = "codeforge.error_pages.server_error"
 
 urlpatterns = [
+    path(
+        "admin/login/", require_safe(RedirectView.as_view(pattern_name="login", query_string=True)), name="admin-login"
+    ),
     path("admin/", admin.site.urls),
     path("api/", include("benchmarks.api.urls")),
     path("login/", LoginView.as_view(), name="login"),

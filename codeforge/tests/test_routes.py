@@ -116,6 +116,7 @@ RULES: dict[str, Rule] = {
     "schema": pages(),
     "docs": pages(),
     "login": Rule({}, {"GET": OPEN, "POST": OPEN}),
+    "admin-login": Rule({}, {"GET": frozenset()}),
     "logout": writes(OPEN),
     "frontend:overview": pages(),
     "frontend:live": pages(),

@@ -54,8 +54,8 @@ RUNS = "/api/v1/benchmarks/runs"
     ("address", "content_type", "setting"),
     [
         (RUNS, "application/json", "DATA_UPLOAD_MAX_MEMORY_SIZE"),
-        ("/admin/login/", "application/x-www-form-urlencoded", "DATA_UPLOAD_MAX_MEMORY_SIZE"),
-        ("/admin/login/", "multipart/form-data; boundary=x", "MAX_UPLOAD_BYTES"),
+        ("/login/", "application/x-www-form-urlencoded", "DATA_UPLOAD_MAX_MEMORY_SIZE"),
+        ("/login/", "multipart/form-data; boundary=x", "MAX_UPLOAD_BYTES"),
     ],
 )
 def test_a_request_that_is_too_large_is_refused_unread(

@@ -67,7 +67,7 @@ def test_a_webhook_reports_why_its_test_failed_and_what_was_not_delivered(new_ta
     tab = new_tab(site, java_script_enabled=False)
     page = tab.page
     page.goto(site.url("/settings/"))
-    page.get_by_role("link", name="Webhooks").click()
+    page.get_by_role("navigation", name="Lists").get_by_role("link", name="Webhooks").click()
     page.get_by_role("link", name="nowhere").click()
     page.get_by_role("button", name="Send test").click()
     assert "SITE_WEBHOOK_SIGNING is not set" in page.get_by_role("alert").inner_text()
