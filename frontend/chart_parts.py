@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
+
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.summary import Expected
 
@@ -64,6 +66,8 @@ class Chart:
     rows: tuple[tuple[Cell, ...], ...]
     links: tuple[str, ...] = ()
     """For each row, the address of what is behind it: for readers who do not point at marks."""
+    drawn: SafeString | None = None
+    """The chart as the page has it; without one, the browser draws the spec."""
 
     @property
     def sentence(self) -> str:

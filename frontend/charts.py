@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchmarks.summary import Expected
+from frontend import tradeoffs
 from frontend.chart_parts import (
     FIGURES,
     INTERVAL_COLUMNS,
@@ -35,15 +36,15 @@ _STEP = 24
 """Pixels of height for each row of a chart."""
 _FRONTIER = ("On the frontier", "Behind the frontier")
 _AGAINST = {
-    "cost": ("cost", "Cost per 1,000 answers (USD)", "cheaper", "'$' + format(datum.value, ',~r')"),
+    "cost": ("cost", "Cost per 1,000 answers (USD)", "price", "'$' + format(datum.value, ',~r')"),
     "latency": (
         "latency",
         "Median latency (s)",
-        "faster",
+        "speed",
         "datum.value < 1 ? format(1000 * datum.value, ',~r') + ' ms' : format(datum.value, ',~r') + ' s'",
     ),
 }
-"""Axis → its name, its column, the better end in words, and the text of a tick."""
+"""Axis → its name, its column, what is best at each of its values, and the text of a tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
     What is free stands in a strip of its own beside a logarithmic axis. Baselines are not models to choose from.
     """
     contenders = [row for row in contenders if not (row.model or row.label).startswith("baseline/")]
-    words, column, better, tick_words = _AGAINST[by]
+    words, column, each, tick_words = _AGAINST[by]
     points: list[Spec] = [
         {
             "label": row.label,
@@ -244,11 +245,7 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
     }
     steps = {"values": [{"at": points[index]["at"], "mean": points[index]["mean"]} for index in best]}
     joined = {"x": x, "y": y, "detail": {"field": "model", "type": "nominal"}}
-    note = (
-        f"Circles, joined by a line: efficient frontier (no model is both better and {better}). Vertical: 95% interval."
-    )
-    if len(best) < len(points):
-        note += " Diamonds: behind it."
+    note = f"Line: best score at each {each}."
     if len({point["model"] for point in points}) < len(points):
         note += " Dashed: variants of one model."
     if not all(point["place"] for point in points):
@@ -276,7 +273,36 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
         ),
         ("Model", column, *INTERVAL_COLUMNS, "Efficient frontier"),
         tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
+        drawn=tradeoffs.drawn(
+            points,
+            best,
+            tradeoffs.Axis(domain[0], domain[1], _written(by, domain[1], x["axis"].get("values"), free), log=log),
+            _levels(points),
+            f"{measure.title} versus {words}. {note}",
+        ),
     )
+
+
+def _written(by: str, high: float, values: Sequence[float] | None, free: float | None) -> list[tuple[float, str]]:
+    """The ticks with their texts; ``values`` are those of a logarithmic axis."""
+    ticks = values or tradeoffs.linear_ticks(high)
+    return [(tick, "Free" if tick == free else _tick(by, tick)) for tick in ticks]
+
+
+def _levels(points: Sequence[Spec]) -> tradeoffs.Axis:
+    """The axis of the scores, from 0 to 1 or as far as they reach."""
+    bottom, top = _reach(points)
+    return tradeoffs.Axis(bottom, top, [(at, f"{at:,.3g}") for at in (bottom, (bottom + top) / 2, top)])
+
+
+def _reach(points: Sequence[Spec]) -> tuple[float, float]:
+    return min(0.0, *(point["mean"] for point in points)), max(1.0, *(point["mean"] for point in points))
+
+
+def _tick(by: str, value: float) -> str:
+    if by == "cost":
+        return f"${value:,.6g}"
+    return f"{1000 * value:,.6g} ms" if value < 1 else f"{value:,.6g} s"
 
 
 def _powers(low: float, high: float) -> list[float]:
@@ -334,8 +360,7 @@ def _expense(row: Contender, by: str) -> float | None:
 def _place_labels(points: Sequence[Spec], best: Sequence[int], domain: Sequence[float], *, log: bool) -> None:
     """Set the ``place`` of each point's label."""
     low, high = domain
-    bottom = min(0.0, *(point["mean"] for point in points))
-    top = max(1.0, *(point["mean"] for point in points))
+    bottom, top = _reach(points)
     spots = [(share_of(p["at"], low, high, log=log), share_of(p["mean"], bottom, top)) for p in points]
     for point, place in zip(points, label_places([p["words"] for p in points], spots, best), strict=True):
         point["place"] = place

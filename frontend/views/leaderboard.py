@@ -18,7 +18,7 @@ from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.judge_words import measured
-from benchmarks.queries.matrix import rank_ranges, tested
+from benchmarks.queries.matrix import Matrix, rank_ranges, tested
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
@@ -109,6 +109,7 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": version.number, "metric": metric}
         query = urlencode({**chosen, "setting": setting_words, "choose": choose, "rank": rank})
+    drawn = placed(_charts(rows), "leaderboard-chart", query=query)
     return {
         "datasets": datasets,
         "unknown": unknown,
@@ -129,17 +130,31 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "rank": rank,
         "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "Threshold")],
         "is_tested": bool(ranges),
-        "statement": " ".join(filter(None, grid.sentences[:2])) if grid else "",
-        # A statement on the scores says it.
-        "judged": "" if grid and grid.statement else measured((row.run, metric) for row in rows if row.rank),
+        "said": _said(grid, rows, metric),
+        "guess": next((guess for row in rows if (guess := row.run.guess_of(metric)) is not None), None),
         "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
         "has_thresholds": any(row.threshold for row in rows),
         "has_streamed": any(row.first_token for row in rows),
         "rows": rows,
-        "judges": sorted({row.run.judge_model for row in rows if row.score.judged}),
-        "charts": placed(_charts(rows), "leaderboard-chart", query=query),
+        "judges": _judges(rows),
+        "charts": [each for each in drawn if each.chart.drawn],
+        "export": next((each for each in drawn if not each.chart.drawn), None),
     }
+
+
+def _said(grid: Matrix | None, rows: Sequence[Row], metric: str) -> list[str]:
+    """What can be said of the order, who gave the scores, and to which tasks they apply."""
+    judges = ", ".join(_judges(rows))
+    # A statement on the scores says who gave them.
+    judged = "" if grid and grid.statement else measured((row.run, metric) for row in rows if row.rank)
+    differ = f"These runs use different judges ({judges}), so their scores are not strictly comparable."
+    said = [*(grid.sentences if grid else ()), judged and f"{judged}.", rows[0].score.applies if rows else ""]
+    return [*filter(None, said), *([differ] if "," in judges else [])]
+
+
+def _judges(rows: Sequence[Row]) -> list[str]:
+    return sorted({row.run.judge_model for row in rows if row.score.judged})
 
 
 def _first(items: Sequence[Item], wanted: Any) -> Item | None:

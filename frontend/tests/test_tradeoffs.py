@@ -1,0 +1,66 @@
+"""Quality against cost or latency as the page has it."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.summary import Expected
+from frontend import charts, tradeoffs
+from frontend.chart_parts import Measure
+from frontend.charts import Contender
+
+SCORE = Measure("exact_match", "Exact match")
+
+
+def contender(label: str, mean: float, cost: float | None, model: str = "") -> Contender:
+    return Contender(label, Expected(mean, 100, mean - 0.1, mean + 0.05, n_expected=100), cost, 100.0, model)
+
+
+def drawn(*contenders: Contender, by: str = "cost") -> str:
+    chart = charts.quality_against(by, contenders, SCORE)
+    assert chart is not None
+    ElementTree.fromstring(chart.drawn)
+    return chart.drawn
+
+
+def test_a_dot_stands_at_its_share_of_the_plot_and_has_its_interval() -> None:
+    html = drawn(contender("a/x", 0.75, 1.0), contender("a/y", 0.5, 2.0))
+    assert '<circle class="best" cx="43.48%" cy="25.00%" r="4.5"><title>a/x 0.750</title>' in html
+    assert '<line class="span best" x1="43.48%" y1="35.00%" x2="43.48%" y2="20.00%"/>' in html
+    assert '<circle class="behind" cx="86.96%" cy="50.00%"' in html
+    assert 'role="img" aria-label="Exact match versus cost. Line: best score at each price."' in html
+
+
+def test_the_frontier_is_a_line_of_steps_through_the_best() -> None:
+    html = drawn(contender("a/x", 0.5, 1.0), contender("a/y", 0.75, 2.0), contender("a/z", 0.25, 2.0))
+    assert re.findall(r'class="front" x1="([\d.]+)%" y1="([\d.]+)%" x2="([\d.]+)%" y2="([\d.]+)%"', html) == [
+        ("43.48", "50.00", "86.96", "50.00"),
+        ("86.96", "50.00", "86.96", "25.00"),
+    ]
+
+
+def test_variants_of_one_model_are_joined_by_a_dashed_line() -> None:
+    assert 'class="joined"' in drawn(contender("a/x 1", 0.5, 1.0, "a/x"), contender("a/x 2", 0.6, 2.0, "a/x"))
+    assert 'class="joined"' not in drawn(contender("a/x", 0.5, 1.0), contender("a/y", 0.6, 2.0))
+
+
+def test_what_is_free_stands_beside_a_logarithmic_axis() -> None:
+    html = drawn(contender("a/x", 0.5, 0.0), contender("a/y", 0.6, 0.1), contender("a/z", 0.7, 10.0))
+    texts = re.findall(r'text-anchor="middle">([^<]+)</text>', html)
+    assert texts == ["Free", "$0.1", "$1", "$10"]
+
+
+@pytest.mark.parametrize(
+    ("high", "ticks"), [(115.0, [0, 50, 100]), (1.0, [0, 0.2, 0.4, 0.6, 0.8, 1.0]), (3.4, [0, 1, 2, 3])]
+)
+def test_ticks_are_round_numbers(high: float, ticks: list[float]) -> None:
+    assert tradeoffs.linear_ticks(high) == pytest.approx(ticks)
+
+
+def test_names_are_escaped_and_invisible_characters_written_out() -> None:
+    html = drawn(contender("<b>", 0.5, 1.0), contender("a\u202eb", 0.6, 2.0))
+    assert "&lt;b&gt; 0.500" in html
+    assert "a⟨RLO⟩b 0.600" in html
