@@ -292,6 +292,7 @@ def _status(run: Run) -> dict[str, Any]:
         "columns": [row for row in metrics if row.name in run.metrics],
         "headline": metrics[0],
         "numbers": numbers,
+        "guess": run.guess_of(run.headline),
         "comparable": [each for at, each in enumerate(comparable) if at < COMPARED or each.run.pk == run.pk],
         "n_ranked": n_ranked,
         # One model is no ranking.
