@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
+from benchmarks.models import Dataset
 from benchmarks.services.access import may
 
 
@@ -125,6 +126,18 @@ def tabs(request: HttpRequest) -> list[dict[str, object]]:
     places = [place for place in here.places if may(request.user, *place.permissions)] if here else []
     shown = [{"title": each.title, "url": each.url, "current": each.url == request.path} for each in places]
     return shown if len(shown) > 1 and any(tab["current"] for tab in shown) else []
+
+
+def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[dict[str, object]]:
+    """The tabs of the pages of a dataset, and of the canvas set that it was made from."""
+    of_set = (("Canvases", "gallery"), ("Audit", "audit")) if dataset.canvas_set else ()
+    named = [
+        ("Tasks and runs", "dataset", dataset.slug),
+        *((title, route, dataset.canvas_set.slug) for title, route in of_set if dataset.canvas_set),
+        ("Task analysis", "task-analysis", dataset.slug),
+    ]
+    urls = [(title, reverse(f"frontend:{route}", args=(slug,))) for title, route, slug in named]
+    return [{"title": title, "url": url, "current": url == request.path} for title, url in urls]
 
 
 def places(request: HttpRequest) -> Iterator[Place]:

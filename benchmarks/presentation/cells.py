@@ -82,9 +82,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The same mean drawn on a line from 0 to 1. It has no text."""
+    """The same mean drawn on a line from 0 to 1, with what guessing scores. It has no text."""
 
     mean: Mean
+    guess: float | None = None
     text: str = ""
 
 

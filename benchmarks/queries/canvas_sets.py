@@ -7,26 +7,34 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, Max, QuerySet
-from django.db.models.functions import Left
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Left
 
-from benchmarks.models import Dataset, Outcome, Result, Run, RunKind, Task
+from benchmarks.models import OF_MODELS, Outcome, Result, Run, RunKind, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page
 from tasks_app.models import Canvas, CanvasSet, Question
 
 PAGE_SIZE = 48
 PREVIEW = 120
+_NOT_ASKED = 1_000
+"""Canvases that a run did not ask about come after those with any number of correct answers."""
+
+
+MOST_SORTED = 2_000
+"""Canvases of a set that is sorted by the answers of a run: each page counts those of every canvas."""
 
 
 @dataclass(frozen=True, slots=True)
 class GalleryFilters:
-    """``task``: a task class; ``answer``: an expected answer; ``outcome``: an outcome in run ``run``."""
+    """``task``: a task class; ``answer``: an expected answer; ``outcome``: an outcome in run ``run``; ``hardest``: the
+    canvases with the fewest correct answers in the run first."""
 
     n_shapes: int | None = None
     task: str = ""
     answer: str = ""
     run: int | None = None
     outcome: str = ""
+    hardest: bool = False
 
 
 def canvas_sets() -> QuerySet[CanvasSet]:
@@ -43,7 +51,7 @@ def canvases_of(slug: str) -> QuerySet[Canvas]:
 def gallery_page(
     canvas_set: CanvasSet, filters: GalleryFilters, after: str | None, before: str | None
 ) -> KeysetPage[Canvas]:
-    """A page of the matching canvases in order, without descriptions. Raises ``BadCursor``."""
+    """A page of the matching canvases, without descriptions. Raises ``BadCursor``."""
     canvases = Canvas.objects.filter(canvas_set=canvas_set).only("index", "n_shapes", "canvas_set")
     if filters.n_shapes is not None:
         canvases = canvases.filter(n_shapes=filters.n_shapes)
@@ -59,7 +67,27 @@ def gallery_page(
         if filters.task:
             results = results.filter(group=filters.task)
         canvases = canvases.filter(pk__in=results.values("task__question__canvas"))
-    return keyset_page(canvases, Order("index"), PAGE_SIZE, after, before)
+    if filters.run is None or not filters.hardest:
+        return keyset_page(canvases, Order("index"), PAGE_SIZE, after, before)
+    answers = _answers_on(filters.run, filters.task).filter(task__question__canvas=OuterRef("pk")).order_by()
+    right = answers.values("run").annotate(n=Count("pk", filter=Q(outcome=Outcome.CORRECT))).values("n")
+    canvases = canvases.annotate(right=Coalesce(Subquery(right), _NOT_ASKED))
+    return keyset_page(canvases, Order("right"), PAGE_SIZE, after, before)
+
+
+def outcomes_on(run: int, task: str, canvases: Iterable[Canvas]) -> dict[int, list[str]]:
+    """Canvas → the outcomes of a run's first answers to its questions, in the order of the task classes."""
+    results = _answers_on(run, task).filter(task__question__canvas__in=[canvas.pk for canvas in canvases])
+    found: dict[int, list[str]] = {}
+    for canvas, outcome in results.order_by("group", "pk").values_list("task__question__canvas", "outcome"):
+        found.setdefault(canvas, []).append(outcome)
+    return found
+
+
+def _answers_on(run: int, task: str) -> QuerySet[Result]:
+    """The first answer of a run to each question, or to those of a task class."""
+    results = Result.objects.filter(run=run, repeat=1)
+    return results.filter(group=task) if task else results
 
 
 def canvas_detail(slug: str, index: int) -> Canvas:
@@ -128,10 +156,12 @@ def doubt_about(task: Task) -> Question | None:
     return Question.objects.filter(tasks=task, audit__in=Question.DOUBTS).first()
 
 
-def runs_on(canvas_set: CanvasSet, limit: int = 30) -> list[tuple[int, str]]:
-    """ID and model of the latest runs on a set."""
-    dataset = Dataset.objects.filter(canvas_set=canvas_set).first()
-    return list(dataset.runs.values_list("id", "model")[:limit]) if dataset else []
+def runs_on(canvas_set: CanvasSet) -> QuerySet[Run]:
+    """The runs of models on a set with their numbers, newest first."""
+    runs = Run.objects.filter(OF_MODELS, dataset__canvas_set=canvas_set).order_by("-pk")
+    return runs.only(
+        *("model", "kind", "import_format", "status", "representation", "few_shot", "headline", "summary", "breakdown")
+    )
 
 
 def answers_of(canvas_set: CanvasSet, task: str) -> list[str]:

@@ -125,7 +125,7 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.State: lambda part, _: show.state_badge(part.mark, part.text),
     cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
     cells.Mean: _mean,
-    cells.Bar: lambda part, _: ruler(part.mean.mean, part.mean.low, part.mean.high),
+    cells.Bar: lambda part, _: ruler(part.mean.mean, part.mean.low, part.mean.high, part.guess),
     cells.Strip: lambda part, _: strip(part.others, part.best, part.guess, part.label),
     cells.Progress: _progress,
     cells.Button: _button,

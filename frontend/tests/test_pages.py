@@ -15,7 +15,7 @@ from django.utils import timezone
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Experiment, Result, Run, RunStatus, Score
+from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Experiment, Result, Run, RunStatus, Score, Task
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
@@ -560,6 +560,21 @@ def test_the_gallery_filters_by_the_outcome_of_a_run(client: Client) -> None:
     html = page(client, f"/canvases/canvases-7/?run={run.pk}&outcome=wrong")
     assert "/canvases/canvases-7/0.svg" in html
     assert "/canvases/canvases-7/1.svg" not in html
+
+
+def test_a_gallery_begins_with_the_canvases_that_a_run_got_least_right(client: Client) -> None:
+    canvas_set = make_canvas_set((3, 4, 5))
+    canvas = {task.pk: task.question.canvas.index for task in Task.objects.select_related("question__canvas")}
+    tasks = list(canvas_set.dataset.current_version.tasks.order_by("position").values_list("pk", flat=True))
+    values = [1.0 if canvas[task] == 0 else 0.0 for task in tasks if canvas[task] != 2]
+    run = make_scored_run(canvas_set.dataset, values, metrics=["task_score"])
+    html = page(client, f"/canvases/canvases-7/?run={run.pk}")
+    assert re.findall(r"canvases-7/(\d)\.svg", html) == ["1", "0", "2"], "the one not asked about comes last"
+    n = sum(canvas[task] == 0 for task in tasks)
+    assert f'aria-label="{n} of {n} correct"' in html
+    in_order = page(client, f"/canvases/canvases-7/?run={run.pk}&sort=index")
+    assert re.findall(r"canvases-7/(\d)\.svg", in_order) == ["0", "1", "2"]
+    assert ' correct"' not in page(client, "/canvases/canvases-7/?run="), "no run is chosen"
 
 
 def test_runs_that_share_no_task_are_compared_without_numbers(client: Client) -> None:

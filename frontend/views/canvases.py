@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -14,17 +15,19 @@ from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
-from benchmarks.models import Outcome, Result
+from benchmarks.models import COMPLETED, Outcome, Result, Run
 from benchmarks.presentation.labels import prompt_variant
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
 from benchmarks.queries.tables.canvas_sets import (
     AUDIT,
+    BY_CLASS,
     CANVAS_SETS,
     FAULTS,
     answer_tables,
     audit_rows,
     blind_table,
+    class_rows,
 )
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import request_canvas_set
@@ -32,6 +35,7 @@ from benchmarks.services.errors import InvalidRequest
 from frontend import params
 from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
+from frontend.navigation import dataset_tabs
 from frontend.views.shared import STYLED_SVG, or_404, paged
 from tasks_app.canvas import picture as canvas_picture
 from tasks_app.canvas.shapes import Shape, distinct_names
@@ -39,6 +43,8 @@ from tasks_app.loader import STORED_DESCRIPTIONS
 from tasks_app.models import Canvas, CanvasSet, Question
 
 _DAY = 24 * 3600
+RUNS_OFFERED = 30
+SORTS = (("", "Hardest first"), ("index", "In order"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,18 @@ class QuestionRow:
     question: Question
     story: str
     cells: Sequence[Result | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A canvas of a gallery with the outcomes of the answers of a run to its questions."""
+
+    canvas: Canvas
+    outcomes: Sequence[str]
+
+    @property
+    def right(self) -> int:
+        return sum(outcome == Outcome.CORRECT for outcome in self.outcomes)
 
 
 @require_safe
@@ -75,26 +93,43 @@ def new_set(request: HttpRequest) -> HttpResponse:
 @require_safe
 def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     canvas_set = _set(slug)
+    of_set = reads.runs_on(canvas_set)
+    runs = list(of_set[:RUNS_OFFERED])
+    run = _run_shown(request, runs, of_set)
+    sortable = run is not None and canvas_set.count <= reads.MOST_SORTED
     filters = reads.GalleryFilters(
         n_shapes=params.whole_number(request.GET, "n_shapes"),
         task=params.text(request.GET, "task"),
         answer=params.text(request.GET, "answer"),
-        run=params.whole_number(request.GET, "run"),
+        run=run.pk if run else None,
         outcome=params.text(request.GET, "outcome"),
+        hardest=sortable and request.GET.get("sort") != "index",
     )
+    page = paged(request, lambda after, before: reads.gallery_page(canvas_set, filters, after, before))
+    outcomes = reads.outcomes_on(run.pk, filters.task, page.rows) if run else {}
     context = {
         "live_state": live_state(),
         "set": canvas_set,
         "filters": filters,
-        "page": paged(request, lambda after, before: reads.gallery_page(canvas_set, filters, after, before)),
+        "page": page,
+        "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
+        "run": run,
+        "classes": BY_CLASS.of(class_rows(slug, run)) if run else None,
+        "sortable": sortable,
+        "sorts": SORTS,
+        "sort": "" if filters.hardest else "index",
         "shape_counts": range(canvas_set.shapes_low, canvas_set.shapes_high + 1),
         "tasks": canvas_set.task_classes,
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
-        "runs": [(pk, f"Run {pk}: {model}") for pk, model in reads.runs_on(canvas_set)],
+        "runs": [
+            (each.pk, f"Run {each.pk}: {each.model}, {prompt_variant(each.representation, each.few_shot)}")
+            for each in runs
+        ],
         "outcomes": Outcome.choices,
         "may_launch": may_launch(request.user),
         "more_url": _more_url(canvas_set) if may_edit(request.user) else "",
         "crumbs": [("Canvas sets", reverse("frontend:canvases")), (canvas_set.name, None)],
+        **_tabs(request, canvas_set),
     }
     return render(request, "frontend/canvases/gallery.html", context)
 
@@ -170,7 +205,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
         "faults": FAULTS.of(canvas_set.audit.get("faults", ())),
         "answers": answer_tables(canvas_set),
     }
-    context["crumbs"] = _crumbs(canvas_set, "Audit")
+    context |= {"crumbs": _crumbs(canvas_set, "Audit"), **_tabs(request, canvas_set)}
     return render(request, "frontend/canvases/audit.html", context)
 
 
@@ -182,6 +217,22 @@ def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpR
         "may_edit": may_edit(request.user),
     }
     return render(request, "frontend/canvases/list.html", context, status=status)
+
+
+def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run]) -> Run | None:
+    """The run whose answers the gallery shows: the one of ``?run=``, none if that is empty, otherwise the latest
+    completed one of a model that is no baseline."""
+    if "run" in request.GET:
+        chosen = params.whole_number(request.GET, "run") or 0
+        return next((run for run in runs if run.pk == chosen), None) or of_set.filter(pk=chosen).first()
+    completed = [run for run in runs if run.status in COMPLETED]
+    return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
+
+
+def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:
+    """Those of its dataset, which a set that is being generated does not have yet."""
+    dataset = getattr(canvas_set, "dataset", None)
+    return {"tabs": dataset_tabs(request, dataset)} if dataset else {}
 
 
 def _more_url(canvas_set: CanvasSet) -> str:

@@ -32,6 +32,7 @@ from benchmarks.services.datasets.versions import spec_of
 from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
+from frontend.navigation import dataset_tabs
 from frontend.texts import Difference, difference
 from frontend.views.shared import chart_response, or_404, paged, placed
 
@@ -101,6 +102,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "may": allowed,
         "is_written": is_written,
         "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.name, None)],
+        "tabs": dataset_tabs(request, dataset),
     }
     return render(request, "frontend/datasets/detail.html", context)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.presentation.cells import Cell, Link, Moment, Progress, Strong, Words, soft
+from benchmarks.models import Run
+from benchmarks.presentation.cells import Bar, Cell, Link, Mean, Moment, Progress, Strong, Words, soft
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import number, plural, score
 from benchmarks.presentation.tables import Column, Shown, Table
@@ -169,4 +170,41 @@ ANSWERS = Table[tuple[AuditRow, str, int]](
     "Answers",
     [Column("Answer", _answer, "name"), Column("Questions", lambda row: row[2], "number")],
     captioned=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """The score of a run on one task class of a set, with what guessing scores there."""
+
+    slug: str
+    run: int
+    name: str
+    score: Mean
+    guess: float | None
+
+
+def class_rows(slug: str, run: Run) -> list[ClassRow]:
+    """By the headline of the run, the best class first."""
+    chance = (run.numbers.chance or {}).get(run.headline)
+    guesses = {group.group: group.guess for group in chance.groups} if chance else {}
+    found = [
+        ClassRow(slug, run.pk, name, Mean(of.mean, of.low, of.high), guesses.get(name))
+        for name, metrics in run.parts.facets.get("group", {}).items()
+        if (of := metrics.get(run.headline))
+    ]
+    return sorted(found, key=lambda row: -(row.score.mean or 0.0))
+
+
+BY_CLASS = Table[ClassRow](
+    "By class",
+    [
+        Column(
+            "Class",
+            lambda row: Link(sentence_case(row.name), "gallery", (row.slug,), {"run": row.run, "task": row.name}),
+            "name",
+        ),
+        Column("0 to 1", lambda row: Bar(row.score, row.guess)),
+        Column("Score", lambda row: score(row.score.mean), "number"),
+    ],
 )
