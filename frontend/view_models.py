@@ -16,7 +16,7 @@ from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
-from benchmarks.presentation.labels import OUTCOME, run_status, sentence_case, words
+from benchmarks.presentation.labels import OUTCOME, RUN_STATUS, run_status, sentence_case, words
 from benchmarks.presentation.numbers import interval, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.extra_parameters import shown
@@ -130,6 +130,18 @@ def run_row(run: Run) -> RunRow:
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:
     return [run_row(run) for run in runs]
+
+
+def run_finding(run: Run) -> str:
+    """What is known of a run, in a few words: ``0.551 (0.523 to 0.578)``, ``Running, 18%``, ``Failed``."""
+    row = run_row(run)
+    if run.is_live:
+        return f"{RUN_STATUS[run.status]}, {row.percent}%"
+    headline = row.headline
+    if row.provisional or headline.mean is None:
+        return run_status(run.status, run.errors)
+    bounds = "" if headline.low is None else f" ({interval(headline.low, headline.high)})"
+    return f"{score(headline.mean)}{bounds}"
 
 
 @dataclass(frozen=True, slots=True)

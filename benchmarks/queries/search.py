@@ -3,55 +3,90 @@ and tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from django.db.models import Q, Value
+from django.db.models import Count, Q, Value
 
-from benchmarks.models import HIDDEN_KINDS, OF_MODELS, Dataset, Experiment, ReviewQueue, Run, Task
+from benchmarks.models import (
+    ERRORS,
+    HIDDEN_KINDS,
+    OF_MODELS,
+    TERMINAL,
+    Dataset,
+    Experiment,
+    Outcome,
+    Result,
+    ReviewQueue,
+    Run,
+    Task,
+)
+from benchmarks.queries.experiments import experiments
 from benchmarks.queries.runs import HasTag, runs
 from tasks_app.models import CanvasSet
 
-MOST = 8
+MOST = 5
 """Matches of each kind that are returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Up to ``MOST`` of each kind, the newest first; models by name, tasks in their order."""
+    """Up to ``MOST`` of each kind, the newest first; models by name with their number of runs, tasks in their order
+    with how many of their answers are correct, of how many that models gave."""
 
     datasets: list[Dataset]
     canvas_sets: list[CanvasSet]
-    models: list[str]
+    models: list[tuple[str, int]]
     experiments: list[Experiment]
     reviews: list[ReviewQueue]
     runs: list[Run]
-    tasks: list[Task]
+    tasks: list[tuple[Task, int, int]]
 
     def __bool__(self) -> bool:
         return any(getattr(self, kind.name) for kind in fields(self))
 
 
 def search(text: str) -> Matches:
-    """Matches of a part of the name, of upper or lower case; of runs also by number (``12``, ``run 12``), of runs
-    and experiments by a whole tag, of tasks by a part of the question. Tasks are those of current versions.
+    """Matches of a part of the name, of upper or lower case; of runs also by number (``12``, ``run 12``) and
+    by model and dataset, of runs and experiments by a whole tag, of tasks by a part of the question. Tasks are those of current versions.
     """
     number = text.lower().removeprefix("run").strip(" #")
     by_number = Q(pk=int(number)) if number.isascii() and number.isdigit() and len(number) < 10 else Q()
     datasets = Dataset.objects.exclude(kind__in=HIDDEN_KINDS)
-    with_model = Run.objects.filter(OF_MODELS, model__icontains=text).order_by("model")
+    with_model = Run.objects.filter(OF_MODELS, model__icontains=text).order_by("model").values_list("model")
     tasks = Task.objects.filter(version__in=datasets.values("current_version"))
     tagged = Q(HasTag("tags", Value(text)))
+    of_run = Q(name__icontains=text) | Q(model__icontains=text) | Q(dataset__name__icontains=text)
     return Matches(
-        datasets=list(datasets.filter(Q(slug__icontains=text) | Q(name__icontains=text)).order_by("-id")[:MOST]),
+        datasets=list(
+            datasets.filter(Q(slug__icontains=text) | Q(name__icontains=text), canvas_set=None)
+            .select_related("current_version")
+            .order_by("-id")[:MOST]
+        ),
         canvas_sets=list(CanvasSet.objects.filter(slug__icontains=text).order_by("-id")[:MOST]),
-        models=list(with_model.values_list("model", flat=True).distinct()[:MOST]),
-        experiments=list(Experiment.objects.filter(Q(name__icontains=text) | tagged).order_by("-id")[:MOST]),
+        models=list(with_model.annotate(runs=Count("pk"))[:MOST]),
+        experiments=list(experiments().filter(Q(name__icontains=text) | tagged)[:MOST]),
         reviews=list(ReviewQueue.objects.filter(name__icontains=text).order_by("-id")[:MOST]),
-        runs=list(runs().filter(by_number | Q(name__icontains=text) | tagged).order_by("-id")[:MOST]),
-        tasks=list(
+        runs=list(runs().filter(by_number | of_run | tagged).order_by("-id")[:MOST]),
+        tasks=_with_answers(
             tasks.filter(Q(task_id__icontains=text) | Q(name__icontains=text) | Q(input__icontains=text))
             .select_related("version__dataset")
             .only("id", "task_id", "name", "version__dataset__slug", "version__dataset__name")
             .order_by("version", "position")[:MOST]
         ),
     )
+
+
+def _with_answers(tasks: Iterable[Task]) -> list[tuple[Task, int, int]]:
+    """Tasks with their correct answers and all that have an outcome, of models but not of baselines, in one query."""
+    found = list(tasks)
+    ended = Run.objects.filter(OF_MODELS, status__in=TERMINAL).exclude(model__startswith="baseline/")
+    counted = (
+        Result.objects.filter(task__in=found, run__in=ended)
+        .exclude(outcome__in=("", *ERRORS))
+        .order_by()
+        .values_list("task")
+        .annotate(correct=Count("pk", filter=Q(outcome=Outcome.CORRECT)), every=Count("pk"))
+    )
+    by_task = {task: numbers for task, *numbers in counted}
+    return [(task, *by_task.get(task.pk, (0, 0))) for task in found]

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from benchmarks.models import Experiment, ReviewQueue, Run, Task
 from benchmarks.presentation.glossary import GLOSSARY
@@ -58,15 +60,71 @@ def test_the_search_finds_whatever_has_a_name(client: Client) -> None:
         assert link in matches(client, words), words
     for words in ("nowhere", "%%", "__", "\\x", "'; --", "run 99999999999"):
         assert "No name contains" in matches(client, words), words
-    for words in ("", "a", "\0"):
-        assert "two or more characters" in matches(client, words), words
+    assert "two or more characters" in matches(client, "a")
+    for words in ("", "\0"):
+        assert "Theme: dark" in matches(client, words), words
+
+
+@pytest.mark.django_db
+def test_matches_say_what_is_known_of_them_and_offer_to_start_a_run(client: Client) -> None:
+    dataset = make_dataset(3)
+    experiment = Experiment.objects.create(name="Autumn prompts", tags=[], request={})
+    run = make_scored_run(dataset, [1.0, 0.0, 1.0], model="vendor/large")
+    Run.objects.filter(pk=run.pk).update(experiment=experiment)
+    queued = make_scored_run(dataset, [1.0, 0.0, 1.0], model="vendor/large")
+    Run.objects.filter(pk=queued.pk).update(status="running", done=1)
+    found = matches(client, "large")
+    assert "0.667 (" in found
+    assert "Running, 33%" in found
+    assert "2 runs" in found
+    task = Task.objects.filter(version__dataset=dataset).earliest("position")
+    assert "1 of 1 answers correct" in matches(client, task.task_id)
+    assert 'class="finding">' in matches(client, "autumn")
+    html = matches(client, dataset.slug)
+    assert "3 tasks" in html
+    assert f'"/runs/new/?dataset={dataset.slug}"' in html
+    assert '"/runs/new/?model=vendor%2Flarge"' in matches(client, "vendor/la")
+
+
+@pytest.mark.django_db
+def test_the_search_is_as_many_queries_for_many_matches_as_for_one(client: Client) -> None:
+    def add() -> None:
+        dataset = make_dataset(3)
+        run = make_scored_run(dataset, [1.0, 0.0, 1.0], model=f"vendor/large-{dataset.pk}")
+        experiment = Experiment.objects.create(name="Large prompts", tags=["a"], request={})
+        Run.objects.filter(pk=run.pk).update(name="Large task", experiment=experiment)
+
+    def count() -> int:
+        matches(client, "a")
+        with CaptureQueriesContext(connection) as queries:
+            for words in ("large", "task"):
+                matches(client, words)
+        return len(queries)
+
+    add()
+    few = count()
+    for _ in range(4):
+        add()
+    for words in ("large", "task"):  # the findings of new experiments are computed once
+        matches(client, words)
+    assert count() == few
+
+
+@pytest.mark.django_db
+def test_a_theme_is_a_command_that_leads_back(client: Client) -> None:
+    address = {"HTTP_HX_REQUEST": "true", "HTTP_HX_CURRENT_URL": "http://testserver/runs/?status=failed"}
+    html = client.get("/search/", {"q": "theme: dark"}, **address).content.decode()
+    assert 'name="next" value="/runs/?status=failed"' in html
+    response = client.post("/theme/", {"next": "/runs/?status=failed", "theme": "dark"})
+    assert response["Location"] == "/runs/?status=failed"
+    assert response.cookies["theme"].value == "dark"
 
 
 @pytest.mark.django_db
 def test_the_search_ends_at_a_number_of_each_kind_and_is_a_page_of_its_own(client: Client) -> None:
     make_dataset(MOST + 3)
     html = page(client, "/search/?q=task")
-    assert html.count("/tasks/") == MOST
+    assert len(re.findall(r"/tasks/\d+/", html)) == MOST
     assert "<h1>Search</h1>" in html
     assert html.count('id="search-words"') == 1
 

@@ -1,6 +1,8 @@
-"""The search over everything that has a name, and the help: the words of the statistics, the keys, the documents."""
+"""The search, and the help: the words of the statistics, the keys, the documents."""
 
 from __future__ import annotations
+
+from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,9 +12,10 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from benchmarks.presentation.glossary import GLOSSARY
-from benchmarks.queries.search import MOST, search
+from benchmarks.queries.search import MOST
 from frontend.documents import DOCUMENTS, TITLES, document_html
-from frontend.navigation import places
+from frontend.keys import KEYS
+from frontend.palette import rows
 from frontend.params import text
 
 SHORTEST = 2
@@ -21,30 +24,25 @@ SHORTEST = 2
 
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
-    """What matches ``?q=``, with the pages of that name; for htmx the matches alone."""
+    """What matches ``?q=``, and without it the commands and the pages; for htmx the rows alone."""
     words = text(request.GET, "q")
+    opened_on = urlsplit(request.headers.get("HX-Current-URL", ""))
     searched = len(words) >= SHORTEST or words.isdigit()
     context = {
         "words": words,
         "searched": searched,
         "shortest": SHORTEST,
         "most": MOST,
-        "pages": [page for page in _pages(request) if searched and words.lower() in page[0].lower()],
-        "matches": search(words) if searched else None,
+        "rows": rows(request, words if searched else ""),
+        "back": urlunsplit(("", "", *opened_on[2:4], "")) or request.get_full_path(),
     }
     template = "matches" if request.headers.get("HX-Request") else "search"
     return render(request, f"frontend/search/{template}.html", context)
 
 
-def _pages(request: HttpRequest) -> list[tuple[str, str]]:
-    """Title and address of the pages that the search finds."""
-    named = [(place.title, place.url) for place in places(request)]
-    return [*named, ("Help", reverse("frontend:help"))]
-
-
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
-    return render(request, "frontend/help.html", {"glossary": GLOSSARY, "documents": DOCUMENTS})
+    return render(request, "frontend/help.html", {"glossary": GLOSSARY, "documents": DOCUMENTS, "keys": KEYS})
 
 
 @require_safe

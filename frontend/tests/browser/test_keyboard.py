@@ -96,19 +96,42 @@ def test_letters_typed_into_a_field_do_not_navigate(tab: Tab, site: Site) -> Non
     assert page.locator("#text").input_value() == "jk"
 
 
-def test_a_slash_opens_the_search_and_arrows_lead_to_what_it_finds(tab: Tab) -> None:
+def test_the_palette_goes_where_the_arrows_lead(tab: Tab) -> None:
     page = tab.open("/leaderboard/?dataset=reasoning")
     page.keyboard.press("/")
     page.keyboard.type("basic-cod")
-    page.locator("#matches a", has_text="Basic coding").first.wait_for()
+    row = page.locator("#matches [aria-selected=true]")
+    page.locator("#matches .title", has_text="Basic coding").first.wait_for()
+    assert "Basic coding" in row.inner_text()
     page.keyboard.press("ArrowDown")
+    assert "Basic coding" not in row.inner_text().replace("New run on Basic coding", "")
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     page.wait_for_url("**/datasets/basic-coding/")
-    page.keyboard.press("?")
-    page.wait_for_url("**/help/")
-    page.keyboard.press("/")
+    page.keyboard.press("Control+k")
+    page.locator("#matches .kind", has_text="Recent").first.wait_for()
+    assert page.locator("#matches .title").first.inner_text() == "Basic coding"
     page.keyboard.press("Escape")
     assert not page.locator("#palette").is_visible()
+
+
+def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
+    page = tab.open("/leaderboard/?dataset=reasoning")
+    page.keyboard.press("?")
+    page.locator("#all-keys td", has_text="Search and commands").wait_for()
+    page.keyboard.press("Escape")
+    assert not page.locator("#all-keys").is_visible()
+    assert page.locator(".find kbd").inner_text() == "Ctrl K"
+
+
+def test_what_the_browser_keeps_of_visits_may_be_anything(tab: Tab) -> None:
+    page = tab.open("/leaderboard/?dataset=reasoning")
+    for kept in ("null", "{", "[null]", '[{"title": 1, "url": "/"}]', '[{"title": "x", "url": "//evil.example/"}]'):
+        page.evaluate("(kept) => localStorage.setItem('visited', kept)", kept)
+        page.reload()
+        page.keyboard.press("Control+k")
+        page.locator("#matches .title", has_text="New run").wait_for()
+        assert page.locator("#matches .kind", has_text="Recent").count() == 0
 
 
 def test_the_heads_of_a_whole_table_sort_it(tab: Tab) -> None:

@@ -18,24 +18,6 @@
     for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
   });
 
-  // The search opens over the page that one is on. Its address is a page of its own.
-  const openSearch = () => {
-    document.getElementById("palette")?.showModal();
-    document.getElementById("search-words").focus();
-  };
-  document.addEventListener("click", (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || !event.target.closest("[data-search]")) return;
-    event.preventDefault();
-    openSearch();
-  });
-  document.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || !event.target.closest("[role=search], #matches")) return;
-    event.preventDefault();
-    const places = [...document.querySelectorAll("#search-words, #matches a")];
-    places[Math.min(Math.max(places.indexOf(document.activeElement) + step, 0), places.length - 1)].focus();
-  });
-
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
@@ -52,19 +34,8 @@
   // Unless somebody is typing: j and k follow the next and the previous link, or go through the rows of a grid, and
   // another key presses the link that names it.
   document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key === "k") {
-      event.preventDefault();
-      openSearch();
-      return;
-    }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
-    if (event.key === "/") {
-      event.preventDefault();
-      openSearch();
-      return;
-    }
-    if (event.key === "?") document.querySelector("[data-help]").click();
+    if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
     const step = { j: 1, k: -1 }[event.key];
     const rows = [...document.querySelectorAll("[data-row]")];
     if (step && rows.length) {

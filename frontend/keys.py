@@ -1,0 +1,31 @@
+"""The keys that pages have, as the help and the dialog of keys list them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """``keys`` do together, or one of them each, what ``does`` says; ``where`` is empty for every page."""
+
+    keys: tuple[str, ...]
+    does: str
+    where: str = ""
+
+
+KEYS = (
+    Key(("Ctrl K", "⌘K", "/"), "Search and commands"),
+    Key(("n",), "New run"),
+    Key(("?",), "All keys"),
+    Key(("j", "k"), "Next and previous row, result, task or canvas"),
+    Key(("Enter",), "Open or close the row"),
+    Key(("e",), "Dismiss the notice", "Overview"),
+    Key(("d",), "Show the differences from the baseline", "Task by task"),
+    Key(("f",), "Mark the reference as doubtful", "Task by task"),
+    Key(("1", "…", "9"), "Choose a label", "Review"),
+    Key(("d", "u", "x"), "Flag a doubtful reference, an unclear task or an unreadable answer", "Review"),
+    Key(("n",), "Write a note; Esc leaves it", "Review"),
+    Key(("Enter",), "Save the label and show the next answer", "Review"),
+    Key(("←", "→", "t"), "Choose left, right or a tie, and show the next pair", "Review of pairs"),
+    Key(("s", "z"), "Skip the answer; undo the last label", "Review"),
+)

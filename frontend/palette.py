@@ -1,0 +1,137 @@
+"""The palette: what the search finds, the commands, the pages and the help, as one list of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from benchmarks.presentation.glossary import GLOSSARY
+from benchmarks.presentation.labels import RUN_STATUS
+from benchmarks.presentation.numbers import n_of, plural
+from benchmarks.queries.experiments import findings, progress
+from benchmarks.queries.search import Matches, search
+from benchmarks.services.access import may_launch
+from frontend.context_processors import THEMES
+from frontend.documents import DOCUMENTS
+from frontend.navigation import places
+from frontend.view_models import run_finding
+
+STARTABLE = 2
+"""Of the benchmarks and of the models that match, how many a run is offered on."""
+HELP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Something to open or to do. ``finding`` says what is known of it.
+
+    ``before``, ``match`` and ``after`` are its title, with the part that was searched for in ``match``. A command with a
+    ``theme`` posts it to ``url``.
+    """
+
+    kind: str
+    before: str
+    match: str
+    after: str
+    url: str
+    finding: str = ""
+    theme: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    kind: str
+    title: str
+    url: str
+    finding: str = ""
+    theme: str | None = None
+
+    def row(self, words: str) -> Row:
+        at = self.title.lower().find(words.lower()) if words else -1
+        at, end = (at, at + len(words)) if at >= 0 else (len(self.title), len(self.title))
+        parts = self.title[:at], self.title[at:end], self.title[end:]
+        return Row(self.kind, *parts, self.url, self.finding, self.theme)
+
+
+def rows(request: HttpRequest, words: str) -> list[Row]:
+    """What matches the words, those first whose title begins with them; without words the commands and the pages."""
+    named = [*_commands(request), *_pages(request)]
+    if not words:
+        return [entry.row("") for entry in named]
+    matches = search(words)
+    lower = words.lower()
+    entries = [
+        *_found(matches),
+        *(_starts(matches) if may_launch(request.user) else ()),
+        *(entry for entry in named if lower in entry.title.lower()),
+        *[entry for entry in _help() if lower in entry.title.lower()][:HELP],
+    ]
+    entries.sort(key=lambda entry: not entry.title.lower().startswith(lower))
+    return [entry.row(words) for entry in entries]
+
+
+def _found(matches: Matches) -> Iterator[_Entry]:
+    for dataset in matches.datasets:
+        version = dataset.current_version
+        size = plural(version.task_count, "task") if version else "No valid version"
+        yield _Entry("Benchmark", dataset.name, reverse("frontend:dataset", args=(dataset.slug,)), size)
+    for canvas_set in matches.canvas_sets:
+        url = reverse("frontend:gallery", args=(canvas_set.slug,))
+        yield _Entry("Canvas set", canvas_set.slug, url, plural(canvas_set.count, "canvas"))
+    for model, n_runs in matches.models:
+        yield _Entry("Model", model, reverse("frontend:model", args=(model,)), plural(n_runs, "run"))
+    found = findings(matches.experiments)
+    for experiment in matches.experiments:
+        state = progress(experiment.runs.all())
+        said = found[experiment.pk] or f"{RUN_STATUS[state.status]}, {n_of(state.ended, state.runs)} runs ended"
+        yield _Entry("Experiment", experiment.name, reverse("frontend:experiment", args=(experiment.pk,)), said)
+    for run in matches.runs:
+        name = f"Run {run.pk}: {run.name or f'{run.model} on {run.dataset.name}'}"
+        yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), run_finding(run))
+    for task, correct, answers in matches.tasks:
+        dataset = task.version.dataset
+        url = reverse("frontend:task", args=(dataset.slug, task.pk))
+        said = f"{n_of(correct, answers)} answers correct" if answers else "Not asked yet"
+        yield _Entry("Task", f"{task.name or task.task_id}, {dataset.name}", url, said)
+    for review in matches.reviews:
+        yield _Entry("Review", review.name, reverse("frontend:review", args=(review.pk,)))
+
+
+def _starts(matches: Matches) -> Iterator[_Entry]:
+    """New runs on the benchmarks and of the models that match."""
+    launch = reverse("frontend:launch")
+    for dataset in matches.datasets[:STARTABLE]:
+        url = f"{launch}?{urlencode({'dataset': dataset.slug})}"
+        yield _Entry("Do", f"New run on {dataset.name}", url, "Then choose models")
+    for canvas_set in matches.canvas_sets[:STARTABLE]:
+        url = f"{launch}?{urlencode({'dataset': canvas_set.slug})}"
+        yield _Entry("Do", f"New run on {canvas_set.slug}", url, "Then choose models")
+    for model, _ in matches.models[:STARTABLE]:
+        url = f"{launch}?{urlencode({'model': model})}"
+        yield _Entry("Do", f"New run with {model}", url, "Then choose benchmarks")
+
+
+def _commands(request: HttpRequest) -> Iterator[_Entry]:
+    if may_launch(request.user):
+        yield _Entry("Do", "New run", reverse("frontend:launch"))
+    yield _Entry("Do", "Keys", f"{reverse('frontend:help')}#keys")
+    for theme in (*THEMES, ""):
+        yield _Entry("Do", f"Theme: {theme or 'system'}", reverse("frontend:theme"), theme=theme)
+
+
+def _pages(request: HttpRequest) -> Iterator[_Entry]:
+    for place in places(request):
+        yield _Entry("Page", place.title, place.url)
+    yield _Entry("Page", "Help", reverse("frontend:help"))
+
+
+def _help() -> Iterator[_Entry]:
+    for key, entry in GLOSSARY.items():
+        yield _Entry("Help", entry.title, f"{reverse('frontend:help')}#{key}", "Words of the statistics")
+    for group, titles in DOCUMENTS.items():
+        for name, title in titles.items():
+            yield _Entry("Help", title, reverse("frontend:document", args=(name,)), group)
