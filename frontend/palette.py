@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.safestring import SafeString
 
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.labels import RUN_STATUS
@@ -18,11 +19,13 @@ from benchmarks.services.access import may_launch
 from frontend.context_processors import THEMES
 from frontend.documents import DOCUMENTS
 from frontend.navigation import places
-from frontend.view_models import run_finding
+from frontend.ruler import ruler
+from frontend.view_models import RunRow, run_finding, run_row
 
 STARTABLE = 2
 """Of the benchmarks and of the models that match, how many a run is offered on."""
 HELP = 3
+NO_RULER = SafeString("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Row:
     url: str
     finding: str = ""
     theme: str | None = None
+    ruler: SafeString = NO_RULER
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,13 @@ class _Entry:
     url: str
     finding: str = ""
     theme: str | None = None
+    ruler: SafeString = NO_RULER
 
     def row(self, words: str) -> Row:
         at = self.title.lower().find(words.lower()) if words else -1
         at, end = (at, at + len(words)) if at >= 0 else (len(self.title), len(self.title))
         parts = self.title[:at], self.title[at:end], self.title[end:]
-        return Row(self.kind, *parts, self.url, self.finding, self.theme)
+        return Row(self.kind, *parts, self.url, self.finding, self.theme, self.ruler)
 
 
 def rows(request: HttpRequest, words: str) -> list[Row]:
@@ -91,7 +96,8 @@ def _found(matches: Matches) -> Iterator[_Entry]:
         yield _Entry("Experiment", experiment.name, reverse("frontend:experiment", args=(experiment.pk,)), said)
     for run in matches.runs:
         name = f"Run {run.pk}: {run.name or f'{run.model} on {run.dataset.name}'}"
-        yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), run_finding(run))
+        drawn = _drawn(run_row(run))
+        yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), run_finding(run), ruler=drawn)
     for task, correct, answers in matches.tasks:
         dataset = task.version.dataset
         url = reverse("frontend:task", args=(dataset.slug, task.pk))
@@ -99,6 +105,12 @@ def _found(matches: Matches) -> Iterator[_Entry]:
         yield _Entry("Task", f"{task.name or task.task_id}, {dataset.name}", url, said)
     for review in matches.reviews:
         yield _Entry("Review", review.name, reverse("frontend:review", args=(review.pk,)))
+
+
+def _drawn(row: RunRow) -> SafeString:
+    headline = row.headline
+    shown = headline.bounded and not row.provisional
+    return ruler(headline.mean, headline.low, headline.high) if shown else NO_RULER
 
 
 def _starts(matches: Matches) -> Iterator[_Entry]:
