@@ -32,8 +32,8 @@ NO_RULER = SafeString("")
 class Row:
     """Something to open or to do. ``finding`` says what is known of it.
 
-    ``before``, ``match`` and ``after`` are its title, with the part that was searched for in ``match``. A command with a
-    ``theme`` posts it to ``url``.
+    ``before``, ``match`` and ``after`` are its title, with the part that was searched for in ``match``. A command with
+    a ``theme`` posts it to ``url``.
     """
 
     kind: str

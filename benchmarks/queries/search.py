@@ -47,8 +47,10 @@ class Matches:
 
 
 def search(text: str) -> Matches:
-    """Matches of a part of the name, of upper or lower case; of runs also by number (``12``, ``run 12``) and
-    by model and dataset, of runs and experiments by a whole tag, of tasks by a part of the question. Tasks are those of current versions.
+    """Matches of a part of the name, of upper or lower case.
+
+    Of runs also by number (``12``, ``run 12``), model and dataset, of runs and experiments by a whole tag, of tasks of
+    current versions by a part of the question.
     """
     number = text.lower().removeprefix("run").strip(" #")
     by_number = Q(pk=int(number)) if number.isascii() and number.isdigit() and len(number) < 10 else Q()
