@@ -91,7 +91,7 @@ def _found(matches: Matches) -> Iterator[_Entry]:
         yield _Entry("Model", model, reverse("frontend:model", args=(model,)), plural(n_runs, "run"))
     found = findings(matches.experiments)
     for experiment in matches.experiments:
-        state = progress(experiment.runs.all())
+        state = progress(list(experiment.runs.all()))
         said = found[experiment.pk] or f"{RUN_STATUS[state.status]}, {n_of(state.ended, state.runs)} runs ended"
         yield _Entry("Experiment", experiment.name, reverse("frontend:experiment", args=(experiment.pk,)), said)
     for run in matches.runs:
