@@ -87,6 +87,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
     filters = params.task_filters(request.GET)
     is_written, allowed = dataset.kind == Dataset.Kind.YAML, _permissions(request)
     context = {
+        "live_state": live_state(),
         "dataset": dataset,
         "version": version,
         "versions": VERSIONS.where(is_written=is_written, may_restore=is_written and allowed["change_dataset"]).of(
@@ -176,6 +177,7 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
     moved = moved_by(*versions, MOVED_SHOWN) if old < new and changes.changed and not changes.added else []
     launches = may_launch(request.user)
     context = {
+        "live_state": live_state(),
         "dataset": dataset,
         "old": old,
         "new": new,

@@ -13,6 +13,7 @@ from benchmarks.presentation.numbers import points, rank_range
 from benchmarks.presentation.sentences import n_of_expected, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
+from benchmarks.queries.live import live_state
 from benchmarks.queries.models import ModelStanding, model_standings, model_totals
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.tables.runs import RUNS
@@ -49,6 +50,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     judged = [judged_scores([(each.cell.run, each.cell.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
     context = {
+        "live_state": live_state(),
         "name": name,
         "totals": totals,
         "is_baseline": name.startswith("baseline/"),
