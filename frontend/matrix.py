@@ -14,6 +14,7 @@ from benchmarks.analysis.matrices import Cell, Row, cell_of
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
+from benchmarks.presentation.ranks import Mark
 from benchmarks.presentation.sentences import applies_to
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
@@ -22,6 +23,8 @@ from benchmarks.summary import Expected
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
+from frontend.large_ruler import LargeRuler, Scored
+from frontend.parting import parting
 from frontend.preferences import Ranked
 from frontend.view_models import metric_row
 
@@ -108,6 +111,31 @@ def _piece(at: int, span: range) -> str:
     return "first" if at == span[0] else "last" if at == span[-1] else "middle"
 
 
+def large_ruler(grid: Matrix, metric: str) -> LargeRuler:
+    """The overall scores of the ranked rows; baselines beside them."""
+    scored = [
+        Scored(row.name.removesuffix(f" ({row.variant})"), row.variant, *row.overall, row.place.group)
+        for row in grid.rows
+        if row.place and row.overall
+    ]
+    baselines = [
+        Mark(row.model.partition("/")[2], row.overall[0])
+        for row in grid.rows
+        if row.is_baseline and row.overall and not row.place
+    ]
+    return LargeRuler(scored, baselines, _guess(grid, metric))
+
+
+def _guess(grid: Matrix, metric: str) -> float | None:
+    """The average over the columns of what guessing scores; ``None`` unless it is known for each."""
+    guesses = [
+        next((guess for cell in column if cell and (guess := cell.run.guess_of(metric_of(cell.run, metric)))), None)
+        for column in zip(*(row.cells for row in grid.rows), strict=True)
+    ]
+    known = [guess for guess in guesses if guess is not None]
+    return sum(known) / len(known) if known and len(known) == len(guesses) else None
+
+
 def _parts_of_datasets(grid: Matrix, metric: str) -> list[str]:
     """The datasets of which the metric of the matrix applies to a part of the tasks, each in a sentence."""
     parts: dict[str, None] = {}
@@ -136,6 +164,8 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
             *grid.sentences[2:],
             *([changes.sentence] if changes.sentence else []),
         ],
+        "ruler": large_ruler(grid, metric),
+        "parting": parting([row for row in grid.rows if row.place]),
         "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],
         "unranked": [board_row(row) for row in grid.rows if not row.place],
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],

@@ -47,8 +47,7 @@ def drawn(points: Sequence[Spec], best: Sequence[int], x: Axis, y: Axis, sentenc
     those on the frontier, the cheapest first."""
     parts = (*_grid(x, y), *_joined(points, x, y), *_frontier(points, best, x, y), *_dots(points, best, x, y))
     return format_html(
-        '<svg class="tradeoff" height="280" role="img" aria-label="{}"><svg class="plot" x="40" y="10" width="90%" '
-        'height="240">{}</svg></svg>',
+        '<svg class="tradeoff" height="280" role="img" aria-label="{}">{}</svg>',
         visible(sentence),
         mark_safe("".join(parts)),
     )

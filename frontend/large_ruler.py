@@ -1,0 +1,172 @@
+"""The ruler of an experiment: a row a model, a mark a variant, brackets for what is not significantly different.
+
+Places along the axis are shares of the plot, so it fills whatever width it has while its texts keep their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from benchmarks.presentation.numbers import score
+from benchmarks.presentation.ranks import Mark
+from benchmarks.presentation.texts import cut, visible
+
+SHAPES = {
+    "●": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "◆": "M0-5l5 5-5 5-5-5z",
+    "▲": "M0-5l5 9h-10z",
+    "■": "M-4-4h8v8h-8z",
+    "▼": "M0 5l5-9h-10z",
+}
+"""The sign of a variant in a legend, and its outline around the mean."""
+MOST_MARKS = 40
+_TOP, _HEAD, _STEP, _BELOW = 18, 18, 16, 14
+"""Pixels above the first model, above the marks of each (where phones have its name), for a mark, for a baseline."""
+_NAME = 24
+_MOST_BRACKETS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A mark: a model in a variant with its mean and interval; ``group`` has the letters of its groups."""
+
+    model: str
+    variant: str
+    mean: float
+    low: float
+    high: float
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class LargeRuler:
+    """``scored`` come best first; ``baselines`` stand on the axis only, as does what guessing scores."""
+
+    scored: Sequence[Scored]
+    baselines: Sequence[Mark] = ()
+    guess: float | None = None
+
+    @property
+    def variants(self) -> list[str]:
+        return list(dict.fromkeys(each.variant for each in self.scored))
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """The sign of each variant, if there are several and a sign for each."""
+        variants = self.variants
+        return list(zip(SHAPES, variants, strict=False)) if 1 < len(variants) <= len(SHAPES) else []
+
+    @property
+    def drawn(self) -> SafeString:
+        shown = self.scored[:MOST_MARKS]
+        if not shown:
+            return SafeString("")
+        places, bottom = _places(shown)
+        parts = [*self._axis(bottom), *(part for each in shown for part in self._mark(each, places[id(each)]))]
+        end = bottom + _BELOW * len(self.baselines) + 20
+        means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals, best first"
+        label = f"{means}. The table below has the numbers."
+        return format_html(
+            '<svg class="ruler large" height="{}" role="img" aria-label="{}">{}{}{}</svg>',
+            *(end, label, _names(shown, places), mark_safe("".join(parts)), _brackets(shown, places)),
+        )
+
+    def _axis(self, bottom: int) -> Iterator[SafeString]:
+        end = bottom + _BELOW * len(self.baselines)
+        for share, text in ((0.0, "0"), (0.5, "0.5"), (1.0, "1")):
+            at = _percent(share)
+            yield format_html('<line class="axis" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, _TOP, end)
+            yield format_html('<text x="{}" y="{}" text-anchor="middle">{}</text>', at, end + 15, text)
+        yield format_html('<line class="axis" x1="0%" x2="100%" y1="{0}" y2="{0}"/>', end)
+        if self.guess is not None:
+            at = _percent(self.guess)
+            yield format_html('<line class="guess" x1="{0}" x2="{0}" y1="4" y2="{1}"/>', at, end)
+            yield format_html('<text x="{}" y="12" dx="5">guessing</text>', at)
+        for place, mark in enumerate(sorted(self.baselines, key=lambda mark: mark.mean)):
+            at, y = _percent(mark.mean), bottom + _BELOW * place
+            yield format_html('<line class="other" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, y + 2, end)
+            words = f"{visible(mark.name)} {score(mark.mean)}"
+            side = ("end", -5) if mark.mean > 0.7 else ("start", 5)
+            yield format_html(
+                '<text x="{}" y="{}" dx="{}" text-anchor="{}">{}</text>', at, y + 11, side[1], side[0], words
+            )
+
+    def _mark(self, each: Scored, y: int) -> Iterator[SafeString]:
+        inner = ((each.low + each.mean) / 2, (each.mean + each.high) / 2)
+        for name, low, high in (("band", each.low, each.high), ("half", *inner)):
+            yield format_html(
+                '<rect class="{}" x="{}" y="{}" width="{}" height="10" rx="4"/>',
+                *(name, _percent(low), y - 5, _percent(high - low)),
+            )
+        shapes = list(SHAPES.values())
+        place = self.variants.index(each.variant) if self.legend else 0
+        yield format_html(
+            '<svg x="{}" y="{}" overflow="visible"><path class="knob" d="{}"/></svg>',
+            _percent(each.mean),
+            y,
+            shapes[place],
+        )
+        variant = f" {cut(visible(each.variant), _NAME)}" if len(self.variants) > len(SHAPES) else ""
+        yield format_html(
+            '<text class="value" x="{}" y="{}" dx="8">{}{}</text>',
+            _percent(each.high),
+            y + 4,
+            score(each.mean),
+            variant,
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * min(1.0, max(0.0, share)):.2f}%"
+
+
+def _of_models(shown: Sequence[Scored]) -> dict[str, list[Scored]]:
+    """The marks of each model, the best model first."""
+    members: dict[str, list[Scored]] = {}
+    for each in shown:
+        members.setdefault(each.model, []).append(each)
+    return members
+
+
+def _places(shown: Sequence[Scored]) -> tuple[dict[int, int], int]:
+    """The height at which each mark stands, by its identity, and the one below all."""
+    places, y = dict[int, int](), _TOP
+    for members in _of_models(shown).values():
+        y += _HEAD
+        for each in members:
+            places[id(each)] = y
+            y += _STEP
+    return places, y
+
+
+def _names(shown: Sequence[Scored], places: dict[int, int]) -> SafeString:
+    """The models to the left of their marks, and again above them, for phones."""
+    rows = []
+    for model, members in _of_models(shown).items():
+        first, last = places[id(members[0])], places[id(members[-1])]
+        name = cut(visible(model), _NAME)
+        rows += [("beside", -12, (first + last) // 2 + 4, "end", name), ("above", 0, first - 10, "start", name)]
+    return format_html_join("", '<text class="name {}" x="{}" y="{}" text-anchor="{}">{}</text>', rows)
+
+
+def _brackets(shown: Sequence[Scored], places: dict[int, int]) -> SafeString:
+    """A bracket with a tooth at each mark of a group; those that overlap stand side by side."""
+    groups: dict[str, list[int]] = {}
+    for each in shown:
+        for letter in each.group.split():
+            groups.setdefault(letter, []).append(places[id(each)])
+    columns: list[int] = []
+    paths = []
+    for heights in sorted(sorted(heights) for heights in groups.values() if len(heights) > 1):
+        column = next((at for at, end in enumerate(columns) if end < heights[0]), len(columns))
+        columns[column : column + 1] = [heights[-1]]
+        if column < _MOST_BRACKETS:
+            right = 54 + 12 * column
+            teeth = "".join(f"M{right - 6} {y}H{right}" for y in heights)
+            paths.append((f"{teeth}M{right} {heights[0]}V{heights[-1]}",))
+    joined = format_html_join("", '<path class="bracket" d="{}"/>', paths)
+    return format_html('<svg x="100%" y="0" overflow="visible">{}</svg>', joined)

@@ -1,0 +1,72 @@
+"""The ruler of an experiment: where its marks and brackets stand, and what stands on the axis only."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from benchmarks.presentation.ranks import Mark
+from frontend.large_ruler import MOST_MARKS, LargeRuler, Scored
+
+
+def mark(model: str, mean: float, group: str = "A", variant: str = "") -> Scored:
+    return Scored(model, variant, mean, mean - 0.1, mean + 0.1, group)
+
+
+def drawn(*scored: Scored, **of: object) -> str:
+    html = LargeRuler(scored, **of).drawn  # type: ignore[arg-type]
+    ElementTree.fromstring(html)
+    return html
+
+
+def teeth(html: str) -> list[list[str]]:
+    """The heights that each bracket joins."""
+    paths = re.findall(r'class="bracket" d="([^"]+)"', html)
+    return [re.findall(r"M\d+ (\d+)H", path) for path in paths]
+
+
+def test_a_mark_has_its_interval_the_inner_half_of_it_and_its_number() -> None:
+    html = drawn(mark("x", 0.5))
+    assert '<rect class="band" x="40.00%" y="31" width="20.00%" height="10" rx="4"/>' in html
+    assert '<rect class="half" x="45.00%" y="31" width="10.00%" height="10" rx="4"/>' in html
+    assert '<svg x="50.00%" y="36" overflow="visible"><path class="knob"' in html
+    assert '<text class="value" x="60.00%" y="40" dx="8">0.500</text>' in html
+    assert 'role="img" aria-label="1 mean with 95% interval' in html
+
+
+def test_the_variants_of_a_model_stand_together_and_have_signs_of_their_own() -> None:
+    ruler = LargeRuler([mark("x", 0.8, variant="a"), mark("y", 0.6, variant="a"), mark("x", 0.4, variant="b")])
+    assert ruler.legend == [("●", "a"), ("◆", "b")]
+    assert re.findall(r'class="name beside"[^>]*>(\w)<', ruler.drawn) == ["x", "y"]
+    assert re.findall(r'class="value" x="[\d.]+%" y="(\d+)"', ruler.drawn) == ["40", "90", "56"]
+    assert LargeRuler([mark("x", 0.8)]).legend == []
+
+
+def test_variants_without_a_sign_are_named_beside_their_numbers() -> None:
+    ruler = LargeRuler([mark("x", 0.1 * place, variant=f"v{place}") for place in range(1, 8)])
+    assert ruler.legend == []
+    assert ">0.100 v1</text>" in ruler.drawn
+
+
+def test_brackets_join_the_marks_of_a_group_and_stand_side_by_side_where_they_overlap() -> None:
+    html = drawn(mark("x", 0.9, "A"), mark("y", 0.8, "A B"), mark("z", 0.7, "B"), mark("w", 0.1, "C"))
+    assert teeth(html) == [["36", "70"], ["70", "104"]]
+    assert re.findall(r'd="M\d+ \d+H(\d+)', html) == ["54", "66"]
+
+
+def test_guessing_is_a_line_and_baselines_are_on_the_axis_only() -> None:
+    html = drawn(mark("x", 0.5), baselines=[Mark("majority", 0.3)], guess=0.2)
+    assert '<line class="guess" x1="20.00%"' in html
+    assert ">majority 0.300</text>" in html
+    assert html.count('class="knob"') == 1
+
+
+def test_names_are_escaped_and_long_ones_cut() -> None:
+    html = drawn(mark("<b>" + "x" * 40, 0.5))
+    assert "&lt;b&gt;xxx" in html
+    assert "x" * 24 not in html
+
+
+def test_there_is_nothing_to_draw_without_a_score_and_not_more_than_fits() -> None:
+    assert LargeRuler([]).drawn == ""
+    assert drawn(*(mark(str(place), 0.5) for place in range(60))).count('class="knob"') == MOST_MARKS

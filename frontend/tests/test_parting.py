@@ -1,0 +1,35 @@
+"""Where the rows of a matrix part."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.analysis.matrices import Row
+from benchmarks.queries.matrix import matrix
+from frontend.parting import parting
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+
+def rows(*values: list[float]) -> list[Row]:
+    dataset = make_dataset(len(values[0]))
+    runs = [make_scored_run(dataset, of_run, model=f"a/{place}") for place, of_run in enumerate(values)]
+    return list(matrix(runs).rows)
+
+
+def test_a_kind_has_its_number_in_each_row_and_a_bar_in_percent_of_the_largest() -> None:
+    found = parting(rows([1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0]))
+    assert found.names == ["0", "1"]
+    (kind,) = found.kinds
+    assert (kind.outcome, kind.counts) == ("wrong", [(1, 33), (3, 100)])
+    assert kind.example is not None
+
+
+def test_kinds_that_all_rows_have_alike_part_nothing() -> None:
+    assert parting(rows([0.0, 1.0], [1.0, 0.0])).kinds == []
+
+
+def test_one_row_alone_parts_from_nobody() -> None:
+    assert parting(rows([0.0, 1.0])).kinds == []
