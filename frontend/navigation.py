@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -32,13 +32,14 @@ class Entry:
     """An entry of the navigation.
 
     ``icon`` is the path of a drawing of 16 × 16, ``places`` are its tabs, of which the first is its own page, and
-    ``below`` the first parts of the addresses of its pages.
+    ``below`` the first parts of the addresses of its pages. ``others`` are pages that only search names.
     """
 
     title: str
     icon: str
     places: tuple[Place, ...]
     below: tuple[str, ...]
+    others: tuple[Place, ...] = ()
 
 
 SETTINGS = (
@@ -79,8 +80,15 @@ ENTRIES = (
     Entry(
         "Runs",
         "M4 3l9 5-9 5z",
-        (Place("Runs", "runs"), Place("Experiments", "experiments"), Place("Compare", "compare")),
+        (
+            Place("All", "runs"),
+            Place("Experiments", "experiments"),
+            Place("Runs", "single-runs"),
+            Place("Imported", "imported-runs", "Runs of other tools."),
+            Place("Scheduled", "scheduled-runs", "Runs that schedules started."),
+        ),
         ("runs", "experiments", "compare", "results"),
+        (Place("Compare", "compare"),),
     ),
     Entry(
         "Leaderboard",
@@ -120,11 +128,18 @@ def entries(request: HttpRequest) -> list[dict[str, object]]:
     ]
 
 
-def tabs(request: HttpRequest) -> list[dict[str, object]]:
-    """The tabs of the list that the request asks for; none on other pages, and none where there is one list only."""
+def tabs(request: HttpRequest, counts: Mapping[str, int] | None = None) -> list[dict[str, object]]:
+    """The tabs of the list that the request asks for; none on other pages, and none where there is one list only.
+
+    ``counts`` says how many rows a list has, by its route.
+    """
     here = _entry_of(request)
     places = [place for place in here.places if may(request.user, *place.permissions)] if here else []
-    shown = [{"title": each.title, "url": each.url, "current": each.url == request.path} for each in places]
+    known = counts or {}
+    shown: list[dict[str, object]] = [
+        {"title": each.title, "url": each.url, "current": each.url == request.path, "count": known.get(each.route)}
+        for each in places
+    ]
     return shown if len(shown) > 1 and any(tab["current"] for tab in shown) else []
 
 
@@ -143,7 +158,7 @@ def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[dict[str, objec
 def places(request: HttpRequest) -> Iterator[Place]:
     """Every page that has a name and that the user may open, under a title that says it alone."""
     for entry in ENTRIES:
-        for place in entry.places:
+        for place in (*entry.places, *entry.others):
             if may(request.user, *place.permissions):
                 yield Place(entry.title, place.route) if place is entry.places[0] else place
 

@@ -60,6 +60,8 @@ def run_filters(query: QueryDict) -> RunFilters:
         name=text(query, "name"),
         tag=text(query, "tag"),
         pinned=bool(text(query, "pinned")),
+        text=text(query, "text"),
+        days=whole_number(query, "days") or None,
         sort=sort if sort.removeprefix("-") in SORTS else "-run",
     )
 
@@ -89,10 +91,10 @@ def result_filters(query: QueryDict) -> ResultFilters:
     )
 
 
-def run_ids(query: QueryDict) -> list[int]:
-    """The runs of ``?runs=1,2`` or of ``?runs=1&runs=2``, which is what tick boxes send; each of them once."""
+def run_ids(query: QueryDict, name: str = "runs") -> list[int]:
+    """The ids of ``?runs=1,2`` or of ``?runs=1&runs=2``, which is what tick boxes send; each of them once."""
     # Fewer than ten digits: larger numbers are no ids, and some databases reject them with an error.
-    values = ",".join(query.getlist("runs")).split(",")
+    values = ",".join(query.getlist(name)).split(",")
     return list(dict.fromkeys(int(pk) for pk in values if pk.isascii() and pk.isdigit() and len(pk) < 10))
 
 

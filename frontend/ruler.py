@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.presentation.cells import Mean
 
-WIDTH, STRIP_WIDTH = 120, 220
+WIDTH = 120
 _HEIGHT, _EDGE = 18, 4
 
 
@@ -52,9 +52,9 @@ def difference_ruler(mean: float, low: float, high: float, bound: float) -> Safe
     return _svg(axis, _level(axis, mean, low, high))
 
 
-def strip(others: Sequence[float], best: Mean | None, guess: float | None, label: str) -> SafeString:
+def strip(others: Sequence[float], best: Mean | None, guess: float | None, label: str, width: float) -> SafeString:
     """The means of several models on one ruler, the best with its interval; ``label`` says what it shows."""
-    axis = Axis(STRIP_WIDTH)
+    axis = Axis(width)
     ticks = [_tick(axis, mean, "other", 4, 10) for mean in others]
     lead = _level(axis, best.mean, best.low, best.high) if best and best.mean is not None else ()
     return _svg(axis, [_guess(axis, guess), *ticks, *lead], label)

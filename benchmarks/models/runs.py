@@ -23,6 +23,10 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
 
     waits_until: datetime | None
     """Until when the endpoint asked the run's workers to wait. Only on runs that ``queries.runs`` reads one by one."""
+    headline_mean: float | None
+    headline_low: float | None
+    headline_high: float | None
+    """The score with its interval. Only on runs that ``queries.experiments`` reads with their experiments."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
     dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="runs")

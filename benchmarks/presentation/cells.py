@@ -91,14 +91,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The means of several models drawn on one line from 0 to 1, the ``best`` of them with its interval, and what
-    guessing scores. ``label`` says it to screen readers. It has no text."""
+    """The means of several models drawn on one line from 0 to 1 of ``width`` pixels, the ``best`` of them with its
+    interval, and what guessing scores. ``label`` says it to screen readers. It has no text."""
 
     others: Sequence[float]
     best: Mean | None
     guess: float | None
     label: str
     text: str = ""
+    width: int = 220
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 
 from django.db.models import Prefetch, QuerySet
 
-from benchmarks.analysis.kept import has_ended, kept_for
+from benchmarks.analysis.kept import has_ended, is_kept, kept_for
 from benchmarks.analysis.matrices import FORMAT
 from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import Statement, matrix
-from benchmarks.queries.runs import runs
+from benchmarks.queries.runs import HeadlineNumber, runs
 
 MOST_RANKED = 50_000
 """Results up to which an experiment is ranked for a list; a larger one would delay the page."""
+MOST_COMPUTED = 5
+"""Experiments that one list ranks; the others are as kept, for the same reason."""
+_FINDING = f"finding:{FORMAT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,14 @@ class Progress:
 
 _MEMBERS = (
     *("model", "variant", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summarized_at"),
-    *("dataset__slug", "dataset_version__number"),
+    *("headline", "dataset__slug", "dataset__name", "dataset_version__number"),
 )
+_SCORES = {f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "high")}
 
 
 def experiments() -> QuerySet[Experiment]:
     """All experiments, newest first, with the columns of their runs that ``progress`` and lists need."""
-    members = Prefetch("runs", runs().only("experiment", *_MEMBERS).order_by("pk"))
+    members = Prefetch("runs", runs().only("experiment", *_MEMBERS).annotate(**_SCORES).order_by("pk"))
     return Experiment.objects.select_related("created_by").prefetch_related(members).order_by("-id")
 
 
@@ -66,9 +70,16 @@ def findings(shown: Sequence[Experiment]) -> dict[int, str]:
     """Experiment → who leads, and by how much, by the headline of each run; from the cache until a run gets new
     numbers.
 
-    Empty before all runs have ended, without a ranking, and above ``MOST_RANKED`` results.
+    Empty before all runs have ended, without a ranking, above ``MOST_RANKED`` results, and once ``MOST_COMPUTED`` were
+    not in the cache: the next request finds more.
     """
-    statements = {experiment.pk: _statement(list(experiment.runs.all()), experiment) for experiment in shown}
+    statements: dict[int, Statement | None] = {}
+    computed = 0
+    for experiment in shown:
+        members = list(experiment.runs.all())
+        ranks = all(map(has_ended, members)) and 0 < sum(run.total for run in members) <= MOST_RANKED
+        computed += ranks and not is_kept(_FINDING, members)
+        statements[experiment.pk] = _statement(members, experiment) if ranks and computed <= MOST_COMPUTED else None
     known = judge_words({each for statement in statements.values() if statement for each in statement.judged})
     return {
         pk: " ".join(filter(None, statement.sentences(known)[:2])) if statement else ""
@@ -77,10 +88,8 @@ def findings(shown: Sequence[Experiment]) -> dict[int, str]:
 
 
 def _statement(members: Sequence[Run], experiment: Experiment) -> Statement | None:
-    if not all(map(has_ended, members)) or not 0 < sum(run.total for run in members) <= MOST_RANKED:
-        return None
     # In a tuple, because what is kept may be that there is none.
-    return kept_for(f"finding:{FORMAT}", members, lambda: (matrix(experiment_runs(experiment)).statement,))[0]
+    return kept_for(_FINDING, members, lambda: (matrix(experiment_runs(experiment)).statement,))[0]
 
 
 def progress(members: Sequence[Run]) -> Progress:

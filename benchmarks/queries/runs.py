@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import reduce
 from itertools import product
+from operator import or_
 from typing import Any
 
 from django.db.models import (
@@ -25,6 +27,7 @@ from django.db.models import (
     Value,
 )
 from django.db.models.functions import Coalesce, Lower
+from django.utils import timezone
 
 from benchmarks.asking import key_of
 from benchmarks.models import COMPLETED, OF_MODELS, STOPPED, DatasetVersion, Lease, PushedRun, Run, RunStatus
@@ -49,19 +52,24 @@ _LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1])}
 """Until when the endpoint asked the run's workers to wait; ``None`` while they do not wait."""
 
 
-class HeadlineMean(Func):
-    """Of a run's summary and headline: the strict mean of the headline."""
+class HeadlineNumber(Func):
+    """Of a run's summary, a number of its headline: the strict ``mean``, or ``low`` and ``high`` of its interval."""
 
     output_field = FloatField()
+
+    def __init__(self, key: str = "mean") -> None:
+        super().__init__("summary", "headline")
+        self.key = key
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         (summary, _), (headline, _) = map(compiler.compile, self.get_source_expressions())
         # A path cannot contain a quotation mark; no metric that is registered here does.
-        return f"""json_extract({summary}, '$.metrics."' || replace({headline}, '"', '') || '".mean')""", ()
+        path = f"""'$.metrics."' || replace({headline}, '"', '') || '".{self.key}'"""
+        return f"json_extract({summary}, {path})", ()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         (summary, _), (headline, _) = map(compiler.compile, self.get_source_expressions())
-        return f"({summary} -> 'metrics' -> {headline} ->> 'mean')::float", ()
+        return f"({summary} -> 'metrics' -> {headline} ->> '{self.key}')::float", ()
 
 
 class HasTag(Func):
@@ -84,7 +92,7 @@ SORTS: dict[str, Expression | F] = {
     "model": F("model"),
     "dataset": F("dataset__slug"),
     "status": F("status"),
-    "score": HeadlineMean("summary", "headline"),
+    "score": HeadlineNumber(),
     "cost": F("cost_usd") + Coalesce("judge_cost_usd", 0.0),
 }
 """Head of the list → what it sorts by. Unknown scores and costs come last."""
@@ -92,7 +100,10 @@ SORTS: dict[str, Expression | F] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFilters:
-    """``name`` is a part of it. ``sort`` is a key of ``SORTS``, with a minus sign for the descending order."""
+    """``name`` is a part of it, ``text`` one of its name, model or dataset, or a tag, ``days`` how old it is at most.
+
+    ``sort`` is a key of ``SORTS``, with a minus sign for the descending order.
+    """
 
     dataset: str = ""
     model: str = ""
@@ -100,6 +111,10 @@ class RunFilters:
     name: str = ""
     tag: str = ""
     pinned: bool = False
+    text: str = ""
+    days: int | None = None
+    kinds: tuple[str, ...] = ()
+    scheduled: bool = False
     sort: str = "-run"
 
 
@@ -117,20 +132,33 @@ def full_runs() -> QuerySet[Run]:
 
 def run_list(filters: RunFilters, *, full: bool = False) -> QuerySet[Run]:
     """Runs in the order of ``filters``, those that are pinned first; ``full`` as in ``full_runs``."""
+    every = full_runs().filter(OF_MODELS) if full else runs()
+    descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")
+    order = OrderBy(SORTS.get(key, SORTS["run"]), descending=descending, nulls_last=True)
+    return matching(every, filters).order_by("-pinned", order, "-id")
+
+
+def matching(every: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
+    """Those of the runs that the filters select."""
     chosen = {
         "dataset__slug": filters.dataset,
         "model": filters.model,
         "status": filters.status,
         "name__icontains": filters.name,
         "pinned": filters.pinned,
+        "kind__in": filters.kinds,
+        "created_at__gte": filters.days and timezone.now() - timedelta(days=filters.days),
     }
-    every = full_runs().filter(OF_MODELS) if full else runs()
     selected = every.filter(**{name: value for name, value in chosen.items() if value})
+    if filters.scheduled:
+        selected = selected.filter(scheduled__isnull=False)
     if filters.tag:
         selected = selected.filter(HasTag("tags", Value(filters.tag)))
-    descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")
-    order = OrderBy(SORTS.get(key, SORTS["run"]), descending=descending, nulls_last=True)
-    return selected.order_by("-pinned", order, "-id")
+    if filters.text:
+        places = ("name", "model", "dataset__name", "dataset__slug", "experiment__name")
+        written = (Q(**{f"{place}__icontains": filters.text}) for place in places)
+        selected = selected.filter(reduce(or_, written, Q(HasTag("tags", Value(filters.text)))))
+    return selected
 
 
 def tags_used() -> list[str]:

@@ -151,6 +151,8 @@ RULES: dict[str, Rule] = {
     "frontend:experiment-chart": pages(pk=1, name="none", form="svg"),
     "frontend:experiment-action": writes(LAUNCH, pk=1, action="cancel"),
     "frontend:runs": pages(),
+    **{f"frontend:{kind}-runs": pages() for kind in ("single", "imported", "scheduled")},
+    "frontend:selected-runs": writes(LAUNCH),
     "frontend:launch": Rule({}, {"GET": LAUNCH, "POST": LAUNCH}),
     "frontend:plan": writes(LAUNCH),
     "frontend:size": writes(LAUNCH),

@@ -103,7 +103,7 @@ def _submit(part: cells.Submit, context: Context) -> str:
 def _tick(part: cells.Tick, context: Context) -> str:
     return format_html(
         '<input type="checkbox" name="{}" value="{}" form="{}" aria-label="{}">',
-        *(part.name, part.value, part.form, part.label),
+        *(part.name, part.value, part.form, texts.visible(part.label)),
     )
 
 
@@ -126,7 +126,7 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
     cells.Mean: _mean,
     cells.Bar: lambda part, _: ruler(part.mean.mean, part.mean.low, part.mean.high, part.guess),
-    cells.Strip: lambda part, _: strip(part.others, part.best, part.guess, part.label),
+    cells.Strip: lambda part, _: strip(part.others, part.best, part.guess, part.label, part.width),
     cells.Progress: _progress,
     cells.Button: _button,
     cells.Submit: _submit,

@@ -73,7 +73,7 @@ def test_the_form_starts_a_run_for_each_model_and_variant(client: Client, endpoi
     of_run = page(client, f"/runs/{runs[2].pk}/")
     assert f'part of <a href="/experiments/{experiment.pk}/">' in of_run
     assert "stepwise" in of_run
-    assert '<span class="soft small">stepwise</span>' in page(client, "/runs/")
+    assert "· stepwise</div>" in page(client, "/runs/single/")
 
 
 def test_without_variants_there_is_one_way_of_asking(client: Client, endpoint: Endpoint) -> None:
@@ -148,7 +148,7 @@ def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client
     assert "$0.75 <small>of a budget of $5.00</small>" in text
     assert "hx-get" not in text.partition('id="board"')[2].partition(">")[0]
     listed = page(client, "/experiments/")
-    assert "3 of 3" in listed
+    assert "3 models · Sums" in listed
     assert "autumn" in listed
     assert "large leads. small is 82.5 points behind (" in page(client, "/")
 

@@ -62,7 +62,8 @@ def test_the_list_sorts_by_its_heads_and_keeps_the_filters(client: Client) -> No
     make_scored_run(dataset, (1.0, 1.0), name="good", tags=["a"])
     make_scored_run(dataset, (0.0, 1.0), name="poor", tags=["a"])
     make_scored_run(dataset, (0.0, 0.0), name="other")
-    html = page(client, "/runs/?tag=a&sort=score")
+    assert client.get("/runs/?tag=a&sort=score").headers["Location"] == "/runs/single/?tag=a&sort=score"
+    html = page(client, "/runs/single/?tag=a&sort=score")
     assert html.index("poor") < html.index("good")
     assert "other" not in html.split("<tbody>")[1]
     assert 'aria-sort="ascending"><a class="plain-link" href="?tag=a&amp;sort=-score">' in html

@@ -1,4 +1,4 @@
-"""Experiments: the list, the form that launches one, and the page that reads its runs as one."""
+"""Experiments: the form that launches one, and the page that reads its runs as one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -19,8 +18,6 @@ from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.live import live_state
-from benchmarks.queries.tables.experiments import EXPERIMENTS
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
@@ -34,21 +31,6 @@ from frontend.preferences import columns_of_experiment
 from frontend.task_grid import grid_context
 from frontend.view_models import metric_row
 from frontend.views.shared import chart_response, or_404, placed, require_launch, unconfirmed
-
-PAGE_SIZE = 50
-
-
-@require_safe
-def experiment_list(request: HttpRequest) -> HttpResponse:
-    page = Paginator(reads.experiments(), PAGE_SIZE).get_page(request.GET.get("page"))
-    rows = [(experiment, reads.progress(list(experiment.runs.all()))) for experiment in page.object_list]
-    context = {
-        "live_state": live_state(),
-        "page": page,
-        "experiments": EXPERIMENTS.of(rows),
-        "may_launch": may_launch(request.user),
-    }
-    return render(request, "frontend/experiments/list.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,4 +1,4 @@
-"""Runs: the list, one run with its live status and charts, and what can be done with it."""
+"""One run with its live status and charts, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -15,20 +14,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.analysis.rankings import under_baseline
-from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, Task
+from benchmarks.models import COMPLETED, Outcome, Result, Run, Score, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
-from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.leaderboard import comparable_places
-from benchmarks.queries.live import live_state
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
-from benchmarks.queries.runs import receiving
 from benchmarks.queries.schedules import scheduled_run_of
-from benchmarks.queries.tables.runs import RECEIVING, TICKED_RUNS
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
@@ -55,7 +50,6 @@ from frontend.views.settings.schedules import ADD
 from frontend.views.shared import chart_response, may_copy, paged, placed, require_launch, run_or_404, unconfirmed
 from frontend.views.statistics import report_of
 
-PAGE_SIZE = 50
 COMPARED = 5
 SORTS = (
     ("position", "Task order"),
@@ -65,30 +59,6 @@ SORTS = (
     ("-duration", "Slowest first"),
     ("duration", "Fastest first"),
 )
-
-
-@require_safe
-def run_list(request: HttpRequest) -> HttpResponse:
-    filters = params.run_filters(request.GET)
-    page = Paginator(reads.run_list(filters), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {
-        "live_state": live_state(),
-        "page": page,
-        "runs": TICKED_RUNS.of(page.object_list),
-        "filters": filters,
-        "sort": filters.sort,
-        # The address has the filters and the order, so a link to it is a saved view.
-        "view_address": request.build_absolute_uri() if filters != reads.RunFilters() else "",
-        "tags": reads.tags_used(),
-        "datasets": runnable_datasets(),
-        "models": reads.models_used(),
-        "statuses": RunStatus.choices,
-        "may_launch": may_launch(request.user),
-        "receiving": RECEIVING.where(
-            may_import=may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")
-        ).of(receiving()),
-    }
-    return render(request, "frontend/runs/list.html", context)
 
 
 @never_cache

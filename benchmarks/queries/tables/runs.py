@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from benchmarks.models import COMPLETED, PushedRun, Run
 from benchmarks.presentation import sentences
@@ -16,7 +16,6 @@ from benchmarks.presentation.cells import (
     Moment,
     Part,
     Progress,
-    Tick,
     run_link,
     run_state,
     soft,
@@ -75,11 +74,10 @@ def drawn_progress(done: int, total: int, *, live: bool) -> list[Part]:
     return [Progress(share, 100, "Progress", f"{share}%")] if live else []
 
 
-def _run(run: Run, *, tick: bool = False) -> Cell:
-    box = [Tick("runs", run.pk, "compare", f"Select run {run.pk}")] if tick else []
+def _run(run: Run) -> Cell:
     state = Group([run_state(run.status, run.errors)], "narrow-only small", block=True)
     name = [Group([run.name], "small anywhere")] if run.name else []
-    return [Group([*box, run_link(run.pk)], "nowrap"), state, *name, *map(tag, marks(run))]
+    return [run_link(run.pk, "nowrap"), state, *name, *map(tag, marks(run))]
 
 
 def _model(run: Run) -> Cell:
@@ -111,18 +109,16 @@ def _progress(run: Run) -> Cell:
 RUNS = Table[Run](
     "Runs",
     [
-        Column("Run", _run, sort="run"),
-        Column("Model", _model, "name", sort="model"),
-        Column("Dataset", _dataset, look="anywhere wide-only", sort="dataset"),
-        Column("Score", _score, look="run-score", sort="score"),
-        Column("Status", lambda run: run_state(run.status, run.errors), look="wide-only", sort="status"),
+        Column("Run", _run),
+        Column("Model", _model, "name"),
+        Column("Dataset", _dataset, look="anywhere wide-only"),
+        Column("Score", _score, look="run-score"),
+        Column("Status", lambda run: run_state(run.status, run.errors), look="wide-only"),
         Column("Progress", _progress, "number"),
-        Column("Cost", cost, "number", sort="cost"),
+        Column("Cost", cost, "number"),
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
 )
-TICKED_RUNS = replace(RUNS, columns=[Column("Run", lambda run: _run(run, tick=True), sort="run"), *RUNS.columns[1:]])
-"""The same, with boxes that choose runs to compare."""
 
 
 @dataclass(frozen=True, slots=True)

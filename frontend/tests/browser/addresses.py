@@ -79,7 +79,11 @@ PAGES: dict[str, dict[str, Address]] = {
     "runs": {
         "runs": lambda site: "/runs/",
         "runs filtered to none": lambda site: "/runs/?model=nobody",
+        "runs with filters": lambda site: "/runs/?model=scripted/medium&status=completed&columns=0&columns=finding",
     },
+    "single-runs": {"single runs": lambda site: "/runs/single/?sort=-score"},
+    "imported-runs": {"imported runs": lambda site: "/runs/imported/"},
+    "scheduled-runs": {"scheduled runs": lambda site: "/runs/scheduled/"},
     "rescore": {"rescore": lambda site: f"/runs/{site.runs['canvases small']}/rescore/"},
     "launch": {
         "launch": lambda site: "/runs/new/",
@@ -200,6 +204,7 @@ NO_PAGES = {
     "task-action": "accepts a form and goes to the analysis or the dataset",
     "experiment-action": "accepts a form and goes to the experiment",
     "run-status": "a part of the run page",
+    "selected-runs": "accepts a form and goes to the list or to what was chosen",
     "run-action": "accepts a form and goes to the run",
     "label-result": "accepts a form and goes to the result",
     "review": "needs a review; see the test of reviews",

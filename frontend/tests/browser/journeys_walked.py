@@ -66,9 +66,8 @@ class Walk:
         self.look()
 
     def open_run(self, name: str) -> None:
-        """Press the number of a run that is seeded under ``name``."""
-        number = re.compile(rf"^Run {self.site.runs[name]}\b")
-        self.press(self.page.locator("main").get_by_role("link", name=number).first)
+        """Press a link to the run that is seeded under ``name``."""
+        self.press(self.page.locator(f"main a[href='/runs/{self.site.runs[name]}/']").first)
 
     def fill(self, label: str, text: str) -> None:
         self.page.get_by_label(label).locator("visible=true").first.fill(text)
@@ -239,11 +238,16 @@ def three_models(walk: Walk) -> None:
 
 def where_two_models_disagree(walk: Walk) -> None:
     walk.click("Runs", within="header")
+    walk.click("Runs", within=".tabs")
     for model in ("large", "small"):
-        row = walk.page.locator("tr", has_text="reasoning").filter(has_text=f"scripted/{model}").filter(has_text="v1")
+        row = (
+            walk.page.locator("tr", has_text="Reasoning")
+            .filter(has_text=f"scripted/{model}")
+            .filter(has_text="version 1")
+        )
         row.get_by_role("checkbox").last.check()
         walk.clicks += 1
-    walk.click("Compare selected runs", "button")
+    walk.click("Compare", "button")
     walk.press(walk.page.get_by_role("link", name=re.compile("better$")).first)
     walk.press(walk.page.locator(".task-grid [data-row]").first)
     walk.page.locator(".answer-card").first.wait_for()

@@ -113,10 +113,10 @@ def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compa
     page.keyboard.press("Enter")
     page.locator("tr.drawer").wait_for(state="detached")
 
-    page = tab.open("/runs/?dataset=reasoning")
+    page = tab.open("/runs/single/?dataset=reasoning")
     for box in page.locator("input[name=runs]").all()[:3]:
         box.check()
-    page.get_by_role("button", name="Compare selected runs").click()
+    page.get_by_role("button", name="Compare", exact=True).click()
     page.wait_for_url(re.compile("/compare/"))
     tab.settle()
     assert page.locator(".matrix tbody tr").count() >= 3

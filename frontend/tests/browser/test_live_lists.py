@@ -20,7 +20,7 @@ SLOW_MS = 700.0
 
 
 def test_overview_runs_and_experiments_follow_a_slow_run_from_its_start_to_its_end(new_tab: NewTab, site: Site) -> None:
-    tabs = {path: new_tab(site) for path in ("/", "/runs/", "/experiments/")}
+    tabs = {path: new_tab(site) for path in ("/", "/runs/single/", "/experiments/")}
     overview, runs, experiments = (tab.open(path) for path, tab in tabs.items())
     runs.locator("input[name=runs]").nth(2).check()
     ticked = runs.locator("input[name=runs]:checked").get_attribute("value")
@@ -39,7 +39,7 @@ def test_overview_runs_and_experiments_follow_a_slow_run_from_its_start_to_its_e
         rows: list[Locator] = [
             overview.locator("#now tr", has=overview.locator(f"a[href='/runs/{run}/']")).first,
             runs.locator("#run-list tr", has=runs.locator(f"a[href='/runs/{run}/']")),
-            experiments.locator("#experiment-list tr", has_text="Followed"),
+            experiments.locator("#run-list tr", has_text="Followed"),
         ]
         for row in rows:
             row.locator(".is-running:visible").wait_for(timeout=20_000)

@@ -5,6 +5,11 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit-on-change]")) event.target.form.requestSubmit();
   });
+  // An address names the filters in force only.
+  document.addEventListener("formdata", ({ target, formData }) => {
+    if (!target.matches("[data-clean]")) return;
+    for (const [name, value] of [...formData]) if (!value) formData.delete(name);
+  });
 
   // On a narrow screen the navigation scrolls, and a part of the page that refreshes keeps what is unfolded.
   document.addEventListener("DOMContentLoaded", () => {
@@ -31,15 +36,19 @@
     button.textContent = "Copied";
   });
 
+  // The links of rows: those that open the row beside the list, and those that lead on.
+  const ROWS = "[data-row], .row-link";
+
   // Unless somebody is typing: j and k follow the next and the previous link, or go through the rows of a grid, and
   // another key presses the link that names it.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
     const step = { j: 1, k: -1 }[event.key];
-    const rows = [...document.querySelectorAll("[data-row]")];
+    const rows = [...document.querySelectorAll(ROWS)];
+    if (event.key === "x") document.activeElement.closest("tr")?.querySelector("input[type=checkbox]")?.click();
     if (step && rows.length) {
-      const here = rows.indexOf(document.activeElement.closest("[data-row]"));
+      const here = rows.indexOf(document.activeElement.closest(ROWS));
       const current = (row) => row.ariaExpanded === "true" || row.closest("tr[aria-current]");
       const at = here < 0 ? rows.findIndex(current) : here;
       rows[Math.min(Math.max(at + step, 0), rows.length - 1)].focus();
@@ -52,7 +61,7 @@
 
   // The row whose link has or had the focus is the current one; a click anywhere in it gives its link the focus.
   document.addEventListener("focusin", (event) => {
-    const row = event.target.closest("[data-row]")?.closest("tr");
+    const row = event.target.closest(ROWS)?.closest("tr");
     if (!row) return;
     for (const other of row.parentElement.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
     row.setAttribute("aria-current", "true");
@@ -85,7 +94,7 @@
     const sorted = part.querySelector("table[data-sortable] [aria-sort]");
     kept = {
       id: part.id,
-      ticked: [...part.querySelectorAll("input:checked")].map((box) => box.value),
+      ticked: [...part.querySelectorAll("input:checked")].map((box) => box.name + box.value),
       focused: part.contains(document.activeElement) && nameOf(document.activeElement),
       sorted: sorted && { column: sorted.cellIndex, order: sorted.ariaSort },
     };
@@ -95,7 +104,7 @@
     if (!part) return;
     const { ticked, focused, sorted } = kept;
     kept = null;
-    for (const box of part.querySelectorAll("input[type=checkbox]")) box.checked = ticked.includes(box.value);
+    for (const box of part.querySelectorAll("input[type=checkbox]")) box.checked = ticked.includes(box.name + box.value);
     makeSortable(part);
     const head = sorted && part.querySelector("table[data-sortable] thead").rows[0].cells[sorted.column];
     if (head) sortBy(head);

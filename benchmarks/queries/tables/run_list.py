@@ -1,0 +1,172 @@
+"""The table of experiments and runs together, with what was found in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from benchmarks.models import COMPLETED, STOPPED, Outcome, Run, RunStatus
+from benchmarks.presentation.cells import (
+    Bar,
+    Cell,
+    Group,
+    Link,
+    Mean,
+    Moment,
+    Part,
+    State,
+    Strip,
+    Tick,
+    Words,
+    parts_of,
+    run_state,
+    soft,
+    tag,
+)
+from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.numbers import MISSING, number, plural, points, score
+from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
+from benchmarks.queries.tables.runs import cost, left_out, marks, origin
+
+FORM = "selected"
+"""The form that the boxes belong to."""
+_NOT_KEPT = (Outcome.CANCELLED, Outcome.PROVIDER_ERROR)
+_LEAD = "row-link anywhere"
+
+
+def _tick(row: Listed) -> Cell:
+    if isinstance(row, ListedRun):
+        return Tick("runs", row.run.pk, FORM, f"Select run {row.run.pk}")
+    return Tick("experiments", row.experiment.pk, FORM, f"Select experiment {row.experiment.name}")
+
+
+def _name(row: Listed) -> Cell:
+    parts: list[Part] = [*parts_of(_finding(row))]
+    narrow = Group([Group(parts, block=True), Group([_state(row)], block=True)], "narrow-only small", block=True)
+    if isinstance(row, ListedExperiment):
+        link = Link(row.experiment.name, "experiment", (row.experiment.pk,), look=_LEAD)
+        return [link, _beneath(_shape(row.runs)), *map(tag, row.experiment.tags), narrow]
+    run = row.run
+    title = f"{run.name}, {run.model}" if run.name else run.model
+    marked = [*marks(run), *origin(run), *left_out(run)]
+    about = f"Run {run.pk} · {run.dataset.name} · version {run.version_label}"
+    return [
+        Link(title, "run", (run.pk,), look=_LEAD),
+        _beneath(" · ".join([about, *_how(run)])),
+        *map(tag, marked),
+        narrow,
+    ]
+
+
+def _beneath(text: str) -> Part:
+    return Group([text], "soft small anywhere", block=True)
+
+
+def _how(run: Run) -> list[str]:
+    """What sets a run apart from others on its version."""
+    shown = [run.representation, *(["few-shot"] if run.few_shot else [])] if run.representation else []
+    shown += [f"first {number(run.limit)}"] if run.limit else []
+    return [*shown, *filter(None, (run.split, run.variant))]
+
+
+def _shape(members: Sequence[Run]) -> str:
+    models, variants = len({run.model for run in members}), len({run.variant for run in members})
+    datasets = sorted({run.dataset.name for run in members})
+    prompts = f" × {plural(variants, 'prompt')}" if variants > 1 else ""
+    where = datasets[0] if len(datasets) == 1 else plural(len(datasets), "benchmark")
+    return f"{plural(models, 'model')}{prompts} · {where}"
+
+
+def _bar(row: Listed) -> Cell:
+    if isinstance(row, ListedRun):
+        of = row.run.numbers_of(row.run.headline)
+        return Bar(Mean(of.mean, of.low, of.high)) if row.run.status in COMPLETED else ""
+    return _strip([run for run in row.runs if run.headline_mean is not None])
+
+
+def _strip(runs: Sequence[Run]) -> Cell:
+    """The score of each model and prompt; over several benchmarks their means, without an interval."""
+    scores: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        scores.setdefault((run.model, run.variant), []).append(run)
+    of_all = len({run.dataset_id for run in runs})
+    whole = [each for each in scores.values() if len(each) == of_all]
+    if not whole or len({run.headline for run in runs}) > 1 or any(not 0 <= _mean(each) <= 1 for each in whole):
+        return ""
+    best = max(whole, key=lambda each: (not each[0].is_baseline, _mean(each)))
+    low, high = (best[0].headline_low, best[0].headline_high) if of_all == 1 else (None, None)
+    others = [_mean(each) for each in whole if each is not best]
+    label = f"Scores of {len(whole)} models and prompts, 0 to 1"
+    return Strip(others, Mean(_mean(best), low, high), None, label, width=120)
+
+
+def _mean(runs: Sequence[Run]) -> float:
+    return sum(run.headline_mean or 0.0 for run in runs) / len(runs)
+
+
+def _finding(row: Listed) -> Cell:
+    if isinstance(row, ListedExperiment):
+        waits = row.progress.ended < row.progress.runs
+        return row.finding or (soft(f"{_n_of(row.progress.ended, row.progress.runs)} runs ended") if waits else MISSING)
+    run, of = row.run, row.run.numbers_of(row.run.headline)
+    if run.status in COMPLETED:
+        drop = [Words(f"▼ {points(abs(row.drop.difference))} points", "down")] if row.drop else []
+        return [*drop, Mean(of.mean, of.low, of.high), soft(metric_title(run.headline))]
+    if run.is_live or run.status == RunStatus.PAUSED:
+        return [run.error_message, _so_far(run)]
+    kept = [f"{plural(_kept(run), 'answer')} kept."] if run.total else []
+    return " ".join([*filter(None, [run.error_message]), *kept]) or MISSING
+
+
+def _so_far(run: Run) -> str:
+    of = run.numbers_of(run.headline)
+    return f"So far {score(of.mean)} after {_n_of(of.n, run.total)}" if of.mean is not None and of.n else MISSING
+
+
+def _kept(run: Run) -> int:
+    return sum(n for outcome, n in run.numbers.outcomes.items() if outcome not in _NOT_KEPT)
+
+
+def _answers(row: Listed) -> Cell:
+    if isinstance(row, ListedExperiment):
+        done, total = row.progress.done, row.progress.total
+    else:
+        run = row.run
+        done, total = _kept(run) if run.status in STOPPED else run.done, run.total
+    return number(total) if done == total else _n_of(done, total)
+
+
+def _n_of(n: int, total: int) -> str:
+    return f"{number(n)} of {number(total)}"
+
+
+def _cost(row: Listed) -> str:
+    return row.progress.cost if isinstance(row, ListedExperiment) else cost(row.run)
+
+
+def _at(row: Listed) -> datetime:
+    return row.experiment.created_at if isinstance(row, ListedExperiment) else row.run.created_at
+
+
+def _state(row: Listed) -> State:
+    if isinstance(row, ListedExperiment):
+        return run_state(row.progress.status, row.progress.errors)
+    return run_state(row.run.status, row.run.errors)
+
+
+LISTED = Table[Listed](
+    "Runs and experiments",
+    [
+        Column("Select", _tick, look="tick", hidden_head=True),
+        Column("Run or experiment", _name, "name", sort="model"),
+        Column("0 to 1", _bar, look="wide-only", given="ruler"),
+        Column("Finding", _finding, look="finding anywhere wide-only", sort="score", given="finding"),
+        Column("Answers", _answers, "number", look="wide-only", given="answers"),
+        Column("Cost", _cost, "number", look="wide-only", sort="cost", given="cost"),
+        Column("When", lambda row: Moment(_at(row)), look="wide-only soft", sort="run", given="when"),
+        Column("Status", _state, look="wide-only", sort="status", given="status"),
+    ],
+    look="leads",
+)
+"""Columns that are ``given`` can be left out."""

@@ -1,0 +1,51 @@
+"""Filters of a list as chips, and the columns that it shows. Both stand in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+
+from benchmarks.presentation.tables import Table
+from frontend.params import text
+
+COLUMNS = "columns"
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter in force, and the address without it."""
+
+    text: str
+    url: str
+
+
+def chips(query: QueryDict, labels: Mapping[str, str], titles: Mapping[str, Mapping[str, str]]) -> list[Chip]:
+    """The filters of the address that ``labels`` names, with the ``titles`` of their values."""
+    shown = []
+    for name, label in labels.items():
+        if value := text(query, name):
+            title = titles.get(name, {}).get(value, value)
+            shown.append(Chip(f"{label}: {title}" if label else title, _without(query, name)))
+    return shown
+
+
+def _without(query: QueryDict, name: str) -> str:
+    left = query.copy()
+    for gone in (name, "page"):
+        left.pop(gone, None)
+    return f"?{left.urlencode()}"
+
+
+def chosen_columns(query: QueryDict, table: Table[Any]) -> dict[str, bool]:
+    """The columns that can be left out → whether the address shows them; all without a choice."""
+    names = [column.given for column in table.columns if column.given]
+    chosen = set(query.getlist(COLUMNS)) if COLUMNS in query else set(names)
+    return {name: name in chosen for name in names}
+
+
+def columns_offered(table: Table[Any], chosen: Mapping[str, bool]) -> list[tuple[str, str, bool]]:
+    """Name, head and whether it is shown, of each column that can be left out."""
+    return [(column.given, column.head, chosen[column.given]) for column in table.columns if column.given]

@@ -1,0 +1,147 @@
+"""The list of runs and experiments: its rows, filters and columns, and what is done with what is selected."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from benchmarks.models import Experiment, Run, RunStatus, ScheduledRun, ScoreDrop
+from benchmarks.services.schedules import save_schedule
+from frontend.tests.test_pages import page
+from frontend.tests.test_query_growth import queries
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SELECTED = "/runs/selected/"
+
+
+def words(client: Client, url: str) -> str:
+    return " ".join(page(client, url).split())
+
+
+def made_experiment(name: str = "Prompts") -> Experiment:
+    experiment = Experiment.objects.create(name=name, tags=["autumn"], request={"models": []})
+    dataset = make_dataset(40, slug=name.lower())
+    for model, right in (("a/large", 38), ("a/small", 5)):
+        values = [1.0] * right + [0.0] * (40 - right)
+        make_scored_run(dataset, values, model=model, experiment=experiment, summarized_at=timezone.now())
+    return experiment
+
+
+def test_experiments_and_single_runs_stand_in_one_list_newest_first(client: Client) -> None:
+    single = make_scored_run(make_dataset(2), (1.0, 0.0), model="a/single", name="Nightly")
+    experiment = made_experiment()
+    rows = words(client, "/runs/").partition("<tbody>")[2]
+    assert rows.index(f"/experiments/{experiment.pk}/") < rows.index(f"/runs/{single.pk}/")
+    assert rows.count("<tr>") == 2, "the runs of an experiment are folded into it"
+    assert "2 models · " in rows
+    assert "large leads. small is 82.5 points behind" in rows
+    assert 'aria-label="Scores of 2 models and prompts, 0 to 1"' in rows
+    assert "Nightly, a/single" in rows
+    each = words(client, "/runs/single/").partition("<tbody>")[2]
+    assert each.count("<tr>") == 3
+    assert words(client, "/experiments/").partition("<tbody>")[2].count("<tr>") == 1
+
+
+def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
+    dataset = make_dataset(2)
+    make_scored_run(dataset, (1.0, None), status=RunStatus.FAILED, error_message="The API key was rejected (401).")
+    live = make_scored_run(dataset, (1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
+    Run.objects.filter(pk=live.pk).update(total=8)
+    dropped, before = make_scored_run(dataset, (0.0, 0.0)), make_scored_run(dataset, (1.0, 1.0))
+    schedule = save_schedule(
+        "Nightly", "03:00", {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    )
+    turn = ScheduledRun.objects.create(schedule=schedule, run=dropped, due_at=timezone.now())
+    ScoreDrop.objects.create(
+        scheduled_run=turn, compared_with=before, metric=dropped.headline, difference=-0.041, n_shared=2,
+        low=-0.06, high=-0.02, p_adjusted=0.001, sentence="It dropped.",
+    )  # fmt: skip
+    html = words(client, "/runs/")
+    assert "The API key was rejected (401). 1 answer kept." in html
+    assert "So far 0.500 after 2 of 8" in html
+    assert '<span class="down">▼ 4.1 points</span>' in html
+    assert words(client, "/runs/scheduled/").partition("<tbody>")[2].count("<tr>") == 1
+
+
+def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
+    make_scored_run(make_dataset(2, slug="sums"), model="a/first", tags=["t"])
+    made_experiment()
+    assert "No runs match" in page(client, "/runs/?model=nobody")
+    for query, rows in (
+        ("?model=a%2Flarge", 1), ("?text=first", 1), ("?text=autumn", 1), ("?text=PROMPTS", 1), ("?tag=t", 1),
+        ("?days=7", 2), ("?dataset=sums&status=completed", 1),
+    ):  # fmt: skip
+        assert words(client, f"/runs/{query}").partition("<tbody>")[2].count("<tr>") == rows, query
+    html = words(client, "/runs/?model=a%2Ffirst&tag=t&page=1")
+    assert '<a class="chip on" href="?model=a%2Ffirst">Tag: t' in html
+    assert '<a class="chip on" href="?tag=t">Model: a/first' in html
+
+
+def test_columns_can_be_left_out_in_the_address(client: Client) -> None:
+    make_scored_run(make_dataset(2))
+    assert '<th scope="col" class="num wide-only">Cost</th>' in words(client, "/runs/")
+    fewer = words(client, "/runs/?columns=0&columns=finding")
+    assert ">Cost</th>" not in fewer
+    assert '<input type="hidden" name="columns" value="finding">' in fewer, "a filter keeps the columns"
+
+
+def test_selected_rows_are_compared_exported_and_rescored(client: Client) -> None:
+    dataset = make_dataset(2)
+    one, two = make_scored_run(dataset), make_scored_run(dataset)
+    experiment = made_experiment()
+    inner = ",".join(str(run.pk) for run in experiment.runs.order_by("pk"))
+
+    def leads(**sent: object) -> str:
+        return client.post(SELECTED, {**sent, "back": "/runs/?tag=t"}).headers["Location"]
+
+    assert leads(do="compare", runs=[one.pk], experiments=[experiment.pk]) == f"/compare/?runs={inner},{one.pk}"
+    assert leads(do="export", runs=[one.pk]) == f"/runs/{one.pk}/export.csv"
+    assert leads(do="export", experiments=[experiment.pk]) == f"/matrix.csv?runs={inner}"
+    assert leads(do="rescore", runs=[one.pk]) == f"/runs/{one.pk}/rescore/"
+    for refused in ({"do": "compare", "runs": [one.pk]}, {"do": "rescore", "runs": [one.pk, two.pk]}, {"do": "tag"}):
+        assert leads(**refused) == "/runs/?tag=t"
+    assert leads(do="compare", runs=[one.pk]) == "/runs/?tag=t"
+    assert "Select two or more runs to compare." in page(client, "/runs/")
+    assert client.post(SELECTED, {"do": "tag", "back": "//elsewhere/"}).headers["Location"] == "/runs/"
+    assert client.post(SELECTED, {"do": "nothing"}).status_code == 404
+
+
+def test_selected_rows_are_changed_one_by_one_and_refusals_are_said(client: Client) -> None:
+    dataset = make_dataset(2)
+    done = make_scored_run(dataset, tags=["old"])
+    paused = make_scored_run(dataset, status=RunStatus.PAUSED, completed_at=None)
+    experiment = made_experiment()
+    both = {"runs": [done.pk, paused.pk], "experiments": [experiment.pk]}
+    client.post(SELECTED, {**both, "do": "tag", "tag_added": "new"})
+    rows = (*Run.objects.filter(experiment=None).order_by("pk"), Experiment.objects.get())
+    assert [sorted(row.tags) for row in rows] == [["new", "old"], ["new"], ["autumn", "new"]]
+    assert "2 runs and 1 experiment tagged new." in page(client, "/runs/")
+    client.post(SELECTED, {**both, "do": "cancel"})
+    html = page(client, "/runs/")
+    assert "1 run canceled." in html
+    assert f"Run {done.pk} is completed. Only queued" in html
+    assert "All runs have ended." in html
+    asked = client.post(SELECTED, {**both, "do": "delete"}).content.decode()
+    assert "Delete 2 runs and 1 experiment?" in asked
+    assert Run.objects.count() == 4
+    client.post(SELECTED, {**both, "do": "delete", "confirmed": "yes"})
+    assert Run.objects.filter(experiment=None).count() == 2, "the runs of the experiment are kept"
+    assert not Experiment.objects.exists()
+
+
+def test_the_list_needs_as_many_queries_for_more_rows(client: Client) -> None:
+    def warm(url: str) -> int:
+        client.get(url)
+        return queries(client, url, clear=False)
+
+    urls = ("/runs/", "/experiments/", "/runs/single/", "/runs/imported/", "/runs/scheduled/")
+    made_experiment("First")
+    make_scored_run(make_dataset(1))
+    few = [warm(url) for url in urls]
+    for name in ("Second", "Third", "Fourth"):
+        made_experiment(name)
+        make_scored_run(make_dataset(1))
+    assert [warm(url) for url in urls] == few

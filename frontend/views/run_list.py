@@ -1,0 +1,82 @@
+"""The list of runs and experiments, its filters as chips, and its columns."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmarks.models import RunStatus
+from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.live import live_state
+from benchmarks.queries.run_list import TABS, counts, listed, rows_of
+from benchmarks.queries.runs import models_used, receiving, tags_used
+from benchmarks.queries.tables.run_list import LISTED
+from benchmarks.queries.tables.runs import RECEIVING
+from benchmarks.services.access import may, may_launch
+from frontend import params
+from frontend.chips import COLUMNS, chips, chosen_columns, columns_offered
+from frontend.navigation import tabs
+
+PAGE_SIZE = 25
+PERIODS = ((1, "Last day"), (7, "Last 7 days"), (30, "Last 30 days"), (365, "Last year"))
+EMPTY = {
+    "runs": "No runs yet.",
+    "experiments": "No experiments yet. An experiment runs several models and prompts on the same benchmarks.",
+    "single-runs": "No runs yet.",
+    "imported-runs": "No imported runs yet.",
+    "scheduled-runs": "No scheduled runs yet. A schedule starts a run repeatedly and reports score drops.",
+}
+_CHIPS = {
+    "text": "Contains",
+    "name": "Name contains",
+    "dataset": "Benchmark",
+    "model": "Model",
+    "status": "Status",
+    "tag": "Tag",
+    "days": "",
+    "pinned": "",
+}
+"""Filter → what its chip says before the value."""
+
+
+@require_safe
+def run_list(request: HttpRequest, tab: str) -> HttpResponse:
+    """One list of the tab. Both kinds of rows together have one order only, so an address that sorts leads to runs."""
+    filters = params.run_filters(request.GET)
+    if tab not in TABS and filters.sort != "-run":
+        return HttpResponseRedirect(f"{reverse('frontend:single-runs')}?{request.GET.urlencode()}")
+    page = Paginator(rows_of(tab, filters), PAGE_SIZE).get_page(request.GET.get("page"))
+    datasets, columns = runnable_datasets(), chosen_columns(request.GET, LISTED)
+    titles = {
+        "dataset": {dataset.slug: dataset.name for dataset in datasets},
+        "status": dict(RunStatus.choices),
+        "days": {str(days): title for days, title in PERIODS},
+        "pinned": {"1": "Pinned"},
+    }
+    may_import = may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")
+    context = {
+        "live_state": live_state(),
+        "tab": tab,
+        "tabs": tabs(request, counts()),
+        "empty": EMPTY[tab],
+        "page": page,
+        "listed": LISTED.where(**columns).of(listed(tab, page)),
+        "filters": filters,
+        "chips": chips(request.GET, _CHIPS, titles),
+        "columns": columns_offered(LISTED, columns),
+        "columns_kept": request.GET.getlist(COLUMNS),
+        "filters_kept": [(name, value) for name in (*_CHIPS, "sort") if (value := params.text(request.GET, name))],
+        "tags": tags_used(),
+        "datasets": [(dataset.slug, dataset.name) for dataset in datasets],
+        "models": models_used(),
+        "statuses": RunStatus.choices,
+        "periods": PERIODS,
+        "may_launch": may_launch(request.user),
+        "may_import": may_import,
+        "receiving": RECEIVING.where(may_import=may_import).of(receiving() if tab == "runs" else ()),
+    }
+    # Where rows of both kinds are mixed, heads do not sort.
+    return render(request, "frontend/runs/list.html", context | ({"sort": filters.sort} if tab in TABS else {}))
