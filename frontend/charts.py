@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.safestring import SafeString
+
 from benchmarks.summary import Expected
 from frontend import tradeoffs
 from frontend.chart_parts import (
@@ -31,6 +33,7 @@ from frontend.chart_parts import (
     whole_numbers,
 )
 from frontend.label_places import FAR, LONGEST, PLACES, label_places, share_of
+from frontend.large_ruler import MOST_MARKS, LargeRuler, Scored
 
 _STEP = 24
 """Pixels of height for each row of a chart."""
@@ -76,7 +79,22 @@ def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Expec
         spec_of(values, height=_STEP * len(values), layer=dots_with_intervals(score_of("mean", measure))),
         (level_title, *INTERVAL_COLUMNS),
         table,
+        drawn=_ruler(levels) if measure.bounded else None,
     )
+
+
+def _or(bound: float | None, mean: float) -> float:
+    return mean if bound is None else bound
+
+
+def _ruler(levels: Mapping[str, Expected]) -> SafeString | None:
+    """The levels as the page has them, unless there are too many; one without an interval has a mark alone."""
+    scored = [
+        Scored(level, "", mean, _or(row.low, mean), _or(row.high, mean), more=f"(n = {row.n})")
+        for level, row in levels.items()
+        if (mean := row.mean) is not None
+    ]
+    return LargeRuler(scored).drawn if len(scored) <= MOST_MARKS else None
 
 
 def histogram(name: str, edges: Sequence[float], counts: Sequence[int], measure: Measure) -> Chart | None:

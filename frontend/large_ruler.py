@@ -32,14 +32,16 @@ _MOST_BRACKETS = 4
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A mark: a model in a variant with its mean and interval; ``group`` has the letters of its groups."""
+    """A mark: a model in a variant with its mean and interval; ``group`` has the letters of its groups, ``more`` stands
+    behind the number."""
 
     model: str
     variant: str
     mean: float
     low: float
     high: float
-    group: str
+    group: str = ""
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class LargeRuler:
         places, bottom = _places(shown)
         parts = [*self._axis(bottom), *(part for each in shown for part in self._mark(each, places[id(each)]))]
         end = bottom + _BELOW * len(self.baselines) + 20
-        means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals, best first"
+        means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals"
         label = f"{means}. The table below has the numbers."
         return format_html(
             '<svg class="ruler large" height="{}" role="img" aria-label="{}">{}{}{}</svg>',
@@ -110,14 +112,9 @@ class LargeRuler:
             y,
             shapes[place],
         )
-        variant = f" {cut(visible(each.variant), _NAME)}" if len(self.variants) > len(SHAPES) else ""
-        yield format_html(
-            '<text class="value" x="{}" y="{}" dx="8">{}{}</text>',
-            _percent(each.high),
-            y + 4,
-            score(each.mean),
-            variant,
-        )
+        variant = cut(visible(each.variant), _NAME) if len(self.variants) > len(SHAPES) else ""
+        words = " ".join(filter(None, (score(each.mean), variant, each.more)))
+        yield format_html('<text class="value" x="{}" y="{}" dx="8">{}</text>', _percent(each.high), y + 4, words)
 
 
 def _percent(share: float) -> str:

@@ -85,6 +85,17 @@ def test_every_chart_is_drawn_with_its_title_a_table_and_colors_of_the_page() ->
             assert "var(--" not in json.dumps(drawing.resolved(chart.spec, theme)), chart.name
 
 
+def test_levels_of_a_score_are_drawn_on_the_ruler_and_others_by_the_browser() -> None:
+    levels = {"easy": Expected(0.9, 10, 0.8, 1.0), "hard": Expected(0.2, 9), "none": Expected()}
+    chart = charts.by_level("x", "x", "x", levels, SCORE)
+    assert chart is not None
+    assert ">0.900 (n = 10)</text>" in str(chart.drawn)
+    assert str(chart.drawn).count('class="knob"') == 2
+    latency = charts.by_level("x", "x", "x", levels, Measure("latency", "Latency", "ms", bounded=False))
+    assert latency is not None
+    assert latency.drawn is None
+
+
 def test_what_is_free_stands_beside_a_logarithmic_axis() -> None:
     free = Contender("c/free", level(0.5, 0.4, 0.6, 100), cost=0.0, latency=100.0)
     chart = charts.quality_against("cost", [*CONTENDERS, free], SCORE)

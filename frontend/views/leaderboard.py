@@ -138,8 +138,9 @@ def _board(request: HttpRequest) -> dict[str, Any]:
         "has_streamed": any(row.first_token for row in rows),
         "rows": rows,
         "judges": _judges(rows),
-        "charts": [each for each in drawn if each.chart.drawn],
-        "export": next((each for each in drawn if not each.chart.drawn), None),
+        # The table has the ruler of each model.
+        "charts": [each for each in drawn if each.chart.name != "ranking"],
+        "export": next((each for each in drawn if each.chart.name == "ranking"), None),
     }
 
 

@@ -75,13 +75,16 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = params.text(request.GET, "charts")
     drawn = next((row for row in drawn_metrics if row.name == chosen), metric_rows(run)[0])
     weak = weak_spots(run, drawn)
+    charts = placed(telling_charts(run, drawn.name, weak), "run-chart", pk)
+    report = report_of(run)
     context = _status(run) | {
-        **report_of(run),
+        **report,
         "run_title": f"{run.model} on {run.dataset.slug}",
         "drawn_metrics": drawn_metrics,
         "drawn_metric": drawn.name,
         "weak": [*weak.values()],
-        "charts": placed(telling_charts(run, drawn.name, weak), "run-chart", pk),
+        "charts": charts,
+        "are_scripted": any(not each.chart.drawn for each in (*charts, *report["threshold_charts"])),
         "has_surface": bool(run.parts.surface),
         "settings": settings_of(run),
         "canvases": sentences.canvases(run.numbers.canvases),
