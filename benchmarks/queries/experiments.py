@@ -9,11 +9,13 @@ from django.db.models import Prefetch, QuerySet
 
 from benchmarks.analysis.kept import has_ended, is_kept, kept_for
 from benchmarks.analysis.matrices import FORMAT
+from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import Statement, matrix
 from benchmarks.queries.runs import HeadlineNumber, runs
+from benchmarks.run_parameters import RUN_PARAMETERS
 
 MOST_RANKED = 50_000
 """Results up to which an experiment is ranked for a list; a larger one would delay the page."""
@@ -24,7 +26,8 @@ _FINDING = f"finding:{FORMAT}"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The sums of an experiment's runs. Costs include judges; ``cost_usd`` is ``None`` if a part of them is unknown."""
+    """The sums of an experiment's runs. ``total`` has also the results that runs will have that are not prepared yet.
+    Costs include judges; ``cost_usd`` is ``None`` if a part of them is unknown."""
 
     status: str
     runs: int
@@ -45,7 +48,9 @@ class Progress:
 
 _MEMBERS = (
     *("model", "variant", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summarized_at"),
-    *("headline", "dataset__slug", "dataset__name", "dataset_version__number"),
+    *("headline", "dataset__slug", "dataset__name", "dataset_version__number", "dataset_version__task_count"),
+    *("is_prepared", "repeats"),
+    *(row.field for row in RUN_PARAMETERS.values() if row.selects),
 )
 _SCORES = {f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "high")}
 
@@ -100,13 +105,23 @@ def progress(members: Sequence[Run]) -> Progress:
         status=status_of(statuses),
         runs=len(members),
         ended=sum(status in TERMINAL for status in statuses),
-        total=sum(run.total for run in members),
+        total=sum(map(_expected, members)),
         done=sum(run.done for run in members),
         errors=sum(run.errors for run in members),
         cost_usd=None if None in costs else sum(filter(None, costs)),
         known_cost_usd=sum(filter(None, costs)),
         runs_by_status={status: statuses.count(status) for status in RunStatus.values if status in statuses},
     )
+
+
+def _expected(run: Run) -> int:
+    """The results that a run has, or will have once it is prepared."""
+    if run.is_prepared or has_ended(run):
+        return run.total
+    if run.task_classes or run.split or run.only_task or run.target_half_width is not None:
+        return chosen_tasks(run).count() * run.repeats
+    tasks = run.dataset_version.task_count
+    return min(tasks, run.subset or run.limit or tasks) * run.repeats
 
 
 def status_of(statuses: Collection[str]) -> str:

@@ -43,9 +43,21 @@ _LIST_FIELDS = (
     *("asked", "question_key", "answer_key"),
     *(row.field for row in RUN_PARAMETERS.values() if row.field and row.decides is not Decides.NEITHER),
     *("experiment_id", "variant", "tokens_out"),
-    *("status", "error_message", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summary", "summarized_at"),
+    *(
+        "status",
+        "error_message",
+        "is_prepared",
+        "total",
+        "done",
+        "errors",
+        "cost_usd",
+        "judge_cost_usd",
+        "summary",
+        "summarized_at",
+    ),
     *("texts_pruned_at", "created_at", "started_at", "completed_at", "active_seconds", "active_since"),
-    *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number", "added_canvases"),
+    *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number", "dataset_version__task_count"),
+    "added_canvases",
 )
 _WAITS = Lease.objects.filter(run=OuterRef("pk"), waits_until__isnull=False).order_by("-waits_until")
 _LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1])}

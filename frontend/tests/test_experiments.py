@@ -252,7 +252,7 @@ def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: 
     assert client.get(f"/experiments/{experiment.pk}/status/").headers.get("HX-Refresh") is None
     experiment.runs.update(status=RunStatus.COMPLETED)
     assert client.get(f"/experiments/{experiment.pk}/status/").headers["HX-Refresh"] == "true"
-    assert "hx-select" not in page(client, f"/experiments/{experiment.pk}/")
+    assert 'hx-select="#beside"' not in page(client, f"/experiments/{experiment.pk}/")
 
 
 def test_the_buttons_act_on_all_runs(client: Client, endpoint: Endpoint) -> None:

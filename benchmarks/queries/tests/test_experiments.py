@@ -264,3 +264,18 @@ def test_an_unknown_cost_is_not_zero(sums: Dataset) -> None:
     assert progress(runs).cost == "$0.25 + unknown"
     assert (progress(runs[:1]).cost_usd, progress(runs[:1]).cost) == (0.25, "$0.25")
     assert progress(runs[1:]).cost == "unknown"
+
+
+def test_the_total_has_the_results_of_runs_that_are_not_prepared_yet(
+    sums: Dataset, django_assert_num_queries: Any
+) -> None:
+    waiting = {"status": RunStatus.QUEUED, "is_prepared": False, "total": 0}
+    experiment = Experiment.objects.create(name="Waiting", request={})
+    ready = make_scored_run(sums, (1.0, 1.0), experiment=experiment, is_prepared=True)
+    tasks = sums.current_version.task_count
+    for model in ("a/one", "a/two"):
+        make_scored_run(sums, (), model=model, experiment=experiment, repeats=3, **waiting)
+    make_scored_run(sums, (), experiment=experiment, limit=1, **waiting)
+    members = list(reads.experiments().get(pk=experiment.pk).runs.all())
+    with django_assert_num_queries(0):
+        assert progress(members).total == ready.total + 2 * 3 * tasks + 1
