@@ -137,7 +137,7 @@ class ActionCommand(ServiceCommand):
             text = text.format(self=self)
             parser = actions.add_parser(name, help=text, description=text, epilog=self.epilog)
             option_names: dict[str, str] = {}
-            parser.set_defaults(act=method, by=self, option_names=option_names)
+            parser.set_defaults(act=method, acting=self, option_names=option_names)
             groups: dict[str, argparse._ActionsContainer] = {"": parser}
             for flags, given in (*more(self), *(request_arguments() if request else ()), *arguments):
                 options = {**given}
@@ -155,13 +155,13 @@ class ActionCommand(ServiceCommand):
         self,
         *args: Any,
         act: Callable[..., int | None],
-        by: ActionCommand,
+        acting: ActionCommand,
         option_names: Mapping[str, str],
         **options: Any,
     ) -> None:
         self.option_names = option_names
-        by.stdout, by.stderr, by.style = self.stdout, self.stderr, self.style
-        if code := act(by, **options):
+        acting.stdout, acting.stderr, acting.style = self.stdout, self.stderr, self.style
+        if code := act(acting, **options):
             sys.exit(code)
 
     def print_rows(
