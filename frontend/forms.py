@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -12,11 +11,10 @@ from django.http import QueryDict
 from rest_framework.fields import empty
 
 from benchmarks.forms.fields import one_line_end
-from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.metrics.rubrics import PREFIX
-from benchmarks.models import Dataset, DatasetVersion, Run
-from benchmarks.presentation.labels import sentence_case, task_key
+from benchmarks.models import Dataset, Run
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import parsed_pairs, typed
 from benchmarks.queries.providers import provider_rows, suggested_models
@@ -26,12 +24,10 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, calibratable_metrics
 from benchmarks.services.rubrics import rubric_metrics, rubric_of_text
 from benchmarks.services.runs.checks import missing_fields
-from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.rescoring import PARAMETERS
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
-_IN_LIST = re.compile(r"\w+\[(\d+)\]: (.*)", re.DOTALL)
 LONGEST_SHOWN = 20
 """Characters of a value that the heading of its folded group shows."""
 
@@ -134,8 +130,6 @@ class CanvasSetForm(RequestForm):
 class ParametersForm(RequestForm):
     """A form with fields of ``RUN_PARAMETERS`` for runs on any of ``datasets``; ``folded`` are its less needed ones."""
 
-    heading = "{group}"
-
     def __init__(self, names: Collection[str], datasets: Sequence[Dataset], data: Any, initial: dict[str, Any]) -> None:
         super().__init__(data, initial=initial)
         self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in names}
@@ -182,148 +176,24 @@ class ParametersForm(RequestForm):
         """Heading, what is not the default in words, and kind with field of each parameter, for every folded group."""
         for group in (Group.CANVAS, Group.LIMITS, Group.PROMPT):
             fields = [(row.kind.name.lower(), self[row.name]) for row in self.folded if row.group is group]
-            changed = ", ".join(_changed(field) for _, field in fields if _is_changed(field))
             if fields:
-                yield self.heading.format(group=group.value), changed, fields
+                yield group.value, changed_in_words([field for _, field in fields]), fields
+
+
+def changed_in_words(fields: Iterable[forms.BoundField]) -> str:
+    """The fields that are not at their defaults."""
+    return ", ".join(_changed(field) for field in fields if _is_changed(field))
 
 
 def _is_changed(field: forms.BoundField) -> bool:
-    value = field.value()
-    return value not in (None, "", [], False) and str(value) != str(RUN_PARAMETERS[field.name].default)
+    value, parameter = field.value(), RUN_PARAMETERS.get(field.name)
+    return value not in (None, "", [], False) and (parameter is None or str(value) != str(parameter.default))
 
 
 def _changed(field: forms.BoundField) -> str:
     """A field that is not at its default, with its value if that is short: ``Temperature 0.2``, ``System prompt``."""
     value = str(field.value())
     return f"{field.label} {value}" if len(value) <= LONGEST_SHOWN and value != "True" else str(field.label)
-
-
-class LaunchForm(ParametersForm):
-    """A run, with its name and tags, and a field for each of ``RUN_PARAMETERS``; with ``more_models``, an experiment of
-    a run for each model.
-    """
-
-    more_models = forms.CharField(
-        label="More models",
-        required=False,
-        help_text="One per line. Several models start an experiment, which compares them",
-        widget=forms.Textarea({"rows": 2, "spellcheck": "false", "autocomplete": "off"}),
-    )
-    name = forms.CharField(label="Name", required=False)
-    tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
-
-    def __init__(self, datasets: list[Dataset], data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
-        defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
-        given = dict(initial or {})
-        self._datasets = {dataset.slug: dataset for dataset in datasets}
-        # A browser shows the first dataset as chosen if none is.
-        chosen = self._datasets.get(given.get("dataset") or next(iter(self._datasets), ""))
-        preset = {"metrics": preset_metrics(chosen)} if chosen else {}
-        super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **preset, **given})
-        if configured := [*settings.CODEFORGE.models]:
-            self.fields["model"].help_text = f"For example, {configured[0]}"
-        self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
-
-    @property
-    def models(self) -> list[str]:
-        """Every model that was entered, the one of a single run first."""
-        lines = [self["model"].value() or "", *str(self["more_models"].value() or "").splitlines()]
-        return [line.strip() for line in lines if line.strip()]
-
-    def experiment_data(self) -> dict[str, Any]:
-        """The request for an experiment, of several models."""
-        data = self.request_data()
-        dataset = data.pop("dataset", "")
-        data.pop("model", None)
-        name = f"{len(self.models)} models on {dataset}"
-        return {"name": name, **data, "datasets": [dataset], "models": self.models}
-
-    def reject(self, error: InvalidRequest) -> None:
-        super().reject(_of_single_fields(error))
-
-    def problems(self, error: InvalidRequest) -> list[tuple[str, str]]:
-        return super().problems(_of_single_fields(error))
-
-    def request_data(self) -> dict[str, Any]:
-        data = super().request_data()
-        data.pop("more_models", None)
-        tags = [tag.strip() for tag in data.pop("tags", "").split(",") if tag.strip()]
-        return data | ({"tags": tags} if tags else {})
-
-    @property
-    def dataset_slug(self) -> str:
-        """The selected dataset; a browser shows the first as selected if none is."""
-        return self["dataset"].value() or next(iter(self._datasets), "")
-
-    def metric_choice(self) -> dict[str, Any]:
-        """The metrics that are selected or made for the dataset (``preset``; without any, all that fit), further ones
-        that fit, the ``other`` ones with what they miss, and which are selected.
-        """
-        chosen = self.chosen_metrics
-        selected = set(chosen)
-        offered: dict[str, Metric] = REGISTERED_METRICS | {each.name: each for each in rubric_metrics(self._version)}
-        missing = {metric: self._missing_for(metric) for metric in offered.values()}
-        other = [(metric, fields) for metric, fields in missing.items() if fields]
-        # The first selected one decides the outcome, so those come first, then those of the dataset, in their order.
-        dataset = self._datasets.get(self.dataset_slug)
-        made_for = preset_metrics(dataset) if dataset else []
-        applies = [metric.name for metric, fields in missing.items() if not fields]
-        shown = dict.fromkeys([*(name for name in chosen if name in (*applies, *made_for)), *made_for])
-        fitting = [offered[name] for name in dict.fromkeys([*shown, *applies])]
-        preset = [metric for metric in fitting if metric.name in shown] or fitting
-        return {
-            "preset": preset,
-            "fitting": [metric for metric in fitting if metric not in preset],
-            "other": other,
-            "other_selected": any(metric.name in selected for metric, _ in other),
-            "selected": selected,
-        }
-
-    @property
-    def _version(self) -> DatasetVersion | None:
-        dataset = self._datasets.get(self.dataset_slug)
-        return dataset.current_version if dataset else None
-
-    def groups(self) -> Iterator[tuple[str, str, list[tuple[str, forms.BoundField]]]]:
-        """Without canvas options where they do not apply and nothing is entered in them."""
-        applies = self.is_for_canvases
-        return (group for group in super().groups() if applies or group[0] != Group.CANVAS.value or group[1])
-
-    @property
-    def is_for_canvases(self) -> bool:
-        dataset = self._datasets.get(self.dataset_slug)
-        return dataset is not None and dataset.kind == Dataset.Kind.CANVAS
-
-    def refitted(self) -> LaunchForm | None:
-        """The form with the metrics of the dataset that is now selected, if it was shown with another one; metrics that
-        somebody chose stay."""
-        shown = self._datasets.get(self.data.get("preset_for", ""))
-        chosen = self._datasets.get(self.dataset_slug)
-        if shown is None or chosen is None or shown == chosen:
-            return None
-        assert isinstance(self.data, QueryDict), "a form that was sent"
-        data = self.data.copy()
-        if set(data.getlist("metrics")) == set(preset_metrics(shown)):
-            data.setlist("metrics", preset_metrics(chosen))
-            data.setlist("metrics_given", preset_metrics(chosen))
-        return LaunchForm([*self._datasets.values()], data)
-
-    def _missing_for(self, metric: Metric) -> list[str]:
-        """Titles of the fields that the metric needs and no task of the selected dataset has; empty if it applies."""
-        version = self._version
-        missing = [] if version is None else missing_fields(metric, version)
-        return [task_key(name).lower() for name in missing]
-
-
-def _of_single_fields(error: InvalidRequest) -> InvalidRequest:
-    """Errors of an experiment's lists at the fields of ``LaunchForm`` that stand for them."""
-    errors = {name: [*messages] for name, messages in error.unlabeled.items()}
-    for lists, first, others in (("models", "model", "more_models"), ("datasets", "dataset", "dataset")):
-        for message in errors.pop(lists, []):
-            match = _IN_LIST.fullmatch(message)
-            place, text = match.groups() if match else ("1", message)
-            errors.setdefault(first if place == "0" else others, []).append(text)
-    return InvalidRequest(errors)
 
 
 class ScheduleForm(ParametersForm):

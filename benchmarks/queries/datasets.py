@@ -77,8 +77,9 @@ def full_tasks(slug: str) -> QuerySet[Task]:
 
 def runnable_datasets() -> list[Dataset]:
     """Datasets that a run can be started on, by name; not the fresh tasks of a check for contamination."""
-    columns = ("slug", "name", "kind", "current_version__facets", "current_version__rubrics")
-    return list(_runnable().only(*columns).order_by("kind", "slug"))
+    of_version = ("number", "task_count", "metrics", "facets", "rubrics")
+    columns = ("slug", "name", "kind", "canvas_set__count", *(f"current_version__{name}" for name in of_version))
+    return list(_runnable().select_related("current_version", "canvas_set").only(*columns).order_by("kind", "slug"))
 
 
 def recently_run_datasets(text: str = "") -> QuerySet[Dataset]:

@@ -18,8 +18,9 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import start_run
-from tests.support.factories import make_dataset, make_task
+from tests.support.factories import MODEL, make_dataset, make_task
 from tests.support.page_factories import make_scored_run
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db
 REQUEST = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
@@ -77,7 +78,6 @@ def test_the_form_reports_the_errors_of_the_api_with_its_labels(client: Client) 
         {"model": "gpt-4o"},
         {"model": "nowhere/gpt-4o"},
         {"metrics": ["nonsense"]},
-        {"metrics": []},
         {"repeats": "many"},
         {"repeats": "0"},
         {"temperature": "9"},
@@ -109,10 +109,11 @@ def test_an_error_names_other_fields_as_its_reader_knows_them(client: Client) ->
 
 def test_typed_values_are_kept_when_the_form_comes_back(client: Client) -> None:
     make_dataset(3, slug="sums")
-    html = page(client, "/runs/new/", {"dataset": "sums", "model": "typo", "metrics": ["contains"], "seed": "7"})
-    for kept in ('value="typo"', 'value="7"', 'id="metric-contains" checked'):
+    sent = {"dataset": "sums", "model": "typo", "given-sums": "exact_match", "metrics-sums": ["contains"], "seed": "7"}
+    html = page(client, "/runs/new/", sent)
+    for kept in ('value="typo" checked', 'value="sums" checked', 'value="7"', 'id="metric-sums-contains" checked'):
         assert kept in html, kept
-    assert "Run not started. Fix the highlighted fields." in html
+    assert "Not started. Fix the highlighted fields." in html
 
 
 def test_the_estimate_is_shown_before_anything_starts(client: Client) -> None:
@@ -124,6 +125,8 @@ def test_the_estimate_is_shown_before_anything_starts(client: Client) -> None:
         html = page(client, address, {**sent, "do": "plan"})
         assert "<dt>Requests</dt> <dd> 12" in html
         assert f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}".replace("\u00a0", " ") in html
+        assert "± 37.5" in html, "the widest that an interval of three tasks can be"
+        assert "sums: 3 tasks cannot show a gap." in html
     html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "typo"})
     assert "To see an estimate, fix the following" in html
     assert "provider" in html
@@ -136,38 +139,53 @@ def test_a_late_estimate_does_not_change_the_selection(client: Client) -> None:
     assert "<input" not in html, "it would replace a part of the form while its user fills it in"
 
 
-def test_the_metrics_follow_the_dataset_unless_somebody_chose_some(client: Client) -> None:
+def test_each_benchmark_is_scored_by_its_own_metrics_unless_somebody_chose_others(client: Client) -> None:
     make_dataset(2, slug="sums")
     make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
-    sent = {"dataset": "quiz", "preset_for": "sums", "model": "baseline/reference"}
-    for metrics, ticked in ((["exact_match"], {"multiple_choice", "exact_match"}), (["contains"], {"contains"})):
-        html = page(client, "/runs/new/plan/", {**sent, "metrics": metrics})
-        assert 'id="metric-choice" hx-swap-oob="true"' in html, metrics
-        assert 'name="preset_for" value="quiz"' in html
-        assert set(re.findall(r'id="metric-(\w+)"\s+checked', html)) == ticked
-    client.post("/runs/new/", {**sent, "metrics": ["exact_match"]})
-    assert Run.objects.get().metrics == ["multiple_choice", "exact_match"], "started before the form was refitted"
-    unchanged = page(client, "/runs/new/plan/", {**sent, "preset_for": "quiz", "metrics": ["contains"]})
-    assert "metric-choice" not in unchanged
+    sent = {"dataset": ["sums", "quiz"], "model": "baseline/reference"}
+    client.post("/runs/new/", sent)
+    assert dict(Run.objects.values_list("dataset__slug", "metrics")) == {
+        "sums": ["exact_match"],
+        "quiz": ["multiple_choice", "exact_match"],
+    }
+    Run.objects.all().delete()
+    client.post("/runs/new/", {**sent, "given-sums": "exact_match", "metrics-sums": ["contains"]})
+    assert dict(Run.objects.values_list("dataset__slug", "metrics")) == {
+        "sums": ["contains"],
+        "quiz": ["multiple_choice", "exact_match"],
+    }
+
+
+def test_the_errors_of_metrics_stand_at_their_benchmark(client: Client) -> None:
+    make_dataset(2, slug="sums")
+    make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
+    sent = {"dataset": ["sums", "quiz"], "model": "baseline/reference", "given-sums": "", "metrics-sums": ["regex"]}
+    html = page(client, "/runs/new/", sent)
+    assert "regex does not apply to sums" in html.partition('id="metrics-of-sums"')[0].rpartition('value="sums"')[2]
+    empty = page(client, "/runs/new/", {"dataset": "sums", "model": "baseline/reference", "given-sums": "exact_match"})
+    assert "Select at least one metric" in empty
+    assert not Run.objects.exists()
 
 
 def given_and(html: str, *added: str) -> dict[str, list[str]]:
     """What a browser sends of the metrics on the page if somebody ticks others: in the order of the page."""
-    boxes = re.findall(r'name="metrics"\s+value="([^"]+)"[^>]*?(checked)?>', html)
+    boxes = re.findall(r'name="metrics-quiz"\s+value="([^"]+)"[^>]*?(checked)?>', html)
     return {
-        "metrics": [name for name, checked in boxes if checked or name in added],
-        "metrics_given": re.findall(r'name="metrics_given" value="([^"]+)"', html),
+        "metrics-quiz": [name for name, checked in boxes if checked or name in added],
+        "given-quiz": re.findall(r'name="given-quiz" value="([^"]*)"', html),
     }
 
 
 def test_a_metric_that_somebody_ticks_comes_before_those_that_were_selected(client: Client) -> None:
     make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
-    sent = given_and(page(client, "/runs/new/?dataset=quiz"), "contains", "latency")
-    assert sent["metrics"] == ["multiple_choice", "exact_match", "contains", "latency"]
-    fields = {"dataset": "quiz", "preset_for": "quiz", "model": "baseline/reference", **sent}
+    fields = {"dataset": "quiz", "model": "baseline/reference"}
+    listed = page(client, "/runs/new/metrics/quiz/", fields)
+    sent = given_and(listed, "contains", "latency")
+    assert sent["metrics-quiz"] == ["multiple_choice", "exact_match", "contains", "latency"]
+    fields |= sent
     again = page(client, "/runs/new/", {**fields, "do": "plan"})
     decides_first = ["contains", "multiple_choice", "exact_match", "latency"]
-    assert given_and(again)["metrics"] == decides_first, "a time decides nothing"
+    assert given_and(again)["metrics-quiz"] == decides_first, "a time decides nothing"
     client.post("/runs/new/", {**fields, **given_and(again)})
     assert Run.objects.get().metrics == decides_first
 
@@ -176,17 +194,17 @@ def test_run_again_keeps_the_order_of_the_metrics(client: Client) -> None:
     dataset = make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
     before = make_scored_run(dataset, (1.0,), metrics=["rouge_l", "exact_match", "contains"])
     sent = given_and(page(client, f"/runs/new/?like={before.pk}"))
-    assert sent["metrics"] == before.metrics
-    client.post("/runs/new/", {"dataset": "quiz", "preset_for": "quiz", "model": "baseline/reference", **sent})
+    assert sent["metrics-quiz"] == before.metrics
+    client.post("/runs/new/", {"dataset": "quiz", "model": "baseline/reference", **sent})
     assert Run.objects.latest("pk").metrics == before.metrics
 
 
 def test_the_metrics_that_a_dataset_names_are_selected_in_its_order(client: Client) -> None:
     dataset = make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
     DatasetVersion.objects.update(metrics=["rouge_l", "contains"])
-    html = page(client, "/runs/new/?dataset=quiz")
-    assert re.findall(r'id="metric-(\w+)"\s+checked', html) == ["rouge_l", "contains"]
-    assert html.index("metric-rouge_l") < html.index("metric-contains") < html.index("metric-multiple_choice")
+    html = page(client, "/runs/new/", {"dataset": "quiz", "do": "metrics-quiz"})
+    assert re.findall(r'id="metric-quiz-(\w+)"\s+checked', html) == ["rouge_l", "contains"]
+    assert html.index("quiz-rouge_l") < html.index("quiz-contains") < html.index("quiz-multiple_choice")
     run = start_run({"dataset": "quiz", "model": "baseline/reference"})
     assert run.metrics == ["rouge_l", "contains"]
     assert spec_of(dataset.versions.get()).metrics == ("rouge_l", "contains")
@@ -209,10 +227,10 @@ def test_the_task_of_a_result_is_asked_again(client: Client) -> None:
 
 def test_several_models_start_an_experiment(client: Client) -> None:
     make_dataset(3, slug="sums")
-    sent = {**REQUEST, "model": "baseline/reference", "more_models": "baseline/random\n\nbaseline/empty"}
+    sent = {**REQUEST, "model": "baseline/reference", "more_models": "baseline/random, baseline/empty"}
     html = page(client, "/runs/new/plan/", sent)
-    assert "<dt>Runs</dt><dd>3</dd>" in html
     assert "Start 3 runs" in html
+    assert html.count("± 37.5") == 3
     response = client.post("/runs/new/", {**sent, "tags": "autumn", "limit": "2"})
     experiment = Experiment.objects.get()
     assert response["Location"] == f"/experiments/{experiment.pk}/"
@@ -221,25 +239,21 @@ def test_several_models_start_an_experiment(client: Client) -> None:
     assert {run.limit for run in experiment.runs.all()} == {2}
 
 
-def test_errors_of_several_models_are_at_their_fields(client: Client) -> None:
+def test_names_that_nobody_lists_are_marked_and_their_errors_stand_at_the_list(client: Client) -> None:
     make_dataset(3, slug="sums")
-    sent = {**REQUEST, "model": "typo", "more_models": "baseline/random\nnobody/knows"}
-    html = page(client, "/runs/new/", sent)
-    first, more = (re.search(rf'id="id_{name}_error">([^<]+)<', html) for name in ("model", "more_models"))
-    assert first
-    assert "typo" in first[1]
-    assert more
-    assert "nobody" in more[1]
-    assert "Run not started" in html
-    html = page(client, "/runs/new/", {**sent, "model": "baseline/random", "more_models": "baseline/random"})
-    assert "id_more_models_error" in html
+    html = page(client, "/runs/new/", {**REQUEST, "model": "typo", "more_models": "baseline/random nobody/knows"})
+    at_the_list = html.partition('id="models-title"')[2].partition('id="model-options"')[0]
+    assert "typo" in at_the_list
+    assert "nobody" in at_the_list
+    row = html.partition('value="nobody/knows" checked')[2].partition('class="option-row"')[0]
+    assert "Not listed" in row
     assert not Run.objects.exists()
 
 
 def test_run_again_fills_in_the_form_from_the_run(client: Client) -> None:
     run = make_scored_run(model="baseline/majority", metrics=["contains"], parameters={"max_tokens": 321})
     html = page(client, f"/runs/new/?like={run.pk}")
-    for filled in ('value="baseline/majority"', 'value="321"', 'id="metric-contains" checked'):
+    for filled in ('value="baseline/majority" checked', 'value="321"', 'id="metric-sums-contains" checked'):
         assert filled in html, filled
 
 
@@ -258,25 +272,84 @@ def test_every_action_on_a_run_is_a_plain_form(client: Client) -> None:
 
 def test_tasks_without_the_field_of_a_special_metric_are_scored_by_their_expected_text(client: Client) -> None:
     make_dataset([make_task(1, pattern="^2"), make_task(2)], slug="mixed")
-    response = client.get("/runs/new/?dataset=mixed")
-    assert [metric.name for metric in response.context["metrics"]["preset"]] == ["regex", "exact_match"]
-    assert response.context["metrics"]["selected"] == {"regex", "exact_match"}
+    assert "Regular expression, Exact match" in page(client, "/runs/new/?dataset=mixed")
 
 
-def test_a_metric_that_does_not_apply_says_what_is_missing(client: Client) -> None:
+def test_only_metrics_that_apply_are_listed_in_groups_and_only_when_asked_for(client: Client) -> None:
     make_dataset(3, slug="sums")
-    response = client.get("/runs/new/?dataset=sums")
-    missing = {metric.name: names for metric, names in response.context["metrics"]["other"]}
-    assert missing["json_schema"] == ["schema"]
-    shown, folded = ([metric.name for metric in response.context["metrics"][kind]] for kind in ("preset", "fitting"))
-    assert shown == ["exact_match"]
-    assert {"latency", "answer_relevancy"} <= set(folded)
-    assert "Not applicable: no task in this dataset has schema." in response.content.decode()
+    assert "metrics-sums" not in page(client, "/runs/new/?dataset=sums").replace('value="metrics-sums"', "")
+    html = page(client, "/runs/new/metrics/sums/", {"dataset": "sums"})
+    groups = dict(zip(*[iter(re.split(r"<h3>(.*?)</h3>", html)[1:])] * 2, strict=True))
+    assert [title.partition(";")[0] for title in groups] == ["Scored by", "By rule", "By a judge", "Measured beside it"]
+    listed = {title: re.findall(r'value="(\w+)"', part) for title, part in groups.items()}
+    assert listed["Scored by; the first one decides right or wrong"] == ["exact_match"]
+    assert "answer_relevancy" in listed["By a judge"]
+    assert "latency" in listed["Measured beside it"]
+    assert "json_schema" not in html
+    assert "not calibrated" in html
+    assert client.post("/runs/new/metrics/none/").status_code == 404
 
 
 def test_the_form_is_filled_in_with_dataset_and_model_of_its_address(client: Client) -> None:
     for slug in ("first", "second"):
         make_dataset(1, slug=slug)
     html = client.get("/runs/new/?dataset=second&model=a%2Fb").content.decode()
-    assert '<option value="second" selected>' in html
-    assert 'value="a/b"' in html
+    assert 'value="second" checked' in html
+    assert 'value="first" checked' not in html
+    assert 'value="a/b" checked' in html
+
+
+def test_a_benchmark_comes_with_the_models_that_one_used_last(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    client.post("/runs/new/", {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]})
+    form = client.get("/runs/new/?dataset=sums").context["form"]
+    assert form.models == ["baseline/random", "baseline/empty"]
+    assert client.get("/runs/new/").context["form"].models == []
+
+
+def test_the_address_of_the_estimate_shows_the_same_form_again(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    run = make_scored_run(parameters={"max_tokens": 321, "temperature": 0.5})
+    sent = {
+        **{"dataset": "sums", "model": ["baseline/random", "a/b"], "repeats": "1", "system_prompt": "Be short."},
+        **{"given-sums": "exact_match", "metrics-sums": ["contains"], "variant-0-name": "plain", "like": run.pk},
+        **{"variant-1-name": "other", "variant-1-seed": "7", "judge_model": "", "do": "start"},
+    }
+    address = client.post("/runs/new/plan/", sent)["HX-Replace-Url"]
+    assert address.startswith("/runs/new/?")
+    assert "repeats" not in address, "the default"
+    form = client.get(address).context["form"]
+    assert (form.models, form.chosen, form.metrics_of("sums")) == (["baseline/random", "a/b"], ["sums"], ["contains"])
+    assert [variant["name"].value() for variant in form.variants] == ["plain", "other"]
+    assert (form.variants[1]["seed"].value(), form["system_prompt"].value()) == ("7", "Be short.")
+    assert form["temperature"].value() is None, "what somebody has emptied stays empty"
+    long = client.post("/runs/new/plan/", {**sent, "system_prompt": "x" * 5_000})["HX-Replace-Url"]
+    assert len(long) < 1_000
+
+
+def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> None:
+    dataset = make_dataset(3, slug="sums")
+    run = make_scored_run(dataset, model="baseline/random", metrics=["exact_match"])
+    sent = {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]}
+    html = page(client, "/runs/new/plan/", sent)
+    assert f'href="/runs/{run.pk}/">stored<' in html
+    assert html.count(">stored<") == 1
+    assert "stored" not in page(client, "/runs/new/plan/", {**sent, "system_prompt": "Be short."})
+
+
+def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(300, slug="sums")
+    html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": [MODEL, "loop/unpriced"], "max_tokens": "9"})
+    cost = html.partition("<dt>Cost</dt>")[2].partition("<dt>Time</dt>")[0]
+    assert re.search(r"at least \$0\.\d+ to", cost)
+    assert "without loop/unpriced" in cost
+    assert re.search(r"loop/unpriced</dt> <dd> unknown", cost)
+    assert "The price of loop/unpriced is unknown." in html
+
+
+def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
+    make_dataset(100, slug="sums")
+    html = page(client, "/runs/new/plan/", REQUEST)
+    assert re.search(r"<strong>sums shows gaps of 1\d\.\d points</strong> or more", html)
+    assert re.search(r"For 15 points: \d+ more tasks\.", html)

@@ -11,61 +11,24 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, LIVE, Experiment
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
-from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
-from benchmarks.services.experiments.files import starter_experiment
-from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
+from benchmarks.services.experiments.start import add_model
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
-from frontend.experiments import ExperimentForm, offered, ways_of_asking
+from frontend.experiments import offered, ways_of_asking
 from frontend.matrix import matrix_charts, matrix_context
 from frontend.preferences import columns_of_experiment
 from frontend.task_grid import grid_context
 from frontend.view_models import metric_row
 from frontend.views.shared import chart_response, or_404, placed, require_launch, unconfirmed
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def launch(request: HttpRequest) -> HttpResponse:
-    """The form (``?like=3`` fills it in from experiment 3, ``?starter=1`` with the starter experiment); a POST starts
-    the runs and redirects to the experiment."""
-    require_launch(request)
-    if request.method != "POST":
-        like = params.whole_number(request.GET, "like")
-        initial = _as_launched(_experiment(like)) if like is not None else {}
-        if params.text(request.GET, "starter"):
-            initial = starter_experiment() or {}
-        return _form_page(request, ExperimentForm(runnable_datasets(), initial=initial))
-    form = ExperimentForm(runnable_datasets(), request.POST)
-    if request.POST.get("do") == "variant":
-        return _form_page(request, form)
-    if request.POST.get("do") == "plan":
-        return _form_page(request, form, **_estimate(form))
-    try:
-        experiment = start_experiment(form.request_data(), request.user)
-    except InvalidRequest as error:
-        form.reject(error)
-        return _form_page(request, form, status=400)
-    text = f"Experiment {experiment.pk} started: {plural(experiment.runs.count(), 'run')} queued."
-    messages.success(request, text, extra_tags="passing")
-    return HttpResponseRedirect(reverse("frontend:experiment", args=(experiment.pk,)))
-
-
-@require_POST
-def plan(request: HttpRequest) -> HttpResponse:
-    """The estimate of the experiment in the form."""
-    require_launch(request)
-    return render(
-        request, "frontend/components/plan.html", _estimate(ExperimentForm(runnable_datasets(), request.POST))
-    )
 
 
 @never_cache
@@ -76,7 +39,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     context |= {
         "charts": placed(matrix_charts(context), "experiment-chart", pk, query=context["query"].removeprefix("?")),
         "asked": ways_of_asking(stored.request),
-        "again": f"{reverse('frontend:new-experiment')}?like={pk}",
+        "again": f"{reverse('frontend:launch')}?experiment={pk}",
         "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
     }
     return render(request, "frontend/experiments/detail.html", context)
@@ -152,24 +115,6 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
 
 def _experiment(pk: int) -> Experiment:
     return or_404(lambda: reads.experiment_detail(pk), f"Experiment {pk} does not exist.")
-
-
-def _as_launched(stored: Experiment) -> dict[str, Any]:
-    """The request, with what people have written on the experiment since."""
-    return {**stored.request, "name": stored.name, "description": stored.description, "tags": stored.tags}
-
-
-def _estimate(form: ExperimentForm) -> dict[str, Any]:
-    try:
-        return {"plan": plan_experiment(form.request_data())}
-    except InvalidRequest as error:
-        return {"plan_errors": form.problems(error)}
-
-
-def _form_page(request: HttpRequest, form: ExperimentForm, status: int = 200, **context: object) -> HttpResponse:
-    crumbs = [("Experiments", reverse("frontend:experiments")), ("New experiment", None)]
-    context |= {"form": form, "crumbs": crumbs}
-    return render(request, "frontend/experiments/launch.html", context, status=status)
 
 
 def _board(request: HttpRequest, stored: Experiment) -> dict[str, Any]:

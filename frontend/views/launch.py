@@ -1,4 +1,4 @@
-"""Start a run from a form, and estimate it before it starts."""
+"""The one way to start: models × benchmarks × variants, with what they will give before anything is spent."""
 
 from __future__ import annotations
 
@@ -6,201 +6,198 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.models import Run
-from benchmarks.presentation.numbers import money_range, plural
+from benchmarks.presentation.labels import metric_title
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.experiments import experiment_detail
+from benchmarks.queries.judge_words import judge_words
+from benchmarks.queries.launch import models_used_last
 from benchmarks.queries.providers import warnings_before_run
-from benchmarks.queries.runs import run_detail, runs_to_rescore
 from benchmarks.run_parameters import ADAPTIVE
-from benchmarks.services.access import LAUNCH_REFUSAL, may_launch
+from benchmarks.services.access import account_of
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.experiments.start import plan_experiment, start_experiment
+from benchmarks.services.experiments.files import starter_experiment
+from benchmarks.services.experiments.preview import preview
+from benchmarks.services.experiments.requests import PlannedRun, validated_experiment
+from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.providers import check_if_stale
-from benchmarks.services.runs.estimate import plan_run
-from benchmarks.services.runs.rescoring import plan_rescoring, plan_rescorings, start_rescoring, start_rescorings
+from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
 from frontend import params
-from frontend.forms import LaunchForm, RescoringForm
-from frontend.views.datasets import dataset_or_404, version_or_404
-from frontend.views.shared import run_or_404, unconfirmed
+from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
+from frontend.launch_options import SHOWN, benchmark_options, model_options
+from frontend.views.shared import or_404, require_launch, run_or_404
 from frontend.views.statistics import sized
 
-MOST_RESCORED = 100
-"""Runs that one click rescores; the button stays for the others."""
+STARTED = "start"
+"""What the button sends that starts the runs; other buttons of the form only change it."""
 
 
+@never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def launch(request: HttpRequest) -> HttpResponse:
-    """The form; a POST starts the run, or the experiment of several models, and redirects to its page.
+    """The form, filled in by the fields in its address; a POST starts the run or the experiment and redirects to it.
 
-    ``?like=12`` fills the form in from run 12, ``?only_task=id`` for one task, ``?dataset=`` and ``?model=`` one field.
+    ``?like=12`` fills it in from run 12, ``?experiment=3`` from experiment 3, ``?starter=1`` from the starter.
     """
-    _require_permission(request)
-    parent = _parent(request)
+    require_launch(request)
     if request.method != "POST":
-        initial = (
-            request_of(parent) if parent else {name: params.text(request.GET, name) for name in ("dataset", "model")}
-        )
-        if only_task := params.text(request.GET, "only_task"):
-            initial |= {**dict.fromkeys((*ADAPTIVE, "limit", "subset")), "only_task": only_task}
-        return _page(request, LaunchForm(runnable_datasets(), initial=initial), parent)
+        return _page(request, LaunchForm(runnable_datasets(), _filled_in(request)))
+    do = request.POST.get("do", STARTED)
+    if do != STARTED:
+        return _changed(request, do)
     form = LaunchForm(runnable_datasets(), request.POST)
-    # Whoever starts within the moment in which the metrics follow the dataset gets those of the dataset as well.
-    form = form.refitted() or form
-    if request.POST.get("do") == "plan":
-        return _page(request, form, parent, **_estimate(form))
-    if request.POST.get("do") == "size":
-        return _page(request, form, parent, **sized(form, request.POST))
     try:
-        address, text = _start(request, form, parent)
+        address, text = _start(request, form)
     except InvalidRequest as error:
         form.reject(error)
-        return _page(request, form, parent, status=400)
+        return _page(request, form, status=400)
     except NotPossible as error:
         form.add_error(None, error.message)
-        return _page(request, form, parent, status=409)
+        return _page(request, form, status=409)
     messages.success(request, text, extra_tags="passing")
     return HttpResponseRedirect(address)
 
 
-def _start(request: HttpRequest, form: LaunchForm, parent: Run | None) -> tuple[str, str]:
-    """Start the run or the experiment; return the address of its page and what to say there."""
-    if len(form.models) > 1:
-        experiment = start_experiment(form.experiment_data(), request.user)
-        text = f"Experiment {experiment.pk} started: {len(form.models)} runs queued."
-        return reverse("frontend:experiment", args=(experiment.pk,)), text
-    run = start_run(form.request_data(), request.user, parent=parent)
-    return reverse("frontend:run", args=(run.pk,)), f"Run {run.pk} queued."
+def _changed(request: HttpRequest, do: str) -> HttpResponse:
+    """The page after a button that starts nothing."""
+    data = request.POST
+    if do == "variant":
+        data = with_variant(data)
+    elif do.startswith("drop-"):
+        data = without_variant(data, do.removeprefix("drop-"))
+    form = LaunchForm(runnable_datasets(), data)
+    more = planned(form) if do == "plan" else sized(form, data) if do == "size" else {}
+    return _page(request, form, opened=do.removeprefix("metrics-"), **more)
+
+
+@require_safe
+def new_experiment(request: HttpRequest) -> HttpResponse:
+    """Where experiments were started before."""
+    sent = request.GET.copy()
+    if "like" in sent:
+        sent.setlist("experiment", sent.pop("like"))
+    return HttpResponseRedirect("?".join(filter(None, (reverse("frontend:launch"), sent.urlencode()))))
 
 
 @require_POST
 def plan(request: HttpRequest) -> HttpResponse:
-    """The estimate of the run in the form, and the metrics anew if another dataset was selected."""
-    _require_permission(request)
+    """What the runs in the form will give. The address of the page follows the form, so a reload shows it again."""
+    require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    refitted = form.refitted()
-    context = _estimate(refitted or form) | {"form": refitted or form}
-    if refitted:
-        context |= {"metrics": refitted.metric_choice(), "is_refitted": True}
-    return render(request, "frontend/runs/planned.html", context)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def rescore(request: HttpRequest, pk: int) -> HttpResponse:
-    """The form to score stored answers again; ``?version=3`` chooses the references, ``?metric=`` a metric.
-
-    A posted ``rubric`` with ``do=show`` fills in the form.
-    """
-    _require_permission(request)
-    run = run_or_404(pk)
-    estimate: dict[str, Any] = {}
-    if request.method != "POST":
-        given = {name: params.text(request.GET, name) for name in ("version", "metric")}
-        # Newer references are asked for with the metrics that the run already has.
-        metrics = [given["metric"]] if given["metric"] else run.metrics if given["version"] else []
-        form = RescoringForm(run, initial={"version": given["version"] or None, "metrics": metrics})
-        return _rescore_page(request, run, form)
-    if request.POST.get("do") == "show":
-        shown = {name: request.POST.get(name, "") for name in ("rubric", "judge_model")}
-        return _rescore_page(request, run, RescoringForm(run, initial=shown))
-    form = RescoringForm(run, request.POST)
-    try:
-        if request.POST.get("do") != "plan":
-            again = start_rescoring(run, form.request_data(), request.user)
-            messages.success(
-                request, f"Run {again.pk} queued. It scores the answers of run {pk}.", extra_tags="passing"
-            )
-            return HttpResponseRedirect(reverse("frontend:run", args=(again.pk,)))
-        estimate["plan"] = plan_rescoring(run, form.request_data())
-    except InvalidRequest as error:
-        if request.POST.get("do") == "plan":
-            estimate["plan_errors"] = form.problems(error)
-        else:
-            form.reject(error)
-            return _rescore_page(request, run, form, status=400)
-    except NotPossible as error:
-        form.add_error(None, error.message)
-        return _rescore_page(request, run, form, status=409)
-    return _rescore_page(request, run, form, **estimate)
+    response = render(request, "frontend/launch/planned.html", {"form": form, **planned(form)})
+    response["HX-Replace-Url"] = "?".join(filter(None, (reverse("frontend:launch"), form.state())))
+    return response
 
 
 @require_POST
-def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
-    """Score the answers of all runs on version ``old`` by the references of version ``new``, after an estimate."""
-    _require_permission(request)
-    dataset = dataset_or_404(slug)
-    versions = version_or_404(dataset, old), version_or_404(dataset, new)
-    plan = plan_rescorings(runs_to_rescore(*versions, MOST_RESCORED), new)
-    page = reverse("frontend:changes", args=(dataset.slug, old, new))
-    if not plan.runs:
-        messages.error(request, " ".join(["No run was rescored.", *plan.refused]))
-        return HttpResponseRedirect(page)
-    question = f"Rescore {plural(len(plan.runs), 'run')} by the references of version {new}?"
-    judge = "No judge is asked."
-    if plan.judge_requests:
-        judge = f"{plural(plan.judge_requests, 'judge request')}: {money_range(plan.cost_low, plan.cost_high)}."
-    stored = f"{plural(plan.n_answers, 'stored answer')}. {judge}"
-    note = " ".join([stored, "Each run keeps its scores.", *plan.refused])
-    if confirmation := unconfirmed(request, question, f"Rescore {plural(len(plan.runs), 'run')}", page, note):
-        return confirmation
-    started = start_rescorings(plan.runs, new, request.user)
-    messages.success(request, f"{plural(len(started), 'run')} queued.", extra_tags="passing")
-    return HttpResponseRedirect(page)
+def metrics(request: HttpRequest, slug: str) -> HttpResponse:
+    """The metrics that apply to a benchmark, to choose from."""
+    require_launch(request)
+    form = LaunchForm(runnable_datasets(), request.POST)
+    if slug not in form.by_slug:
+        raise Http404(f"Dataset {slug} does not exist.")
+    return render(request, "frontend/launch/metrics.html", {"slug": slug, "metrics": _choice(form, slug)})
 
 
-def _rescore_page(
-    request: HttpRequest, run: Run, form: RescoringForm, status: int = 200, **context: object
-) -> HttpResponse:
-    crumbs = [
-        ("Runs", reverse("frontend:runs")),
-        (f"Run {run.pk}", reverse("frontend:run", args=(run.pk,))),
-        ("Rescore", None),
-    ]
-    context |= {"form": form, "run": run, "metrics": form.metric_choice, "crumbs": crumbs}
-    return render(request, "frontend/runs/rescore.html", context, status=status)
-
-
-def _require_permission(request: HttpRequest) -> None:
-    if not may_launch(request.user):
-        raise PermissionDenied(LAUNCH_REFUSAL)
-
-
-def _estimate(form: LaunchForm) -> dict[str, Any]:
-    """The plan of the run and what is known against its models, or why there is no plan."""
-    request, models = form.request_data(), form.models
-    estimate: dict[str, Any] = {}
+def planned(form: LaunchForm) -> dict[str, Any]:
+    """What the runs will give and what is known against their models, or why there is no plan."""
+    if not form.models or not form.chosen:
+        return {"warnings": warnings_before_run(form.models)}
+    asked, context = form.models, dict[str, Any]()
     try:
-        estimate["plan"] = plan_experiment(form.experiment_data()) if len(models) > 1 else plan_run(request)
+        request = form.request_data()
+        runs = [PlannedRun("", validated(request))] if form.is_run else validated_experiment(request)[1]
     except InvalidRequest as error:
-        estimate["plan_errors"] = form.problems(error)
+        context["plan_errors"] = form.problems(error)
     else:
-        judge = request.get("judge_model") or settings.CODEFORGE.judge.model
-        if estimate["plan"].judge_requests and judge:
-            models.append(judge)
-            estimate |= {"judge": judge, "default_judge": settings.CODEFORGE.judge.model}
-    check_if_stale(models)
-    return estimate | {"warnings": warnings_before_run(models)}
+        context["preview"] = preview(runs)
+        if judge := context["preview"].plan.judge_requests and _judge(form):
+            asked.append(judge)
+            context["judged"] = judge_words({(judge, metric) for metric in form.judged}).values()
+    check_if_stale(asked)
+    return context | {"warnings": warnings_before_run(asked)}
 
 
-def _parent(request: HttpRequest) -> Run | None:
-    pk = params.whole_number(request.POST if request.method == "POST" else request.GET, "like")
-    if pk is None:
-        return None
-    try:
-        return run_detail(pk)
-    except Run.DoesNotExist:
-        raise Http404(f"Run {pk} does not exist.") from None
+def _judge(form: LaunchForm) -> str:
+    return form.sent.get("judge_model", "") or settings.CODEFORGE.judge.model or ""
+
+
+def _start(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
+    """Start the run or the experiment; return the address of its page and what to say there."""
+    if form.is_run:
+        run = start_run(form.request_data(), request.user, parent=_parent(form.sent))
+        return reverse("frontend:run", args=(run.pk,)), f"Run {run.pk} queued."
+    experiment = start_experiment(form.request_data(), request.user)
+    text = f"Experiment {experiment.pk} started: {form.n_runs} runs queued."
+    return reverse("frontend:experiment", args=(experiment.pk,)), text
+
+
+def _filled_in(request: HttpRequest) -> QueryDict:
+    """The fields in the address, over those of the run or experiment that it names."""
+    sent: dict[str, list[str]] = dict(request.GET.lists())
+    given: dict[str, Any] = {}
+    if (like := params.whole_number(request.GET, "like")) is not None:
+        given = {**request_of(run_or_404(like))}
+        sent["parent"] = [str(like)]
+        if params.text(request.GET, "only_task"):
+            given |= dict.fromkeys((*ADAPTIVE, "limit", "subset"))
+    elif (pk := params.whole_number(request.GET, "experiment")) is not None:
+        stored = or_404(lambda: experiment_detail(pk), f"Experiment {pk} does not exist.")
+        given = {**stored.request, "name": stored.name, "description": stored.description, "tags": stored.tags}
+    elif params.text(request.GET, "starter"):
+        given = starter_experiment() or {}
+    elif [*sent] == ["dataset"]:
+        sent["model"] = models_used_last(account_of(request.user))
+    for name in ("like", "experiment", "starter"):
+        sent.pop(name, None)
+    return with_defaults({**(fields_of(given) if given else {}), **sent})
+
+
+def _parent(sent: QueryDict) -> Run | None:
+    """The run that this one repeats."""
+    pk = params.whole_number(sent, "parent") or params.whole_number(sent, "like")
+    return None if pk is None else run_or_404(pk)
+
+
+def _choice(form: LaunchForm, slug: str) -> dict[str, Any]:
+    """The list of metrics of a benchmark, with the judge of the judged ones and what is known of it."""
+    chosen, groups, judge = form.metrics_of(slug), form.metric_groups(slug), _judge(form)
+    names = {metric.name for group in groups for metric in group.metrics if metric.judged}
+    known = judge_words({(judge, name) for name in names}) if judge else {}
+    words = {name: known.get((judge, name), "").partition(", ")[2] or "no judge is configured" for name in names}
+    rows = [(group.title, [(metric, words.get(metric.name, "")) for metric in group.metrics]) for group in groups]
+    return {"groups": rows, "chosen": chosen, "given": ",".join(chosen)}
 
 
 def _page(
-    request: HttpRequest, form: LaunchForm, parent: Run | None, status: int = 200, **context: object
+    request: HttpRequest, form: LaunchForm, status: int = 200, opened: str = "", **context: object
 ) -> HttpResponse:
-    crumbs = [("Runs", reverse("frontend:runs")), ("New run", None)]
-    context |= {"form": form, "metrics": form.metric_choice(), "parent": parent, "crumbs": crumbs}
-    return render(request, "frontend/runs/launch.html", context, status=status)
+    models = model_options(form.models)
+    benchmarks = [
+        {
+            "option": option,
+            "scored_by": [metric_title(name) for name in form.metrics_of(slug)] if slug in form.chosen else "",
+            "metrics": _choice(form, slug) if slug == opened or form.has_own_metrics(slug) else None,
+            "errors": form.metric_errors.get(slug, ()),
+        }
+        for option in benchmark_options(form.by_slug.values(), form.chosen)
+        for slug in [option.dataset.slug]
+    ]
+    shown = max(SHOWN, len(form.models)), max(SHOWN, len(form.chosen))
+    context |= {
+        "form": form,
+        "parent": _parent(form.sent),
+        "models": (models[: shown[0]], models[shown[0] :]),
+        "benchmarks": (benchmarks[: shown[1]], benchmarks[shown[1] :]),
+        "n_models": len(models),
+        "n_benchmarks": len(benchmarks),
+        "crumbs": [("Runs", reverse("frontend:runs")), ("New run", None)],
+    }
+    return render(request, "frontend/launch/launch.html", context, status=status)

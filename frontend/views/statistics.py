@@ -27,7 +27,7 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
 from benchmarks.summary import Threshold
 from frontend.difficulty_charts import threshold_charts
-from frontend.forms import LaunchForm
+from frontend.launch_form import LaunchForm
 from frontend.view_models import metric_row
 from frontend.views.shared import chart_response, placed, require_launch, run_or_404
 
@@ -72,6 +72,6 @@ def sized(form: LaunchForm, sent: QueryDict) -> dict[str, Any]:
     """The size, or what is wrong with the question, together with the values that were sent."""
     given = {name: value for name in map(str, SizeQuestion().fields) if (value := sent.get(name, "").strip())}
     try:
-        return {"size_given": given, "size": size_run({**form.request_data(), **given})}
+        return {"size_given": given, "size": size_run({**form.first_run(), **given})}
     except InvalidRequest as error:
         return {"size_given": given, "size_errors": form.problems(error)}

@@ -61,6 +61,11 @@ class ExperimentRequest(StrictRequest):
     datasets = serializers.ListField(child=StrictText(), allow_empty=False, help_text="Slugs of datasets")
     models = serializers.ListField(child=StrictText(), allow_empty=False, help_text="provider/model of each model")
     variants = VariantRequest(many=True, required=False, help_text="Prompt variants; by default one")
+    metrics_by_dataset = serializers.DictField(
+        child=serializers.ListField(child=StrictText(), allow_empty=False),
+        required=False,
+        help_text="Slug of a dataset → its metrics, in place of `metrics`",
+    )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return super().get_fields() | {name: _without_default(name) for name in COMMON}
@@ -70,6 +75,12 @@ class ExperimentRequest(StrictRequest):
 
     def validate_models(self, names: list[str]) -> list[str]:
         return _distinct(names)
+
+    def validate_metrics_by_dataset(self, metrics: dict[str, list[str]]) -> dict[str, list[str]]:
+        chosen = self.initial_data.get("datasets") or ()
+        if unknown := [slug for slug in metrics if slug not in chosen]:
+            raise serializers.ValidationError(f"Not among the datasets: {', '.join(unknown)}. Remove them.")
+        return metrics
 
     def validate_variants(self, variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
         _distinct([variant["name"] for variant in variants])
@@ -143,9 +154,13 @@ def planned_runs(experiment: Mapping[str, Any], models: Sequence[str]) -> tuple[
         own = {name: variant[name] for name in PROMPTING if name in variant} | variant.get("parameters", {})
         given = _applying(common | own, kinds.get(slug), kinds.values())
         given |= {"dataset": slug, "model": model}
-        if experiment.get("metrics"):  # otherwise those that each dataset names
+        if slug in (by_dataset := experiment.get("metrics_by_dataset", {})):
+            given["metrics"] = by_dataset[slug]
+        elif experiment.get("metrics"):  # otherwise those that each dataset names
             given["metrics"] = _metrics_for(slug, experiment["metrics"])
         places: dict[str, Path] = {"dataset": ("datasets", n), "model": ("models", experiment["models"].index(model))}
+        if slug in by_dataset:
+            places["metrics"] = ("metrics_by_dataset", slug)
         places |= {name: ("variants", place, name) for name in own if name in PROMPTING}
         places |= {name: ("variants", place, "parameters", name) for name in own if name in SAMPLING}
         try:

@@ -16,16 +16,16 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import MOST_RUNS, PlannedRun, planned_runs, validated_experiment
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.providers import missing_keys
-from benchmarks.services.runs.estimate import plan_of, tasks_of
-from benchmarks.services.runs.sizing import DISCORDANCE
+from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
+from benchmarks.services.runs.sizing import gap_shown, tasks_per_canvas
 from benchmarks.services.runs.start import queue_run, run_of
-from benchmarks.statistics.planning import PairedDesign, detectable_difference
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPlan:
-    """Totals of all runs with their judges. Costs are in US dollars, ``None`` if a price is unknown; the low duration
-    assumes that all runs go on at once, the high one that they follow each other.
+    """Totals of all runs with their judges. Costs are in US dollars, ``None`` if a price is unknown; the known costs
+    leave out the models in ``unpriced``, and ``by_model`` has the low and the high one of each model's runs. The low
+    duration assumes that all runs go on at once, the high one that they follow each other.
 
     ``detectable`` is the difference in mean score that each dataset can show between any two of the ``candidates``
     (models × variants) with 80% power; ``None`` if it can show none. Runs from a subset ask different tasks, so for
@@ -43,6 +43,10 @@ class ExperimentPlan:
     detectable: dict[str, float | None]
     subsets: dict[str, Outlook]
     warnings: list[str]
+    known_low: float
+    known_high: float
+    unpriced: list[str]
+    by_model: dict[str, tuple[float, float]]
 
 
 def plan_experiment(data: Any) -> ExperimentPlan:
@@ -56,8 +60,6 @@ def plan_of_runs(planned: Sequence[PlannedRun]) -> ExperimentPlan:
     by_dataset = {run.request["dataset"].slug: run.request for run in planned}
     candidates = len({(run.request["model"], run.variant) for run in planned})
     pairs = max(1, candidates * (candidates - 1) // 2)
-    # As strict as the first step of Holm's correction for all pairs.
-    design = PairedDesign(discordance=DISCORDANCE, confidence=1 - 0.05 / pairs)
     return ExperimentPlan(
         runs=len(plans),
         requests=sum(plan.requests for plan in plans),
@@ -68,7 +70,7 @@ def plan_of_runs(planned: Sequence[PlannedRun]) -> ExperimentPlan:
         seconds_high=sum(plan.seconds_high for plan in plans),
         candidates=candidates,
         detectable={
-            slug: detectable_difference(tasks_of(request).count(), design)
+            slug: gap_shown(tasks_of(request).count(), tasks_per_canvas(request["dataset"]), pairs)
             for slug, request in by_dataset.items()
             if not request["subset"]
         },
@@ -78,7 +80,19 @@ def plan_of_runs(planned: Sequence[PlannedRun]) -> ExperimentPlan:
             if request["subset"]
         },
         warnings=list(dict.fromkeys(warning for plan in plans for warning in plan.warnings)),
+        known_low=sum(plan.known_low for plan in plans),
+        known_high=sum(plan.known_high for plan in plans),
+        unpriced=list(dict.fromkeys(name for plan in plans for name in plan.unpriced)),
+        by_model=_by_model(planned, plans),
     )
+
+
+def _by_model(planned: Sequence[PlannedRun], plans: Sequence[RunPlan]) -> dict[str, tuple[float, float]]:
+    costs: dict[str, tuple[float, float]] = {}
+    for run, plan in zip(planned, plans, strict=True):
+        low, high = costs.get(run.request["model"], (0.0, 0.0))
+        costs[run.request["model"]] = low + plan.known_low, high + plan.known_high
+    return costs
 
 
 def start_experiment(data: Any, user: Caller = None) -> Experiment:

@@ -60,7 +60,8 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """Totals of a full run, including its judge. Costs are in US dollars, ``None`` if a price is unknown.
+    """Totals of a full run, including its judge. Costs are in US dollars, ``None`` if a price is unknown; the known
+    costs leave out the models in ``unpriced``.
 
     ``requests`` are those to the model and to the simulated user.
 
@@ -80,6 +81,9 @@ class RunPlan:
     subset: Outlook | None = None
     warnings: Sequence[str] = ()
     """What will probably go wrong."""
+    known_low: float = 0.0
+    known_high: float = 0.0
+    unpriced: Sequence[str] = ()
 
     def times(self, factor: float) -> RunPlan:
         """The plan for ``factor`` times as many tasks of the same kind."""
@@ -114,23 +118,27 @@ def plan_of(request: Mapping[str, Any]) -> RunPlan:
     judge_in, judge_out = judge.tokens_in, judge.tokens_out
     price = price_of(request["model"])
     judge_price = mean_price(request["judge_model"]) if judge.requests else Price(0.0, 0.0)
-    costs = []
+    costs, known = [], []
     user_price = price_of(user.model) if user.requests else Price(0.0, 0.0)
     totals = (tokens_in, tokens_out, judge_in, judge_out, user.tokens_in, user.tokens_out)
     for low_or_high in zip(*totals, strict=True):
         own, judging, speaking = (low_or_high[place : place + 2] for place in (0, 2, 4))
         parts = price.cost(*own), judge_price.cost(*judging), user_price.cost(*speaking)
-        costs.append(None if None in parts else sum(filter(None, parts)))
+        known.append(sum(filter(None, parts)))
+        costs.append(None if None in parts else known[-1])
     loads = [Load(request["model"], requests, tokens_in, tokens_out), judge, user]
     seconds = duration_range(loads, request["concurrency"])
     low_in, high_in = map(sum, zip(tokens_in, judge_in, user.tokens_in, strict=True))
     low_out, high_out = map(sum, zip(tokens_out, judge_out, user.tokens_out, strict=True))
     tokens = (low_in, high_in, low_out, high_out)
+    asked_models = (request["model"], *judges_named(request["judge_model"] if judge.requests else ""), user.model)
+    unpriced = [name for name in asked_models if name and not price_of(name).known]
     plan = RunPlan(requests + user.requests, judge.requests, *tokens, costs[0], costs[1], seconds.low, seconds.high)
     asked = {"model": [request["model"], request["user_model"], *judges_named(request["judge_model"])]}
     without_key = missing_keys(asked).get("model", ())
     too_long = _too_long(tasks, request, n_tasks)
-    plan = replace(plan, warnings=(*without_key, *((too_long,) if too_long else ())))
+    warnings = (*without_key, *((too_long,) if too_long else ()))
+    plan = replace(plan, warnings=warnings, known_low=known[0], known_high=known[1], unpriced=unpriced)
     if request["max_canvases"] is None:
         return plan
     return plan.times(request["max_canvases"] / max(1, request["dataset"].canvas_set.count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rest_framework import serializers
@@ -135,6 +136,30 @@ def size_run(data: Any) -> Sizing:
         ),
         _fewer_tasks(request),
     )
+
+
+@lru_cache(1_000)  # a list of benchmarks asks for each of them
+def gap_shown(n_tasks: int, per_canvas: float = 1.0, pairs: int = 1) -> float | None:
+    """The smallest difference that shows between any two candidates without earlier runs; ``None``: none."""
+    return detectable_difference(n_tasks, paired_design(per_canvas, pairs))
+
+
+def paired_design(per_canvas: float = 1.0, pairs: int = 1) -> PairedDesign:
+    """What is assumed without earlier runs. As strict as the first step of Holm's correction for all ``pairs``."""
+    return PairedDesign(
+        discordance=DISCORDANCE,
+        tasks_per_cluster=per_canvas,
+        cluster_correlation=CANVAS_CORRELATION if per_canvas > 1 else 0.0,
+        confidence=1 - 0.05 / pairs,
+    )
+
+
+def tasks_per_canvas(dataset: Dataset) -> float:
+    """How many tasks share a canvas; 1 without canvases."""
+    version, canvases = dataset.current_version, dataset.canvas_set
+    if version is None or canvases is None or not canvases.count:
+        return 1.0
+    return max(1.0, version.task_count / canvases.count)
 
 
 def _fewer_tasks(request: Mapping[str, Any]) -> list[Outlook]:

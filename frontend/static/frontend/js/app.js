@@ -169,6 +169,45 @@
   };
   makeSortable(document);
 
+  // A list of options is filtered while one types; a name that is not in it can be added. Without scripts, the field is
+  // sent with the form, which adds the name.
+  for (const find of document.querySelectorAll("[data-filter]")) {
+    const list = document.getElementById(find.dataset.filter);
+    const adding = document.querySelector(`[data-add="${list.id}"]`);
+    const boxes = () => [...list.querySelectorAll("input[type=checkbox]")].filter((box) => box.closest(".option-row"));
+    const filter = () => {
+      const words = find.value.trim().toLowerCase();
+      if (words) list.querySelector("details")?.setAttribute("open", "");
+      for (const box of boxes()) {
+        const row = box.closest(".option-row");
+        row.hidden = !box.checked && !row.textContent.toLowerCase().includes(words);
+      }
+      if (adding) adding.hidden = !words.includes("/") || boxes().some((box) => box.value.toLowerCase() === words);
+    };
+    const add = () => {
+      const row = list.querySelector("template").content.firstElementChild.cloneNode(true);
+      const box = row.querySelector("input");
+      box.value = row.querySelector("b").textContent = find.value.trim();
+      list.querySelector(".options").prepend(row);
+      find.value = "";
+      filter();
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    find.removeAttribute("name");
+    find.addEventListener("input", (event) => {
+      event.stopPropagation();
+      filter();
+    });
+    find.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      const shown = boxes().filter((box) => !box.closest(".option-row").hidden && !box.checked);
+      if (adding && !adding.hidden) add();
+      else if (find.value.trim() && shown.length === 1) shown[0].click();
+    });
+    adding?.addEventListener("click", add);
+  }
+
   // The line below a canvas names the shape under the pointer.
   document.addEventListener("pointerover", (event) => {
     const shape = event.target.closest?.(".canvas-shape");

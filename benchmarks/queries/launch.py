@@ -1,0 +1,39 @@
+"""What earlier runs say of what can be chosen for the next one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models import FloatField, Max
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast
+
+from benchmarks.models import COMPLETED, OF_MODELS, Run
+
+
+def models_used_last(account: User | None) -> list[str]:
+    """The models of the latest run that the person started, or of its experiment."""
+    own = Run.objects.filter(OF_MODELS, import_format="", created_by=account).order_by("-pk")
+    latest = own.only("model", "experiment").first()
+    if latest is None:
+        return []
+    if latest.experiment_id is None:
+        return [latest.model]
+    together = Run.objects.filter(experiment=latest.experiment_id).order_by("pk")
+    return list(dict.fromkeys(together.values_list("model", flat=True)))
+
+
+def last_runs(column: str) -> dict[str, datetime]:
+    """Value of the column → when the latest run with it was queued; imported runs and checks of judges do not count."""
+    ours = Run.objects.filter(OF_MODELS, import_format="").order_by()
+    return dict(ours.values_list(column).annotate(Max("created_at")))
+
+
+def median_latencies() -> dict[str, float]:
+    """Model → the median latency of its latest completed run, in milliseconds."""
+    ended = Run.objects.filter(OF_MODELS, import_format="", status__in=COMPLETED).order_by()
+    latest = ended.values_list("model").annotate(Max("pk")).values_list("pk__max", flat=True)
+    median = Cast(KeyTransform("p50", KeyTransform("latency_ms", "summary")), FloatField())
+    rows = Run.objects.filter(pk__in=list(latest)).annotate(median=median).values_list("model", "median")
+    return {model: value for model, value in rows if value is not None}

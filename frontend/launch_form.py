@@ -1,0 +1,379 @@
+"""The form of the launch page: models × benchmarks × variants. One of each is a run, more are an experiment.
+
+Its state is what an address or a browser sends, so an address with the same names shows the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.http import QueryDict
+
+from benchmarks.metrics.base import Metric
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
+from benchmarks.models import Dataset
+from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.numbers import plural
+from benchmarks.providers.extra_parameters import typed
+from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
+from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
+from benchmarks.services.rubrics import rubric_metrics
+from benchmarks.services.runs.checks import missing_fields
+from benchmarks.services.runs.presets import preset_metrics
+from frontend.forms import AnyChoice, RequestForm, changed_in_words, parameter_field
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+
+MOST_VARIANTS = 20
+LONGEST_STATE = 3_500
+"""Characters of a form's state in an address; web servers accept a little more."""
+_IN_VARIANT = re.compile(r"variants\[(\d+)\]\.(?:parameters\.)?(\w+): (.*)", re.DOTALL)
+_OF_DATASET = re.compile(r'metrics_by_dataset(?:\.|\[")([^"\]:]+)(?:"\])?: (.*)', re.DOTALL)
+_IN_LIST = re.compile(r"\w+\[\d+\]: (.*)", re.DOTALL)
+_SEPARATORS = re.compile(r"[\s,]+")
+_OF_FORM = {"datasets": "dataset", "models": "model"}
+"""Field of an experiment → the field of the form that stands for it."""
+_CHOSEN = ("model", "more_models", "dataset", "metrics")
+_BESIDE = ("csrfmiddlewaretoken", "do", "like")
+_TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
+_JUDGE = ("judge_model", "judge_repeats", "judge_vote", "allow_self_judging", "skip_judge_when_identical")
+_PROMPT = ("prompt_template", "system_prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Fields that are folded away, with what is not the default in words."""
+
+    title: str
+    changed: str
+    fields: Sequence[tuple[str, forms.BoundField]]
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MetricGroup:
+    title: str
+    metrics: Sequence[Metric]
+
+
+class VariantForm(RequestForm):
+    """One way of asking."""
+
+    name = forms.CharField(label="Variant", required=False)
+
+    def __init__(self, place: int, data: QueryDict) -> None:
+        super().__init__(data, prefix=f"variant-{place}")
+        self.place = place
+        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in (*PROMPTING, *SAMPLING)}
+
+    def request_data(self) -> dict[str, Any]:
+        given = super().request_data()
+        parameters = {name: given.pop(name) for name in SAMPLING if name in given}
+        return {**given, **({"parameters": parameters} if parameters else {})}
+
+    @property
+    def prompt(self) -> list[forms.BoundField]:
+        return [self[name] for name in _PROMPT]
+
+    @property
+    def fold(self) -> Fold:
+        return _fold(self, "Parameters", [name for name in (*PROMPTING, *SAMPLING) if name not in _PROMPT])
+
+
+class LaunchForm(RequestForm):
+    """``request_data`` is the request for a run if ``is_run``, else that for an experiment."""
+
+    model = AnyChoice(label="Models", required=False)
+    more_models = forms.CharField(label="Other models", required=False)
+    dataset = AnyChoice(label="Benchmarks", required=False)
+    metrics = AnyChoice(label="Metrics", required=False)
+    name = forms.CharField(label="Name", required=False)
+    description = forms.CharField(label="Description", required=False, widget=forms.Textarea({"rows": 2}))
+    tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
+
+    def __init__(self, datasets: Sequence[Dataset], data: QueryDict) -> None:
+        super().__init__(data)
+        self.sent = data
+        self.by_slug = {dataset.slug: dataset for dataset in datasets}
+        names = [name for name in RUN_PARAMETERS if name not in _CHOSEN]
+        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in names}
+        self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
+        self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
+        self.fields["budget_usd"].label = "Stop at"
+        places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
+        self.variants = [VariantForm(place, data) for place in places]
+        self.metric_errors: dict[str, list[str]] = {}
+
+    @property
+    def models(self) -> list[str]:
+        """Those that are ticked, then those that are typed."""
+        written = _SEPARATORS.split(self.sent.get("more_models", ""))
+        return list(dict.fromkeys(name for name in (*self.sent.getlist("model"), *written) if name.strip()))
+
+    @property
+    def chosen(self) -> list[str]:
+        """The slugs of the chosen benchmarks."""
+        return list(dict.fromkeys(filter(None, self.sent.getlist("dataset"))))
+
+    @property
+    def is_run(self) -> bool:
+        return max(len(self.models), len(self.chosen), len(self._asking())) <= 1
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.models) * len(self.chosen) * max(1, len(self._asking()))
+
+    def _asking(self) -> list[VariantForm]:
+        """The variants of which something is filled in."""
+        prefixes = [(form, form.add_prefix("")) for form in self.variants]
+        return [
+            form
+            for form, prefix in prefixes
+            if any(any(values) for name, values in self.sent.lists() if name.startswith(prefix))
+        ]
+
+    def request_data(self) -> dict[str, Any]:
+        return self._request(self.is_run)
+
+    def first_run(self) -> dict[str, Any]:
+        """The request for the first run, of however many."""
+        return self._request(is_run=True)
+
+    def _request(self, is_run: bool) -> dict[str, Any]:
+        given = {name: value for name, value in super().request_data().items() if name not in _CHOSEN}
+        tags = [tag.strip() for tag in given.pop("tags", "").split(",") if tag.strip()]
+        given |= {"tags": tags} if tags else {}
+        variants = [form.request_data() for form in self._asking()]
+        metrics = {slug: self.metrics_of(slug) for slug in self.chosen}
+        return (self._run if is_run else self._experiment)(given, variants, metrics)
+
+    def _run(
+        self, given: dict[str, Any], variants: Sequence[Mapping[str, Any]], metrics: Mapping[str, list[str]]
+    ) -> dict[str, Any]:
+        own = dict(variants[0]) if variants else {}
+        own |= own.pop("parameters", {})
+        own.pop("name", None)
+        given.pop("description", None)
+        for name in self.models[:1]:
+            own["model"] = name
+        for slug, names in [*metrics.items()][:1]:
+            own |= {"dataset": slug, **({"metrics": names} if names or self.has_own_metrics(slug) else {})}
+        return given | own
+
+    def _experiment(
+        self, given: dict[str, Any], variants: Sequence[Mapping[str, Any]], metrics: Mapping[str, list[str]]
+    ) -> dict[str, Any]:
+        models, slugs = self.models, self.chosen
+        on = slugs[0] if len(slugs) == 1 else plural(len(slugs), "benchmark")
+        name = f"{models[0] if len(models) == 1 else plural(len(models), 'model')} on {on}"
+        known = {slug: names for slug, names in metrics.items() if names}
+        request = {"name": name, "datasets": slugs, "models": models, **given}
+        request |= {"metrics_by_dataset": known} if known else {}
+        return request | ({"variants": list(variants)} if variants else {})
+
+    # The metrics of each benchmark: its own, unless somebody opened their list.
+
+    def has_own_metrics(self, slug: str) -> bool:
+        """Whether somebody chose the metrics of the benchmark."""
+        return f"given-{slug}" in self.sent
+
+    def metrics_of(self, slug: str) -> list[str]:
+        """In the order in which they decide the outcome: what somebody added, then what the benchmark is scored by."""
+        dataset = self.by_slug.get(slug)
+        if self.has_own_metrics(slug):
+            return _decide_first(self.sent.getlist(f"metrics-{slug}"), self.sent.get(f"given-{slug}", "").split(","))
+        if dataset is None:
+            return []
+        if named := self.sent.getlist("metrics"):
+            offered = {metric.name for metric in _fitting(dataset)}
+            return [name for name in named if name in offered] or named
+        return preset_metrics(dataset)
+
+    def metric_groups(self, slug: str) -> list[MetricGroup]:
+        """What applies to the benchmark and works here, in groups; first what it is scored by."""
+        dataset = self.by_slug[slug]
+        offered = {metric.name: metric for metric in _fitting(dataset)}
+        first = [name for name in dict.fromkeys([*self.metrics_of(slug), *preset_metrics(dataset)]) if name in offered]
+        rest = [metric for name, metric in offered.items() if name not in first and not metric.unavailable()]
+        groups = [
+            MetricGroup("Scored by; the first one decides right or wrong", [offered[name] for name in first]),
+            MetricGroup("By rule", [each for each in rest if not each.judged and each.decides_outcome]),
+            MetricGroup("By a judge", [each for each in rest if each.judged]),
+            MetricGroup("Measured beside it", [each for each in rest if not each.judged and not each.decides_outcome]),
+        ]
+        return [group for group in groups if group.metrics]
+
+    @property
+    def judged(self) -> list[str]:
+        """The chosen metrics that ask a judge."""
+        names = dict.fromkeys(name for slug in self.chosen for name in self.metrics_of(slug))
+        return [name for name in names if (metric := metric_named(name)) is not None and metric.judged]
+
+    # What is folded away.
+
+    @property
+    def prompt(self) -> list[forms.BoundField]:
+        return [self[name] for name in _PROMPT]
+
+    @property
+    def folds(self) -> Iterator[Fold]:
+        canvas = [name for name, row in RUN_PARAMETERS.items() if row.canvas_only]
+        yield _fold(self, "Tasks", _TASKS)
+        if any(dataset.kind == Dataset.Kind.CANVAS for dataset in self.by_slug.values()):
+            yield _fold(self, "Canvas sets", canvas)
+        yield _fold(self, "Judge", _JUDGE)
+        placed = {*_CHOSEN, *_TASKS, *canvas, *_JUDGE, *_PROMPT, "budget_usd"}
+        yield _fold(self, "Parameters", [name for name in RUN_PARAMETERS if name not in placed])
+        yield _fold(self, "Name and tags", ["name", "tags", "description"])
+
+    # Errors, and the state.
+
+    def reject(self, error: InvalidRequest) -> None:
+        errors = {_OF_FORM.get(name, name): [*texts] for name, texts in error.unlabeled.items()}
+        self._reject_metrics(errors)
+        self._reject_variants(errors)
+        super().reject(InvalidRequest({name: _plain(texts) for name, texts in errors.items() if texts}))
+
+    def problems(self, error: InvalidRequest) -> list[tuple[str, str]]:
+        errors = {_OF_FORM.get(name, name): _plain(texts) for name, texts in error.unlabeled.items()}
+        return super().problems(InvalidRequest(errors))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {**super().labels, "metrics_by_dataset": "Metrics", "variants": "Variants"}
+
+    def _reject_metrics(self, errors: dict[str, list[str]]) -> None:
+        for text in errors.pop("metrics_by_dataset", []):
+            match = _OF_DATASET.match(text)
+            self.metric_errors.setdefault(match[1] if match else self.chosen[0], []).append(match[2] if match else text)
+        for slug in self.chosen if "metrics" in errors else ():
+            if len(self.chosen) == 1 or not self.metrics_of(slug):
+                self.metric_errors.setdefault(slug, []).extend(errors["metrics"])
+        if self.metric_errors:
+            errors.setdefault("metrics", ["Change the metrics of the marked benchmarks."])
+
+    def _reject_variants(self, errors: dict[str, list[str]]) -> None:
+        asking, rest = self._asking(), []
+        for message in errors.pop("variants", []):
+            match = _IN_VARIANT.match(message)
+            form = asking[int(match[1])] if match and int(match[1]) < len(asking) else None
+            if match and form is not None and match[2] in form.fields:
+                form.full_clean()
+                form.add_error(match[2], match[3])
+            else:
+                rest.append(message)
+        errors["variants"] = rest
+
+    def state(self) -> str:
+        """The query that shows this form again. Texts that no address can hold are left out."""
+        kept = QueryDict(mutable=True)
+        for name, values in self.sent.lists():
+            if name not in _BESIDE and not self._says_nothing(name, values):
+                kept.setlist(name, values)
+        if len(kept.urlencode()) > LONGEST_STATE:
+            for name in [name for name, values in kept.lists() if sum(map(len, values)) > LONGEST_STATE // 10]:
+                del kept[name]
+        return kept.urlencode()
+
+    def _says_nothing(self, name: str, values: Sequence[str]) -> bool:
+        kind, dash, slug = name.partition("-")
+        if dash and kind in ("metrics", "given"):
+            dataset = self.by_slug.get(slug)
+            return slug not in self.chosen or dataset is None or self.metrics_of(slug) == preset_metrics(dataset)
+        if dash and kind == "variant" and name.endswith("-name") and "-extra-" not in name:
+            return False  # it says that there is a variant
+        default = RUN_PARAMETERS[name].default if name in RUN_PARAMETERS else None
+        return not any(values) or [*values] == [str(default)]
+
+
+def with_defaults(sent: Mapping[str, list[str]]) -> QueryDict:
+    """The fields of a form, with the default of each parameter that is not among them."""
+    data = QueryDict(mutable=True)
+    for name, parameter in RUN_PARAMETERS.items():
+        if parameter.default is not None:
+            data[name] = str(parameter.default)
+    for name, values in sent.items():
+        data.setlist(name, values)
+    return data
+
+
+def fields_of(request: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The fields of a form that makes this request for a run or an experiment."""
+    fields = _fields(request, "")
+    for name in ("dataset", "model"):
+        fields[name] = [*map(str, request.get(f"{name}s") or [request.get(name, "")])]
+    fields.pop("datasets", None)
+    fields.pop("models", None)
+    for slug, names in request.get("metrics_by_dataset", {}).items():
+        fields |= {f"metrics-{slug}": names, f"given-{slug}": [",".join(names)]}
+    if "dataset" in request and "metrics" in request:
+        slug, names = request["dataset"], fields.pop("metrics")
+        fields |= {f"metrics-{slug}": names, f"given-{slug}": [",".join(names)]}
+    for place, variant in enumerate(request.get("variants", ())):
+        fields |= _fields({**variant, **variant.get("parameters", {})}, f"variant-{place}-")
+    return fields
+
+
+def _fields(values: Mapping[str, Any], prefix: str) -> dict[str, list[str]]:
+    fields: dict[str, list[str]] = {}
+    for name, value in values.items():
+        if name == "extra":
+            pairs = typed(value or {})
+            fields |= {f"{prefix}extra-name": [key for key, _ in pairs], f"{prefix}extra-value": [v for _, v in pairs]}
+        elif name == "tags":
+            fields[prefix + name] = [", ".join(value or ())]
+        elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+            fields[prefix + name] = value
+        elif not isinstance(value, list | dict) and value not in NOT_GIVEN and value is not False:
+            fields[prefix + name] = ["on" if value is True else str(value)]
+    return fields
+
+
+def with_variant(data: QueryDict) -> QueryDict:
+    """One more variant; the first time two, of which the first asks as the form does."""
+    more = data.copy()
+    places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
+    free = [place for place in range(MOST_VARIANTS) if place not in places]
+    added = free[:1] if places else free[:2]
+    for place in added:
+        more[f"variant-{place}-name"] = "plain" if place == 0 and not places else f"variant {place + 1}"
+    return more
+
+
+def without_variant(data: QueryDict, place: str) -> QueryDict:
+    """``data`` without the fields of the variant."""
+    fewer = data.copy()
+    for name in [name for name in data if name.startswith(f"variant-{place}-")]:
+        del fewer[name]
+    return fewer
+
+
+def _fold(form: RequestForm, title: str, names: Sequence[str]) -> Fold:
+    fields = [form[name] for name in names]
+    has_errors = form.is_bound and any(form._errors and form.errors.get(name) for name in names)
+    kinds = {name: RUN_PARAMETERS[name].kind.name.lower() if name in RUN_PARAMETERS else "" for name in names}
+    return Fold(title, changed_in_words(fields), [(kinds[field.name], field) for field in fields], has_errors)
+
+
+def _fitting(dataset: Dataset) -> list[Metric]:
+    version = dataset.current_version
+    assert version is not None, "a dataset that can be run"
+    offered: list[Metric] = [*REGISTERED_METRICS.values(), *rubric_metrics(version)]
+    return [metric for metric in offered if not missing_fields(metric, version)]
+
+
+def _decide_first(names: Sequence[str], given: Sequence[str]) -> list[str]:
+    """What was added to the given ones comes first if it decides the outcome, else last."""
+    added = [name for name in names if name not in given] if any(given) else []
+    deciding = [name for name in added if (metric := metric_named(name)) is None or metric.decides_outcome]
+    return list(dict.fromkeys([*deciding, *(name for name in names if name not in added), *added]))
+
+
+def _plain(texts: Sequence[str]) -> list[str]:
+    """Messages without the place in a list, where the field shows it."""
+    return list(dict.fromkeys(match[1] if (match := _IN_LIST.fullmatch(text)) else text for text in texts))

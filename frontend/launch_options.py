@@ -1,0 +1,123 @@
+"""What the launch page lists: models with their state and price, benchmarks with what they can show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from benchmarks.metrics.rubrics import PREFIX
+from benchmarks.models import Dataset
+from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.numbers import money, number, plural, points
+from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS
+from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.queries.launch import last_runs, median_latencies
+from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
+from benchmarks.services.runs.presets import preset_metrics
+from benchmarks.services.runs.sizing import gap_shown, tasks_per_canvas
+
+SHOWN = 8
+"""Rows of a list before the rest is folded."""
+MOST_LISTED = 150
+"""Models that endpoints list and nobody has used; the others are found by typing their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOption:
+    """``state`` is ``ok``, ``bad`` or empty, ``status`` its words; ``problem`` says what to do about a bad one."""
+
+    name: str
+    price: str
+    latency_ms: float | None
+    state: str
+    status: str
+    last_run: datetime | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkOption:
+    """``shows`` is the difference that its tasks show between two models with 80% power."""
+
+    dataset: Dataset
+    size: str
+    scored_by: Sequence[str]
+    shows: str
+    last_run: datetime | None
+
+
+def model_options(chosen: Collection[str]) -> list[ModelOption]:
+    """The chosen models, then those used last, then the other known ones; a chosen name that nobody knows is marked."""
+    last, latency = last_runs("model"), median_latencies()
+    rows = {row.name: row for row in provider_rows()}
+    known: dict[str, ModelRow | None] = {model.name: model for row in rows.values() for model in row.models}
+    others = [model for row in rows.values() for model in row.others]
+    known |= {model.name: model for model in others if model.name in last or model.name in chosen}
+    known |= {f"baseline/{name}": None for name in BASELINE_MODELS}
+    known |= {name: None for name in last if name not in known and name.partition("/")[0] in rows}
+    known |= {model.name: model for model in others[:MOST_LISTED]}
+    recent = sorted(known, key=lambda name: (name not in last, -last[name].timestamp() if name in last else 0.0))
+    names = dict.fromkeys([*chosen, *recent])
+    return [
+        _model_option(name, known, rows.get(name.partition("/")[0]), latency.get(name), last.get(name))
+        for name in names
+    ]
+
+
+def _model_option(
+    name: str,
+    known: dict[str, ModelRow | None],
+    provider: ProviderRow | None,
+    latency: float | None,
+    last_run: datetime | None,
+) -> ModelOption:
+    price, problem = _price(name), ""
+    if name not in known:
+        state, status = "", "Not listed"
+    elif provider is None:
+        price, state, status = "free", "ok", "Built in"
+    elif provider.status in PROBLEMS:
+        state, status, problem = "bad", PROVIDER_STATUS[provider.status], provider.problem
+    elif (row := known[name]) and row.test and row.test.error:
+        state, status, problem = "bad", "Test failed", row.test.error
+    else:
+        state, status = "ok" if provider.status == "ready" else "", PROVIDER_STATUS[provider.status]
+    return ModelOption(name, price, latency, state, status, last_run, problem)
+
+
+def _price(model: str) -> str:
+    """US dollars per million tokens, in and out."""
+    known = settings.CODEFORGE.model(model)
+    if known.input_per_million is None or known.output_per_million is None:
+        return "unknown"
+    if known.input_per_million == known.output_per_million == 0:
+        return "free"
+    return f"{money(known.input_per_million)} / {money(known.output_per_million)}"
+
+
+def benchmark_options(datasets: Iterable[Dataset], chosen: Collection[str]) -> list[BenchmarkOption]:
+    """The chosen ones first, then those that were run last."""
+    last = last_runs("dataset__slug")
+    ordered = sorted(
+        datasets,
+        key=lambda each: (
+            each.slug not in chosen,
+            each.slug not in last,
+            -last[each.slug].timestamp() if each.slug in last else 0.0,
+        ),
+    )
+    return [_benchmark_option(dataset, last.get(dataset.slug)) for dataset in ordered]
+
+
+def _benchmark_option(dataset: Dataset, last_run: datetime | None) -> BenchmarkOption:
+    version = dataset.current_version
+    assert version is not None, "a dataset that can be run"
+    size = f"{plural(version.task_count, 'task')} · version {version.number}"
+    if dataset.canvas_set:
+        size = f"{plural(dataset.canvas_set.count, 'canvas')}, {number(version.task_count)} questions"
+    shows = gap_shown(version.task_count, tasks_per_canvas(dataset))
+    titles = [metric_title(name).removeprefix(PREFIX) for name in preset_metrics(dataset)]
+    return BenchmarkOption(dataset, size, titles, f"{points(shows)} points" if shows else "no gaps", last_run)

@@ -1,0 +1,99 @@
+"""Score stored answers again: those of a run, or of all runs on a version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from benchmarks.models import Run
+from benchmarks.presentation.numbers import money_range, plural
+from benchmarks.queries.runs import runs_to_rescore
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.runs.rescoring import plan_rescoring, plan_rescorings, start_rescoring, start_rescorings
+from frontend import params
+from frontend.forms import RescoringForm
+from frontend.views.datasets import dataset_or_404, version_or_404
+from frontend.views.shared import require_launch, run_or_404, unconfirmed
+
+MOST_RESCORED = 100
+"""Runs that one click rescores; the button stays for the others."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rescore(request: HttpRequest, pk: int) -> HttpResponse:
+    """The form to score stored answers again; ``?version=3`` chooses the references, ``?metric=`` a metric.
+
+    A posted ``rubric`` with ``do=show`` fills in the form.
+    """
+    require_launch(request)
+    run = run_or_404(pk)
+    estimate: dict[str, Any] = {}
+    if request.method != "POST":
+        given = {name: params.text(request.GET, name) for name in ("version", "metric")}
+        # Newer references are asked for with the metrics that the run already has.
+        metrics = [given["metric"]] if given["metric"] else run.metrics if given["version"] else []
+        form = RescoringForm(run, initial={"version": given["version"] or None, "metrics": metrics})
+        return _rescore_page(request, run, form)
+    if request.POST.get("do") == "show":
+        shown = {name: request.POST.get(name, "") for name in ("rubric", "judge_model")}
+        return _rescore_page(request, run, RescoringForm(run, initial=shown))
+    form = RescoringForm(run, request.POST)
+    try:
+        if request.POST.get("do") != "plan":
+            again = start_rescoring(run, form.request_data(), request.user)
+            messages.success(
+                request, f"Run {again.pk} queued. It scores the answers of run {pk}.", extra_tags="passing"
+            )
+            return HttpResponseRedirect(reverse("frontend:run", args=(again.pk,)))
+        estimate["plan"] = plan_rescoring(run, form.request_data())
+    except InvalidRequest as error:
+        if request.POST.get("do") == "plan":
+            estimate["plan_errors"] = form.problems(error)
+        else:
+            form.reject(error)
+            return _rescore_page(request, run, form, status=400)
+    except NotPossible as error:
+        form.add_error(None, error.message)
+        return _rescore_page(request, run, form, status=409)
+    return _rescore_page(request, run, form, **estimate)
+
+
+@require_POST
+def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
+    """Score the answers of all runs on version ``old`` by the references of version ``new``, after an estimate."""
+    require_launch(request)
+    dataset = dataset_or_404(slug)
+    versions = version_or_404(dataset, old), version_or_404(dataset, new)
+    plan = plan_rescorings(runs_to_rescore(*versions, MOST_RESCORED), new)
+    page = reverse("frontend:changes", args=(dataset.slug, old, new))
+    if not plan.runs:
+        messages.error(request, " ".join(["No run was rescored.", *plan.refused]))
+        return HttpResponseRedirect(page)
+    question = f"Rescore {plural(len(plan.runs), 'run')} by the references of version {new}?"
+    judge = "No judge is asked."
+    if plan.judge_requests:
+        judge = f"{plural(plan.judge_requests, 'judge request')}: {money_range(plan.cost_low, plan.cost_high)}."
+    stored = f"{plural(plan.n_answers, 'stored answer')}. {judge}"
+    note = " ".join([stored, "Each run keeps its scores.", *plan.refused])
+    if confirmation := unconfirmed(request, question, f"Rescore {plural(len(plan.runs), 'run')}", page, note):
+        return confirmation
+    started = start_rescorings(plan.runs, new, request.user)
+    messages.success(request, f"{plural(len(started), 'run')} queued.", extra_tags="passing")
+    return HttpResponseRedirect(page)
+
+
+def _rescore_page(
+    request: HttpRequest, run: Run, form: RescoringForm, status: int = 200, **context: object
+) -> HttpResponse:
+    crumbs = [
+        ("Runs", reverse("frontend:runs")),
+        (f"Run {run.pk}", reverse("frontend:run", args=(run.pk,))),
+        ("Rescore", None),
+    ]
+    context |= {"form": form, "run": run, "metrics": form.metric_choice, "crumbs": crumbs}
+    return render(request, "frontend/runs/rescore.html", context, status=status)
