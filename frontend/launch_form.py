@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
@@ -26,6 +26,7 @@ from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
 from benchmarks.services.rubrics import rubric_metrics
 from benchmarks.services.runs.checks import missing_fields
 from benchmarks.services.runs.presets import preset_metrics
+from benchmarks.services.runs.sizing import SizeQuestion
 from frontend.forms import AnyChoice, RequestForm, changed_in_words, parameter_field
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
@@ -39,7 +40,8 @@ _SEPARATORS = re.compile(r"[\s,]+")
 _OF_FORM = {"datasets": "dataset", "models": "model"}
 """Field of an experiment → the field of the form that stands for it."""
 _CHOSEN = ("model", "more_models", "dataset", "metrics")
-_BESIDE = ("csrfmiddlewaretoken", "do", "like")
+_BESIDE = ("csrfmiddlewaretoken", "do", "like", *SizeQuestion().fields)
+"""What is sent with the form and not part of its state."""
 _TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
 _JUDGE = ("judge_model", "judge_repeats", "judge_vote", "allow_self_judging", "skip_judge_when_identical")
 _PROMPT = ("prompt_template", "system_prompt")
@@ -217,8 +219,9 @@ class LaunchForm(RequestForm):
     # What is folded away.
 
     @property
-    def prompt(self) -> list[forms.BoundField]:
-        return [self[name] for name in _PROMPT]
+    def prompt_fold(self) -> Fold:
+        fold = _fold(self, "All variants" if self.variants else "Plain", _PROMPT)
+        return replace(fold, changed=fold.changed or "{input}")
 
     @property
     def folds(self) -> Iterator[Fold]:

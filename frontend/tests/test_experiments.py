@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.models import Experiment, RunStatus, Task
+from benchmarks.models import Experiment, Run, RunStatus, Task
+from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services.experiments.requests import COMMON, PROMPTING
 from frontend.matrix import braces
 from tests.support.factories import JUDGE, MODEL, make_dataset
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def form(**fields: Any) -> dict[str, Any]:
-    given = {"name": "Prompts", "datasets": ["sums"], "models": f"{MODEL}\r\n{JUDGE}", "metrics": ["exact_match"]}
+    given = {"name": "Prompts", "dataset": ["sums"], "model": [MODEL, JUDGE], "metrics": ["exact_match"]}
     return {**given, **fields}
 
 
@@ -57,7 +58,7 @@ def finished_experiment() -> Experiment:
 def test_the_form_starts_a_run_for_each_model_and_variant(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(2)
-    response = client.post("/experiments/new/", form(tags="autumn, prompts", max_tokens="9", **two_variants()))
+    response = client.post("/runs/new/", form(tags="autumn, prompts", max_tokens="9", **two_variants()))
     experiment = Experiment.objects.get()
     assert response.headers["Location"] == f"/experiments/{experiment.pk}/"
     assert experiment.tags == ["autumn", "prompts"]
@@ -79,19 +80,20 @@ def test_the_form_starts_a_run_for_each_model_and_variant(client: Client, endpoi
 def test_without_variants_there_is_one_way_of_asking(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(2)
-    client.post("/experiments/new/", form())
+    client.post("/runs/new/", form())
     assert list(Experiment.objects.get().runs.values_list("variant", flat=True)) == ["", ""]
 
 
 def test_every_field_stands_in_the_form_once(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(2)
-    text = client.post("/experiments/new/", form(do="variant", **two_variants())).content.decode()
-    names = re.findall(r'<(?:input|select|textarea)[^>]* name="([^"]+)"', text)
-    several = ("csrfmiddlewaretoken", "datasets", "metrics", "tasks", "extra-name", "extra-value")
-    once = [name for name in names if not name.endswith(several)]
+    text = client.post("/runs/new/", form(do="variant", **two_variants())).content.decode()
+    names = re.findall(r'<(?:input|select|textarea)[^>]* name="([^"]+)"', text.partition('class="launch"')[2])
+    several = ("csrfmiddlewaretoken", "dataset", "model", "do")
+    once = [name for name in names if name not in several and not name.endswith(("extra-name", "extra-value"))]
     assert len(once) == len(set(once))
-    assert {"name", "description", "tags", "models", *(set(COMMON) - {"metrics", "tasks", "extra"})} <= set(once)
+    common = {name for name in COMMON if not RUN_PARAMETERS[name].canvas_only} - {"metrics", "extra"}
+    assert {"name", "description", "tags", "more_models", *common} <= set(once)
     assert {"extra-name", "variant-1-extra-name", *(f"variant-1-{name}" for name in PROMPTING)} <= set(names)
 
 
@@ -100,17 +102,17 @@ def test_a_variant_has_extra_parameters_and_a_wrong_one_is_named(client: Client,
     make_dataset(2)
     pairs = {"variant-1-extra-name": "top_k", "variant-1-extra-value": "5"}
     wrong = two_variants(**{**pairs, "variant-1-extra-name": "temperature"})
-    assert client.post("/experiments/new/", form(**wrong)).status_code == 400
-    client.post("/experiments/new/", form(**two_variants(**pairs)))
+    assert client.post("/runs/new/", form(**wrong)).status_code == 400
+    client.post("/runs/new/", form(**two_variants(**pairs)))
     experiment = Experiment.objects.get()
     assert experiment.runs.order_by("pk")[2].parameters["extra"] == {"top_k": 5}
-    assert "top_k" in page(client, f"/experiments/new/?like={experiment.pk}")
+    assert "top_k" in page(client, f"/runs/new/?experiment={experiment.pk}")
 
 
 def test_a_button_adds_a_variant_and_keeps_what_was_entered(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(2)
-    response = client.post("/experiments/new/", form(do="variant", **two_variants()))
+    response = client.post("/runs/new/", form(do="variant", **two_variants()))
     text = response.content.decode()
     assert "Variant 3" in text
     assert "{input} Think." in text
@@ -120,22 +122,47 @@ def test_a_button_adds_a_variant_and_keeps_what_was_entered(client: Client, endp
 def test_mistakes_stand_at_their_fields(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(2)
-    fields = form(models="nowhere/x", **two_variants(**{"variant-1-prompt_template": "{question}"}))
-    response = client.post("/experiments/new/", fields)
+    fields = form(model="nowhere/x", **two_variants(**{"variant-1-prompt_template": "{question}"}))
+    response = client.post("/runs/new/", fields)
     assert response.status_code == 400
     errors = response.context["form"]
-    assert "not configured" in errors["models"].errors[0]
+    assert "not configured" in errors["model"].errors[0]
     assert "“{question}” is not a placeholder" in errors.variants[1]["prompt_template"].errors[0]
     assert not Experiment.objects.exists()
 
 
-def test_the_estimate_names_costs_and_detectable_differences(client: Client, endpoint: Endpoint) -> None:
+def test_the_estimate_names_costs_and_the_gaps_that_show(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(100)
-    text = client.post("/experiments/new/plan/", form(max_tokens="9", **two_variants())).content.decode()
-    assert "Detectable on sums" in text
+    text = client.post("/runs/new/plan/", form(max_tokens="9", **two_variants())).content.decode()
+    assert "sums shows gaps of" in text
+    assert "Start 4 runs" in text
     assert ">400" in text.replace("\n", "").replace(" ", "")
-    assert "fix the following" in client.post("/experiments/new/plan/", form(models="")).content.decode()
+    assert "Choose a model and a benchmark" in client.post("/runs/new/plan/", form(model=[])).content.decode()
+
+
+def test_old_addresses_lead_to_the_same_form(client: Client) -> None:
+    assert client.get("/experiments/new/")["Location"] == "/runs/new/"
+    assert client.get("/experiments/new/?like=3")["Location"] == "/runs/new/?experiment=3"
+    assert client.get("/experiments/new/?starter=1")["Location"] == "/runs/new/?starter=1"
+    assert client.get("/runs/new/?experiment=99").status_code == 404
+
+
+def test_one_variant_of_one_model_on_one_benchmark_is_a_run(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    variant = {"variant-0-name": "only", "variant-0-temperature": "0.5", "variant-0-system_prompt": "Be short."}
+    client.post("/runs/new/", form(model=[MODEL], temperature="1", **variant))
+    run = Run.objects.get()
+    assert (run.experiment, run.parameters["temperature"], run.parameters["system_prompt"]) == (None, 0.5, "Be short.")
+
+
+def test_a_variant_is_removed_without_the_others(client: Client) -> None:
+    make_dataset(2)
+    left = client.post("/runs/new/", form(do="drop-0", **two_variants())).context["form"].variants
+    assert [(variant["name"].value(), variant["temperature"].value()) for variant in left] == [("stepwise", "0.5")]
+    first = client.post("/runs/new/", form(do="variant")).context["form"].variants
+    assert [variant["name"].value() for variant in first] == ["plain", "variant 2"]
 
 
 def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client) -> None:
@@ -258,7 +285,7 @@ def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: 
 def test_the_buttons_act_on_all_runs(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(2)
-    client.post("/experiments/new/", form(budget_usd="1", max_tokens="9"))
+    client.post("/runs/new/", form(budget_usd="1", max_tokens="9"))
     experiment = Experiment.objects.get()
 
     def act(action: str, **data: str) -> str:
@@ -289,7 +316,7 @@ def test_name_description_and_tags_are_edited_later(client: Client) -> None:
     shown = page(client, address)
     assert "Name, description and tags saved." in shown
     assert "Autumn &lt;i&gt;" in shown
-    assert 'value="Autumn &lt;i&gt;"' in page(client, f"/experiments/new/?like={found.pk}")
+    assert 'value="Autumn &lt;i&gt;"' in page(client, f"/runs/new/?experiment={found.pk}")
     client.post(f"{address}do/edit/", {**sent, "name": " "})
     found.refresh_from_db()
     assert found.name == "Autumn <i>"
@@ -315,10 +342,10 @@ def test_braces_join_the_rows_of_a_group(groups: list[str], columns: list[list[s
 def test_an_experiment_again_has_the_same_form(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(2)
-    client.post("/experiments/new/", form(tags="a, b", description="Two\r\nlines", **two_variants()))
-    again = client.get(f"/experiments/new/?like={Experiment.objects.get().pk}").context["form"]
-    assert again["models"].value() == f"{MODEL}\n{JUDGE}"
-    assert again["datasets"].value() == ["sums"]
+    client.post("/runs/new/", form(tags="a, b", description="Two\r\nlines", **two_variants()))
+    again = client.get(f"/runs/new/?experiment={Experiment.objects.get().pk}").context["form"]
+    assert again.models == [MODEL, JUDGE]
+    assert again.chosen == ["sums"]
     assert again["description"].value() == "Two\nlines"
     assert [form["name"].value() for form in again.variants] == ["plain", "stepwise"]
     assert str(again.variants[1]["temperature"].value()) == "0.5"

@@ -34,7 +34,8 @@ HOSTILE = (
 NOT_READ = {
     "theme": "takes a form",
     "live": "shows no text",
-    "experiment-plan": "takes a form",
+    "new-experiment": "goes to another page",
+    "launch-metrics": "takes a form",
     "experiment-action": "takes a form",
     "experiment-chart": "needs two ranked runs; it names them as the chart of the leaderboard does",
     "task-action": "takes a form",
@@ -101,7 +102,6 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
     return {
         "overview": ["/"],
         "experiments": ["/experiments/"],
-        "new-experiment": [f"/experiments/new/?like={run.experiment_id}"],
         "experiment": [experiment],
         "experiment-status": [f"{experiment}status/"],
         "experiment-tasks": [
@@ -119,7 +119,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "task-analysis": [f"/datasets/{slug}/analysis/", f"/datasets/{slug}/analysis/?flag=%3Cscript%3E&text=%1B"],
         "changes": [f"/datasets/{slug}/changes/1/2/"],
         "task": [f"/datasets/{slug}/tasks/{task}/"],
-        "launch": [f"/runs/new/?like={run.pk}"],
+        "launch": [f"/runs/new/?like={run.pk}", f"/runs/new/?experiment={run.experiment_id}", "/runs/new/?model=%1B"],
         "rescore": [f"{shown}rescore/?version=%3Cscript%3E"],
         "run": [shown, f"{shown}?text=%3Cscript%3E&outcome=%3Cscript%3E"],
         "run-status": [f"{shown}status/"],

@@ -42,16 +42,16 @@ def answer(asked: Asked) -> str:
 def launch(address: str) -> int:
     """Fill in the form as a browser does, and return the number of the experiment."""
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-    page = opener.open(f"{address}/experiments/new/").read().decode()
+    page = opener.open(f"{address}/runs/new/").read().decode()
     [token] = set(re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page.partition("new/plan/")[2]))
     fields = [
         *(("csrfmiddlewaretoken", token), ("name", "Killed"), ("metrics", "exact_match"), ("concurrency", "4")),
-        ("models", "\r\n".join(f"loop/{model}" for model in SKILLS)),
-        *(("datasets", slug) for slug in DATASETS),
+        *(("model", f"loop/{model}") for model in SKILLS),
+        *(("dataset", slug) for slug in DATASETS),
     ]
     for place, (name, template) in enumerate(VARIANTS.items()):
         fields += [(f"variant-{place}-name", name), (f"variant-{place}-prompt_template", template)]
-    started = opener.open(f"{address}/experiments/new/", urllib.parse.urlencode(fields).encode())
+    started = opener.open(f"{address}/runs/new/", urllib.parse.urlencode(fields).encode())
     return int(re.findall(r"/experiments/(\d+)/$", started.url)[0])
 
 

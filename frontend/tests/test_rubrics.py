@@ -41,7 +41,7 @@ def page_of(result: Result) -> str:
 def test_the_form_of_a_run_offers_the_rubrics_of_its_dataset(client: Client, endpoint: Endpoint) -> None:
     endpoint()
     make_dataset(3, rubrics=(TONE,))
-    html = client.get("/runs/new/?dataset=sums").content.decode()
+    html = client.post("/runs/new/metrics/sums/").content.decode()
     assert 'value="rubric:tone"' in html
     assert "tone (rubric)" in html
     sent = {"dataset": "sums", "model": MODEL, "metrics": "rubric:tone", "do": "start"}
