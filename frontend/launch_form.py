@@ -358,7 +358,7 @@ def without_variant(data: QueryDict, place: str) -> QueryDict:
 
 def _fold(form: RequestForm, title: str, names: Sequence[str]) -> Fold:
     fields = [form[name] for name in names]
-    has_errors = form.is_bound and any(form._errors and form.errors.get(name) for name in names)
+    has_errors = any(field.errors for field in fields)
     kinds = {name: RUN_PARAMETERS[name].kind.name.lower() if name in RUN_PARAMETERS else "" for name in names}
     return Fold(title, changed_in_words(fields), [(kinds[field.name], field) for field in fields], has_errors)
 

@@ -91,6 +91,7 @@ urlpatterns = [
     path("runs/new/", launch.launch, name="launch"),
     path("runs/new/plan/", launch.plan, name="plan"),
     path("runs/new/metrics/<slug:slug>/", launch.metrics, name="launch-metrics"),
+    path("runs/new/try/", launch.trial, name="trial"),
     path("runs/new/size/", statistics.size, name="size"),
     path("runs/<key:pk>/", runs.run, name="run"),
     path("runs/<key:pk>/status/", runs.status, name="run-status"),

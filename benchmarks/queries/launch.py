@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -9,7 +10,10 @@ from django.db.models import FloatField, Max
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
-from benchmarks.models import COMPLETED, OF_MODELS, Run
+from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, Task
+
+MOST_ANSWERS = 60
+"""Of runs that are tried out, which have three tasks each."""
 
 
 def models_used_last(account: User | None) -> list[str]:
@@ -22,6 +26,17 @@ def models_used_last(account: User | None) -> list[str]:
         return [latest.model]
     together = Run.objects.filter(experiment=latest.experiment_id).order_by("pk")
     return list(dict.fromkeys(together.values_list("model", flat=True)))
+
+
+def trial_answers(pks: Sequence[int]) -> tuple[list[Run], list[tuple[Task, list[Result | None]]]]:
+    """The runs that exist, and each of their tasks with the result of each run, ``None`` of one that has none yet."""
+    runs = list(Run.objects.filter(OF_MODELS, pk__in=pks).select_related("dataset").defer("summary").order_by("pk"))
+    found: dict[int, dict[int, Result]] = {}
+    results = Result.objects.filter(run__in=runs, repeat=1).select_related("task", "transcript")
+    for result in results.order_by("position")[:MOST_ANSWERS]:
+        found.setdefault(result.task_id, {})[result.run_id] = result
+    rows = [(next(iter(of.values())).task, [of.get(run.pk) for run in runs]) for of in found.values()]
+    return runs, rows
 
 
 def last_runs(column: str) -> dict[str, datetime]:

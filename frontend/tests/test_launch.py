@@ -20,7 +20,7 @@ from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import start_run
 from tests.support.factories import MODEL, make_dataset, make_task
 from tests.support.page_factories import make_scored_run
-from tests.support.running import Endpoint
+from tests.support.running import Endpoint, worked
 
 pytestmark = pytest.mark.django_db
 REQUEST = {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
@@ -353,3 +353,29 @@ def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
     html = page(client, "/runs/new/plan/", REQUEST)
     assert re.search(r"<strong>sums shows gaps of 1\d\.\d points</strong> or more", html)
     assert re.search(r"For 15 points: \d+ more tasks\.", html)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_three_tasks_are_tried_while_the_form_stays(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2 <b>")
+    make_dataset(9, slug="sums")
+    make_dataset(9, slug="others")
+    variants = {"variant-0-name": "plain", "variant-1-name": "short", "variant-1-system_prompt": "Be short."}
+    sent = {"dataset": ["sums", "others"], "model": [MODEL, "baseline/empty"], "repeats": "2", **variants}
+    assert "provider" in page(client, "/runs/new/try/", {**sent, "model": "typo"})
+    assert not Run.objects.exists()
+    html = page(client, "/runs/new/try/", sent)
+    runs = list(Run.objects.order_by("pk"))
+    assert [(run.dataset.slug, run.limit, run.repeats, run.tags) for run in runs] == [("sums", 3, 1, ["trial"])] * 4
+    assert [run.variant for run in runs] == ["plain", "plain", "short", "short"]
+    polled = re.search(r'hx-get="([^"]+)"', html)
+    assert polled
+    for run in runs:
+        worked(run)
+    html = page(client, polled[1].replace("&amp;", "&"))
+    assert html.count("2 &lt;b&gt;") == 6
+    assert "hx-get" not in html
+    whole = page(client, "/runs/new/", {**sent, "do": "try"})
+    latest = Run.objects.order_by("-pk").values_list("pk", flat=True)[:4]
+    assert f'name="trial" value="{",".join(map(str, reversed(latest)))}"' in whole
+    assert "Be short." in whole

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +19,7 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
-from benchmarks.queries.launch import models_used_last
+from benchmarks.queries.launch import models_used_last, trial_answers
 from benchmarks.queries.providers import warnings_before_run
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of
@@ -26,6 +28,7 @@ from benchmarks.services.experiments.files import starter_experiment
 from benchmarks.services.experiments.preview import preview
 from benchmarks.services.experiments.requests import PlannedRun, validated_experiment
 from benchmarks.services.experiments.start import start_experiment
+from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
 from benchmarks.services.providers import check_if_stale
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
@@ -67,14 +70,15 @@ def launch(request: HttpRequest) -> HttpResponse:
 
 def _changed(request: HttpRequest, do: str) -> HttpResponse:
     """The page after a button that starts nothing."""
-    data = request.POST
+    data: QueryDict = request.POST
     if do == "variant":
         data = with_variant(data)
     elif do.startswith("drop-"):
         data = without_variant(data, do.removeprefix("drop-"))
     form = LaunchForm(runnable_datasets(), data)
-    more = planned(form) if do == "plan" else sized(form, data) if do == "size" else {}
-    return _page(request, form, opened=do.removeprefix("metrics-"), **more)
+    more = {"plan": planned, "size": partial(sized, sent=data), "try": partial(_try, request)}
+    context = more[do](form) if do in more else {}  # type: ignore[operator]  # each takes the form
+    return _page(request, form, opened=do.removeprefix("metrics-"), **context)
 
 
 @require_safe
@@ -106,14 +110,41 @@ def metrics(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "frontend/launch/metrics.html", {"slug": slug, "metrics": _choice(form, slug)})
 
 
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def trial(request: HttpRequest) -> HttpResponse:
+    """Ask a few tasks as the form would; ``?trial=1,2`` shows the answers of these runs so far."""
+    require_launch(request)
+    if request.method != "POST":
+        return render(request, "frontend/launch/trial.html", _tried(params.whole_numbers(request.GET, "trial")))
+    return render(request, "frontend/launch/trial.html", _try(request, LaunchForm(runnable_datasets(), request.POST)))
+
+
+def _try(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
+    try:
+        runs = start_trial(_runs(form), request.user)
+    except InvalidRequest as error:
+        return {"trial_errors": form.problems(error)}
+    return _tried([run.pk for run in runs])
+
+
+def _tried(pks: Sequence[int]) -> dict[str, Any]:
+    runs, rows = trial_answers(pks[:MOST_RUNS]) if pks else ([], [])
+    return {
+        "trial_runs": runs,
+        "trial": ",".join(str(run.pk) for run in runs),
+        "trial_rows": rows,
+        "trial_goes_on": any(run.is_live for run in runs),
+    }
+
+
 def planned(form: LaunchForm) -> dict[str, Any]:
     """What the runs will give and what is known against their models, or why there is no plan."""
     if not form.models or not form.chosen:
         return {"warnings": warnings_before_run(form.models)}
     asked, context = form.models, dict[str, Any]()
     try:
-        request = form.request_data()
-        runs = [PlannedRun("", validated(request))] if form.is_run else validated_experiment(request)[1]
+        runs = _runs(form)
     except InvalidRequest as error:
         context["plan_errors"] = form.problems(error)
     else:
@@ -123,6 +154,12 @@ def planned(form: LaunchForm) -> dict[str, Any]:
             context["judged"] = judge_words({(judge, metric) for metric in form.judged}).values()
     check_if_stale(asked)
     return context | {"warnings": warnings_before_run(asked)}
+
+
+def _runs(form: LaunchForm) -> list[PlannedRun]:
+    """What would be started. Raises ``InvalidRequest`` as starting would."""
+    request = form.request_data()
+    return [PlannedRun("", validated(request))] if form.is_run else validated_experiment(request)[1]
 
 
 def _judge(form: LaunchForm) -> str:
@@ -191,13 +228,17 @@ def _page(
         for slug in [option.dataset.slug]
     ]
     shown = max(SHOWN, len(form.models)), max(SHOWN, len(form.chosen))
-    context |= {
-        "form": form,
-        "parent": _parent(form.sent),
-        "models": (models[: shown[0]], models[shown[0] :]),
-        "benchmarks": (benchmarks[: shown[1]], benchmarks[shown[1] :]),
-        "n_models": len(models),
-        "n_benchmarks": len(benchmarks),
-        "crumbs": [("Runs", reverse("frontend:runs")), ("New run", None)],
-    }
+    context = (
+        _tried(params.whole_numbers(form.sent, "trial"))
+        | context
+        | {
+            "form": form,
+            "parent": _parent(form.sent),
+            "models": (models[: shown[0]], models[shown[0] :]),
+            "benchmarks": (benchmarks[: shown[1]], benchmarks[shown[1] :]),
+            "n_models": len(models),
+            "n_benchmarks": len(benchmarks),
+            "crumbs": [("Runs", reverse("frontend:runs")), ("New run", None)],
+        }
+    )
     return render(request, "frontend/launch/launch.html", context, status=status)

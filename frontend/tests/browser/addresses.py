@@ -61,10 +61,6 @@ PAGES: dict[str, dict[str, Address]] = {
         "hostile task": lambda site: f"/datasets/hostile/tasks/{site.tasks['hostile']}/",
     },
     "experiments": {"experiments": lambda site: "/experiments/"},
-    "new-experiment": {
-        "new experiment": lambda site: "/experiments/new/",
-        "new experiment again": lambda site: f"/experiments/new/?like={site.experiment}",
-    },
     "experiment": {
         "experiment": lambda site: f"/experiments/{site.experiment}/",
         "experiment by difficulty": lambda site: (
@@ -89,6 +85,15 @@ PAGES: dict[str, dict[str, Address]] = {
         "launch": lambda site: "/runs/new/",
         "launch again": lambda site: f"/runs/new/?like={site.runs['few-shot']}",
         "launch like hostile": lambda site: f"/runs/new/?like={site.runs['hostile']}",
+        "launch experiment again": lambda site: f"/runs/new/?experiment={site.experiment}",
+        "launch with a benchmark": lambda site: "/runs/new/?dataset=reasoning",
+        "launch with metrics": lambda site: (
+            "/runs/new/?dataset=reasoning&model=baseline/random&given-reasoning=numeric&metrics-reasoning=correctness"
+        ),
+        "launch matrix": lambda site: (
+            "/runs/new/?dataset=reasoning&dataset=capitals&model=scripted/large&model=nobody/unlisted"
+            "&variant-0-name=plain&variant-1-name=short&variant-1-system_prompt=Be+short."
+        ),
     },
     "run": {
         f"run {name}": (lambda site, name=name: f"/runs/{site.runs[name]}/")

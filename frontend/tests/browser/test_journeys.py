@@ -40,9 +40,11 @@ def wait_for_status(page: Page, status: str) -> None:
 
 
 def test_a_run_is_started_followed_without_reloading_and_its_error_opened(tab: Tab, site: Site) -> None:
-    page = tab.open("/runs/new/?dataset=structured-output")
-    page.fill("#id_model", "scripted/flaky")
-    page.check("#metric-json_match")
+    page = tab.open("/runs/new/?dataset=structured-output&repeats=1")
+    page.get_by_label("Find or add models").fill("scripted/flaky")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Change the metrics of structured-output").click()
+    page.check("#metric-structured-output-json_match")
     page.locator("details", has=page.locator("#id_concurrency")).locator("summary").click()
     page.fill("#id_concurrency", "2")
     page.locator("#plan dt", has_text="Requests").wait_for()
@@ -76,11 +78,10 @@ def test_a_run_is_started_followed_without_reloading_and_its_error_opened(tab: T
 
 def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compared(tab: Tab, site: Site) -> None:
     page = tab.open("/experiments/new/")
-    page.fill("#id_name", "Keys")
-    page.check("input[name=datasets][value=reasoning]")
-    page.fill("#id_models", "scripted/large\nscripted/medium\nscripted/small")
-    page.check("input[name=metrics][value=exact_match]")
-    page.get_by_role("button", name="Start").first.click()
+    page.check("input[name=dataset][value=reasoning]")
+    for model in ("large", "medium", "small"):
+        page.check(f"input[name=model][value='scripted/{model}']")
+    page.get_by_role("button", name="Start 3 runs").click()
     page.wait_for_url(re.compile(r"/experiments/\d+/$"))
     page.locator("#board .is-completed").first.wait_for(timeout=60_000)
     page.locator(".statement strong").wait_for()

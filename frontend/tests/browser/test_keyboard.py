@@ -58,10 +58,14 @@ def test_every_tab_stop_is_visible(tab: Tab) -> None:
 
 
 def test_a_run_is_started_without_a_mouse(tab: Tab) -> None:
-    page = tab.open("/runs/new/?dataset=capitals")
-    tab_to(page, "id_model")
+    page = tab.open("/runs/new/?dataset=capitals&repeats=1")
+    tab_to(page, "Find or add models")
     page.keyboard.type("baseline/reference")
-    tab_to(page, "metric-regex")
+    page.keyboard.press("Enter")
+    tab_to(page, "change")
+    page.keyboard.press("Enter")
+    page.locator("#metric-capitals-regex").wait_for()
+    tab_to(page, "metric-capitals-regex")
     page.keyboard.press("Space")
     tab_to(page, "Start run")
     page.keyboard.press("Enter")

@@ -69,9 +69,7 @@ def test_a_gallery_fills_while_its_canvases_are_generated_and_says_so_only_meanw
 
 
 def test_a_message_that_a_run_is_queued_goes_away_when_it_runs(tab: Tab, site: Site) -> None:
-    page = tab.open("/runs/new/?dataset=reasoning")
-    page.fill("#id_model", "scripted/medium")
-    page.check("#metric-exact_match")
+    page = tab.open("/runs/new/?dataset=reasoning&model=scripted/medium")
     site.models.delay_ms = SLOW_MS
     try:
         page.get_by_role("button", name="Start run").click()

@@ -32,10 +32,11 @@ def plain(plain_tab: Tab) -> Page:
 
 
 def test_a_run_is_estimated_sized_and_started(plain: Page, site: Site) -> None:
-    plain.goto(site.url("/runs/new/?dataset=capitals"))
-    plain.get_by_label("Model", exact=True).fill("baseline/reference")
-    plain.locator("#metric-exact_match").check()
-    plain.get_by_role("button", name="Estimate").click()
+    plain.goto(site.url("/runs/new/?dataset=capitals&repeats=1"))
+    plain.get_by_label("Find or add models").fill("baseline/reference")
+    plain.get_by_role("button", name="Change the metrics of capitals").click()
+    plain.get_by_label("Regular expression").uncheck()
+    plain.get_by_role("button", name="Estimate").last.click()
     assert plain.locator("#plan dd").first.inner_text() == "4"
     plain.get_by_text("How many tasks do you need?").click()
     plain.get_by_role("button", name="Calculate").click()
@@ -48,12 +49,11 @@ def test_a_run_is_estimated_sized_and_started(plain: Page, site: Site) -> None:
 
 
 def test_a_rejected_form_shows_the_error_at_its_field(plain: Page, plain_tab: Tab, site: Site) -> None:
-    plain.goto(site.url("/runs/new/?dataset=capitals"))
-    plain.get_by_label("Model", exact=True).fill("nonsense")
-    plain.locator("#metric-exact_match").check()
+    plain.goto(site.url("/runs/new/?dataset=capitals&repeats=1"))
+    plain.get_by_label("Find or add models").fill("nonsense")
     plain.get_by_role("button", name="Start run").click()
-    assert "provider/model" in plain.locator(".field", has=plain.locator("#id_model")).inner_text()
-    assert plain.get_by_label("Model", exact=True).input_value() == "nonsense"
+    assert "provider/model" in plain.locator("section", has=plain.locator("#models-title")).inner_text()
+    assert plain.get_by_role("checkbox", name="nonsense").is_checked()
     plain_tab.problems.clear()  # Chromium itself reports the 400 on the console
 
 
