@@ -131,9 +131,8 @@ def provider_key(walk: Walk) -> None:
 
 def one_run(walk: Walk) -> None:
     walk.click("New run", within="main")
-    walk.choose("Dataset", "reasoning")
-    walk.fill("Model", "scripted/medium")
-    walk.page.keyboard.press("Tab")
+    walk.tick("reasoning")
+    walk.tick("scripted/medium")
     walk.page.locator("#plan dt", has_text="Requests").wait_for()
     walk.click("Start run", "button")
     walk.ended()
@@ -150,7 +149,6 @@ def live_run(walk: Walk) -> None:
     try:
         walk.click("Benchmarks", within="header")
         walk.press(walk.page.locator("tr:has-text('basic-coding')").get_by_text("Start run"))
-        walk.fill("Model", "scripted/large")
         walk.click("Start run", "button")
         walk.see("Newest results")
         walk.click("Pause run", "button")
@@ -212,7 +210,6 @@ def canvas_set(walk: Walk) -> None:
     walk.click("Generate set", "button")
     walk.see("12 canvases")
     walk.click("New run", within="main")
-    walk.fill("Model", "scripted/medium")
     walk.click("Start run", "button")
     walk.ended()
 
@@ -224,14 +221,11 @@ def glossary(walk: Walk) -> None:
 
 def three_models(walk: Walk) -> None:
     walk.click("Experiments", within="header")
-    walk.click("New experiment")
-    walk.fill("Name", "Three models")
+    walk.click("New run", within="main")
     walk.tick("reasoning")
-    walk.page.locator("#id_models").fill("scripted/large\nscripted/medium\nscripted/small")
-    walk.fields += 1
-    walk.page.locator("input[name=metrics][value=exact_match]").check()
-    walk.clicks += 1
-    walk.click("Start", "button")
+    for model in ("large", "medium", "small"):
+        walk.tick(f"scripted/{model}")
+    walk.click("Start 3 runs", "button")
     walk.page.locator(".statement strong").wait_for(timeout=END_MS)
     walk.look()
 
