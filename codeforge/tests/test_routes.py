@@ -154,6 +154,7 @@ RULES: dict[str, Rule] = {
     "frontend:new-experiment": pages(),
     "frontend:launch": Rule({}, {"GET": LAUNCH, "POST": LAUNCH}),
     "frontend:launch-metrics": writes(LAUNCH, slug="sums"),
+    "frontend:trial": Rule({}, {"GET": LAUNCH, "POST": LAUNCH}),
     "frontend:plan": writes(LAUNCH),
     "frontend:size": writes(LAUNCH),
     "frontend:run": pages(**PK),

@@ -36,6 +36,7 @@ NOT_READ = {
     "live": "shows no text",
     "new-experiment": "goes to another page",
     "launch-metrics": "takes a form",
+    "trial": "shows what results show, escaped in the same way",
     "experiment-action": "takes a form",
     "experiment-chart": "needs two ranked runs; it names them as the chart of the leaderboard does",
     "task-action": "takes a form",
