@@ -1,4 +1,4 @@
-"""Experiments: the form that launches one, and the page that reads its runs as one."""
+"""Experiments: the page that reads its runs as one, and what is done with it."""
 
 from __future__ import annotations
 

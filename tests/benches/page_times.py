@@ -59,7 +59,6 @@ def pages() -> dict[str, str]:
         "compare 12 runs": f"/compare/?runs={twelve}",
         "compare task by task": f"/compare/tasks/?runs={twelve}&show=disagree&sort=disagreement",
         "experiments": "/experiments/",
-        "new experiment": "/experiments/new/",
         "experiment": experiment,
         "experiment, its status": f"{experiment}status/",
         "experiment, by difficulty": f"{experiment}?columns=difficulty",
