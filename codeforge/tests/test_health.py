@@ -125,6 +125,7 @@ def test_a_full_disk_is_not_ready(client: Client, monkeypatch: pytest.MonkeyPatc
     assert "full disk" in response.json()["checks"]["broker"]
 
 
+@pytest.mark.slow
 def test_an_embedded_installation_on_a_disk_without_a_free_byte_is_not_ready(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()

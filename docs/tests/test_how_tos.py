@@ -224,6 +224,7 @@ def test_a_key_of_a_task_is_added_as_the_page_says(tmp_path: Path) -> None:
     look(folder, _LOOK_AT_THE_KEY, "API, page and form have it")
 
 
+@pytest.mark.slow
 def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-parameter.md")
     folder = copy_of_project(tmp_path)

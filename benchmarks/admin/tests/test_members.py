@@ -133,6 +133,7 @@ def posts(name: str, model: type[models.Model], root: Client) -> Iterator[tuple[
         yield reverse(f"{label}_changelist"), {"action": action, "_selected_action": keys, **SURE}
 
 
+@pytest.mark.slow
 def test_no_post_of_the_admin_gives_more_than_the_role_has_or_touches_an_account_that_has_more(
     clients: dict[str, Client], accounts: dict[str, User]
 ) -> None:
