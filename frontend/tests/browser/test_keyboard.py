@@ -140,7 +140,7 @@ def test_what_the_browser_keeps_of_visits_may_be_anything(tab: Tab) -> None:
 
 def test_the_heads_of_a_whole_table_sort_it(tab: Tab) -> None:
     page = tab.open("/leaderboard/?dataset=reasoning")
-    scores = page.locator("main table").first.locator("tbody").first.locator("td:nth-child(3)")
+    scores = page.locator("main table.ranking tbody td:nth-child(4)")
     best_first = [float(text.split()[0]) for text in scores.all_inner_texts()]
     assert len(set(best_first)) > 2
     head = page.locator("th", has_text="Score").first
