@@ -20,6 +20,8 @@ KEYS = (
     Key(("j", "k"), "Next and previous row, result, task or canvas"),
     Key(("Enter",), "Open or close the row"),
     Key(("e",), "Dismiss the notice", "Overview"),
+    Key(("x",), "Select the row", "Runs"),
+    Key(("c",), "Compare the selected rows", "Runs"),
     Key(("d",), "Show the differences from the baseline", "Task by task"),
     Key(("f",), "Mark the reference as doubtful", "Task by task"),
     Key(("1", "…", "9"), "Choose a label", "Review"),

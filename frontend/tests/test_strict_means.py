@@ -253,7 +253,8 @@ def test_a_paused_run_shows_its_progress_and_a_provisional_mark_instead_of_a_mea
     run.total = 720
     run.summary, run.breakdown = summarize(run)
     run.save()
-    for url in ("/", "/runs/", f"/datasets/{dataset.slug}/"):
+    assert any("So far 1.000 after 34 of 720" in text for text in blocks(client, "/runs/"))
+    for url in ("/", f"/datasets/{dataset.slug}/"):
         (row,) = (text for text in blocks(client, url) if text.startswith(f"Run {run.pk} ") and "Provisional" in text)
         assert "34 of 720 (4.7%)" in row, url
         assert row.count("34 of 720") == 2, f"{url}: not its progress and the n of its mean"

@@ -66,11 +66,7 @@ def share(request: HttpRequest, pk: int) -> HttpResponse:
     require_launch(request)
     run = run_or_404(pk)
     services.share_run(run, request.user)
-    messages.success(
-        request,
-        f"Share link created. Anyone with this link can read the report for {services.SHARED_FOR.days} days: "
-        f"{shared_address(request, run)}",
-    )
+    messages.success(request, "Share link created.", extra_tags="passing")
     return HttpResponseRedirect(reverse("frontend:run", args=(pk,)))
 
 

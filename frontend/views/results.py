@@ -14,12 +14,12 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.metrics.conversations import turn_answers
-from benchmarks.models import Outcome, Result, Score, Transcript
+from benchmarks.models import Dataset, Outcome, Result, Score, Transcript
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.sentences import score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
-from benchmarks.services.access import may_launch
+from benchmarks.services.access import may, may_launch
 from frontend import params
 from frontend.texts import attempt_rows, call_pairs, context_excerpts, difference, excerpt, messages_as_json, turns
 from frontend.view_models import metric_row
@@ -58,6 +58,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
         "failed_again": _failed_again(transcript.attempts[-1]) if transcript and transcript.attempts else None,
         "may_copy": may_copy(request, result.run),
+        "may_fix": result.run.dataset.kind == Dataset.Kind.YAML and may(request.user, "benchmarks.change_task"),
         "may_ask_again": may_launch(request.user) and refusal("again", result.run) is None,
         "may_try_rubric": may_launch(request.user) and texts is not None and result.outcome != Outcome.PROVIDER_ERROR,
         "labels": labels_on_page(request, result),

@@ -23,11 +23,10 @@ from benchmarks.presentation.cells import (
     soft,
     tag,
 )
-from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, number, plural, points, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
-from benchmarks.queries.tables.runs import cost, left_out, marks, origin
+from benchmarks.queries.tables.runs import cost, headline, left_out, marks, origin
 
 FORM = "selected"
 """The form that the boxes belong to."""
@@ -109,10 +108,11 @@ def _finding(row: Listed) -> Cell:
     if isinstance(row, ListedExperiment):
         waits = row.progress.ended < row.progress.runs
         return row.finding or (soft(f"{_n_of(row.progress.ended, row.progress.runs)} runs ended") if waits else MISSING)
-    run, of = row.run, row.run.numbers_of(row.run.headline)
+    run = row.run
     if run.status in COMPLETED:
         drop = [Words(f"▼ {points(abs(row.drop.difference))} points", "down")] if row.drop else []
-        return [*drop, Mean(of.mean, of.low, of.high), soft(metric_title(run.headline))]
+        mean, what = headline(run)
+        return [*drop, mean, soft(what)]
     if run.is_live or run.status == RunStatus.PAUSED:
         return [run.error_message, _so_far(run)]
     kept = [f"{plural(_kept(run), 'answer')} kept."] if run.total else []

@@ -269,7 +269,7 @@ def search(walk: Walk) -> None:
 def shared_report(walk: Walk) -> None:
     walk.click("Runs", within="header")
     walk.open_run("canvases medium")
-    walk.click("Export or share", "link")
+    walk.press(walk.page.locator("#export summary"))
     walk.click("Create share link", "button")
     address = walk.page.locator("#share-link").input_value()
     assert walk.page.context.browser is not None

@@ -1,0 +1,43 @@
+"""What the page of a run offers: its exports and share link at the top, what got worse, a way to fix a task."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from frontend.tests.test_pages import page
+from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_share_link_is_copied_and_revoked_where_it_was_created(client: Client) -> None:
+    address = f"/runs/{make_scored_run().pk}/"
+    assert "Create share link" in page(client, address)
+    assert 'id="share-link"' not in page(client, address)
+    assert client.post(f"{address}share/").headers["Location"] == address
+    html = " ".join(page(client, address).split())
+    assert html.index('id="share-link"') < html.index('id="status"')
+    assert "Shows scores, failures and answers to anyone with the link until" in html
+    assert "Revoke share links" in html
+
+
+def test_a_run_leads_to_what_got_worse_since_the_run_before(client: Client) -> None:
+    dataset = make_dataset(2)
+    before, run = make_scored_run(dataset, (1.0, 1.0)), make_scored_run(dataset, (1.0, 0.0))
+    worse = f"?runs={before.pk},{run.pk}&amp;show=worse&amp;run={run.pk}&amp;baseline={before.pk}"
+    assert worse in page(client, f"/runs/{run.pk}/")
+    assert "Was right, now wrong" not in page(client, f"/runs/{before.pk}/")
+
+
+def test_a_page_of_a_run_has_25_results(client: Client) -> None:
+    run = make_scored_run(make_dataset(30), [0.0] * 30)
+    assert page(client, f"/runs/{run.pk}/").count("data-row") == 25
+
+
+def test_a_result_leads_to_the_form_of_its_task(client: Client) -> None:
+    run = make_scored_run()
+    result = run.results.order_by("pk")[0]
+    html = page(client, f"/runs/{run.pk}/results/{result.pk}/")
+    assert f'href="/datasets/{run.dataset.slug}/tasks/{result.task_id}/edit/"' in html
