@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution.preparing import chosen_tasks
@@ -15,9 +19,10 @@ from benchmarks.presentation.numbers import duration
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.experiments.files import read_experiment_file
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.requests import validated
-from benchmarks.services.runs.start import start_run
+from benchmarks.services.runs.start import request_of, start_run
 from tests.support.factories import MODEL, make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 from tests.support.running import Endpoint, worked
@@ -379,3 +384,32 @@ def test_three_tasks_are_tried_while_the_form_stays(client: Client, endpoint: En
     latest = Run.objects.order_by("-pk").values_list("pk", flat=True)[:4]
     assert f'name="trial" value="{",".join(map(str, reversed(latest)))}"' in whole
     assert "Be short." in whole
+
+
+def test_what_would_start_is_copied_as_curl_command_and_python(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    sent = {**REQUEST, "limit": "2", "temperature": "0.5", "use_cache": "on", "system_prompt": 'It\'s "short".'}
+    more = {"extra-name": "top_k", "extra-value": "5", "name": "Mine", "tags": "a, b"}
+    shown = {name: text for name, _, text in client.post("/runs/new/plan/", sent | more).context["copies"]}
+    body = json.loads(shlex.split(shown["curl"])[-1])
+    assert client.post("/api/v1/benchmarks/runs", body, content_type="application/json").status_code == 201
+    call_command(*shlex.split(shown["command"])[2:], "--detach")
+    started = Mock()
+    exec(shown["python"].partition("import Client")[2], {"Client": lambda address: started})
+    by_client = started.start_run.call_args.kwargs
+    assert client.post("/api/v1/benchmarks/runs", by_client, content_type="application/json").status_code == 201
+    runs = [request_of(run) | {"name": run.name, "tags": run.tags} for run in Run.objects.all()]
+    assert len(runs) == 3
+    assert runs[0] == runs[1] == runs[2]
+    assert (runs[0]["extra"], runs[0]["system_prompt"]) == ({"top_k": 5}, sent["system_prompt"])
+
+
+def test_an_experiment_is_copied_as_a_file_and_a_command(client: Client, tmp_path: Path) -> None:
+    make_dataset(3, slug="sums")
+    sent = {**REQUEST, "model": ["baseline/random", "baseline/empty"], "limit": "2", "variant-0-name": "a"}
+    sent |= {"variant-1-name": "b", "variant-1-temperature": "0.5", "variant-1-system_prompt": "One\ntwo: 'three'"}
+    shown = {name: text for name, _, text in client.post("/runs/new/plan/", sent).context["copies"]}
+    file = tmp_path / "experiment.yaml"
+    file.write_text(shown["command"].partition("\n")[2].rpartition("END_OF_EXPERIMENT\n")[0])
+    assert read_experiment_file(file) == json.loads(shlex.split(shown["curl"])[-1])
+    assert ".start_experiment(" in shown["python"]

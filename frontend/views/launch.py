@@ -33,6 +33,7 @@ from benchmarks.services.providers import check_if_stale
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
 from frontend import params
+from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
 from frontend.launch_options import SHOWN, benchmark_options, model_options
 from frontend.views.shared import or_404, require_launch, run_or_404
@@ -76,7 +77,7 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
     elif do.startswith("drop-"):
         data = without_variant(data, do.removeprefix("drop-"))
     form = LaunchForm(runnable_datasets(), data)
-    more = {"plan": planned, "size": partial(sized, sent=data), "try": partial(_try, request)}
+    more = {"plan": partial(planned, request), "size": partial(sized, sent=data), "try": partial(_try, request)}
     context = more[do](form) if do in more else {}  # type: ignore[operator]  # each takes the form
     return _page(request, form, opened=do.removeprefix("metrics-"), **context)
 
@@ -95,7 +96,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     """What the runs in the form will give. The address of the page follows the form, so a reload shows it again."""
     require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    response = render(request, "frontend/launch/planned.html", {"form": form, **planned(form)})
+    response = render(request, "frontend/launch/planned.html", {"form": form, **planned(request, form)})
     response["HX-Replace-Url"] = "?".join(filter(None, (reverse("frontend:launch"), form.state())))
     return response
 
@@ -138,7 +139,7 @@ def _tried(pks: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def planned(form: LaunchForm) -> dict[str, Any]:
+def planned(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
     """What the runs will give and what is known against their models, or why there is no plan."""
     if not form.models or not form.chosen:
         return {"warnings": warnings_before_run(form.models)}
@@ -149,6 +150,8 @@ def planned(form: LaunchForm) -> dict[str, Any]:
         context["plan_errors"] = form.problems(error)
     else:
         context["preview"] = preview(runs)
+        site = request.build_absolute_uri("/").rstrip("/")
+        context["copies"] = copies(form.request_data(), site, is_run=form.is_run)
         if judge := context["preview"].plan.judge_requests and _judge(form):
             asked.append(judge)
             context["judged"] = judge_words({(judge, metric) for metric in form.judged}).values()
