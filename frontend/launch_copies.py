@@ -16,7 +16,7 @@ _NUMBERS = {Kind.INTEGER: int, Kind.NUMBER: float}
 
 def copies(request: Mapping[str, Any], site: str, *, is_run: bool) -> list[tuple[str, str, str]]:
     """Name, title and text of each; ``site`` is the address of this installation."""
-    values = _as_json(request)
+    values = {name: value for name, value in _as_json(request).items() if not _is_default(name, value)}
     return [
         ("curl", "curl", _curl(values, f"{site}/api/v1/benchmarks/{'runs' if is_run else 'experiments'}")),
         ("command", "Command", _run_command(values) if is_run else _experiment_command(values)),
@@ -27,6 +27,10 @@ def copies(request: Mapping[str, Any], site: str, *, is_run: bool) -> list[tuple
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
     """The request with the types that the API documents; a form sends texts."""
     return {name: _value(name, value) for name, value in values.items()}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    return name in RUN_PARAMETERS and value == RUN_PARAMETERS[name].default
 
 
 def _value(name: str, value: Any) -> Any:

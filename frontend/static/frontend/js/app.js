@@ -202,8 +202,8 @@
       if (event.key !== "Enter") return;
       event.preventDefault();
       const shown = boxes().filter((box) => !box.closest(".option-row").hidden && !box.checked);
-      if (adding && !adding.hidden) add();
-      else if (find.value.trim() && shown.length === 1) shown[0].click();
+      if (find.value.trim() && shown.length === 1) shown[0].click();
+      else if (adding && !adding.hidden) add();
     });
     adding?.addEventListener("click", add);
   }
