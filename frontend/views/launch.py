@@ -78,7 +78,7 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
         data = without_variant(data, do.removeprefix("drop-"))
     form = LaunchForm(runnable_datasets(), data)
     more = {"plan": partial(planned, request), "size": partial(sized, sent=data), "try": partial(_try, request)}
-    context = more[do](form) if do in more else {}  # type: ignore[operator]  # each takes the form
+    context = more[do](form) if do in more else {}
     return _page(request, form, opened=do.removeprefix("metrics-"), **context)
 
 
