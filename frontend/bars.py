@@ -13,33 +13,24 @@ from benchmarks.presentation import labels, numbers
 from benchmarks.queries.history import Point
 from benchmarks.queries.task_grid import SharedTasks
 
+_MOST_POINTS = 6
+"""Runs that a small trend shows."""
+
 
 def spark(points: Sequence[Point], direction: str = "") -> SafeString:
-    """Means from 0 to 1 over the runs, left to right, with the band of their intervals; gray without a direction."""
-    if any(not 0 <= point.mean <= 1 for point in points):
-        return SafeString(numbers.MISSING)
-
-    def place(number: int, value: float) -> str:
-        return f"{4 + 142 * number / (len(points) - 1):.1f} {49 - 46 * value:.1f}"
-
-    rows = [
-        (point.mean if p is None else p, point.mean, point.mean if q is None else q)
-        for point in points
-        for p, q in ((point.low, point.high),)
-    ]
-    line = "L".join(place(number, mean) for number, (_, mean, _) in enumerate(rows))
-    upper = [place(number, high) for number, (_, _, high) in enumerate(rows)]
-    lower = [place(number, low) for number, (low, _, _) in enumerate(rows)]
-    x, y = place(len(rows) - 1, rows[-1][1]).split()
+    """The latest means from 0 to 1, left to right, beside their number; gray without a direction."""
+    shown = points[-_MOST_POINTS:]
+    if any(not 0 <= point.mean <= 1 for point in shown):
+        return SafeString("")
+    places = [(4 + 13 * number, f"{25 - 22 * point.mean:.1f}") for number, point in enumerate(shown)]
+    x, y = places[-1]
     return format_html(
-        '<svg class="spark {}" viewBox="0 0 150 52" role="img" aria-label="{} runs, last {}">'
-        '<path class="grid" d="M0 49H150M0 3H150"/><path class="band" d="M{}Z"/><path class="line" d="M{}"/>'
-        '<circle class="dot" cx="{}" cy="{}" r="3.5"/></svg>',
+        '<svg class="spark {}" width="{}" height="28" viewBox="0 0 {} 28" aria-hidden="true">'
+        '<path d="M{}"/><circle cx="{}" cy="{}" r="3"/></svg>',
         direction or "quiet",
-        len(points),
-        numbers.score(points[-1].mean),
-        "L".join([*upper, *reversed(lower)]),
-        line,
+        x + 4,
+        x + 4,
+        "L".join(f"{left} {top}" for left, top in places),
         x,
         y,
     )

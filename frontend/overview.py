@@ -1,77 +1,56 @@
-"""What the overview shows, so that its templates compute nothing: what changed, and the standing on each dataset."""
+"""What the overview shows, so that its templates compute nothing: the sentence, what runs, and the board."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.analysis.comparisons import Compared
-from benchmarks.analysis.rankings import Place, runs_to_test
-from benchmarks.models import Run
-from benchmarks.presentation.numbers import points
-from benchmarks.presentation.sentences import n_of_expected, total_cost
-from benchmarks.queries.history import History, latest_changes
-from benchmarks.queries.judge_words import Judged, judge_words
-from benchmarks.queries.leaderboard import Standing
-from benchmarks.queries.matrix import Matrix, rank_ranges, tested
-from frontend.view_models import MetricRow, RunRow, metric_row, run_rows
+from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.models import Dataset, Experiment, Run
+from benchmarks.presentation.numbers import n_of, number, plural, points
+from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.queries.experiments import progress
+from benchmarks.queries.history import History, histories, latest_changes
+from frontend.view_models import RunRow, run_finding, run_rows
 
-MODELS, DATASETS = 4, 6
-"""Columns and rows of what changed, at most."""
-PANELS, PLACES = 6, 5
-"""Standings, and models in each, at most. Baselines come after them."""
-BASELINES = 2
+MODELS, DATASETS = 5, 6
+"""Columns and rows of the board, at most: those with the most runs."""
+COMPARED = 12
+"""Of the histories on the board, those with the newest runs are compared."""
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A history with how its last run compares with the one before; ``change`` only if the test finds one, in words,
-    and ``direction`` is then up or down."""
+class Cell:
+    """The latest score of a model on a benchmark, with the runs before it; ``history`` is ``None`` without a run.
 
-    history: History
-    n_of: str
-    compared: Compared | None
-    change: str
-    direction: str
+    ``change`` and ``direction``, up or down, are set if the paired test finds a change from the run before. ``note``
+    says what distinguishes it from others in its row.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class ChangesRow:
-    """One dataset by one metric. ``cells`` has each model with its history, ``None`` without one."""
-
-    history: History
-    title: str
-    cells: Sequence[tuple[str, Change | None]]
+    model: str
+    history: History | None = None
+    n_of: str = ""
+    is_whole: bool = True
+    note: str = ""
+    compared: Compared | None = None
+    change: str = ""
+    direction: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """Datasets by models, those with a change first. ``more`` histories have no place in it."""
+class BoardRow:
+    dataset: Dataset
+    about: str
+    cells: Sequence[Cell]
 
+
+@dataclass(frozen=True, slots=True)
+class Board:
     models: Sequence[str]
-    rows: Sequence[ChangesRow]
-    more: int
-
-
-@dataclass(frozen=True, slots=True)
-class StandingRow:
-    """A model's place with its numbers; ``rank`` is a range where the paired tests cannot separate models."""
-
-    place: Place
-    score: MetricRow
-    rank: str
-    cost: str
-
-
-@dataclass(frozen=True, slots=True)
-class StandingPanel:
-    """The standing on one dataset, with what can be said of it. ``more`` models are not shown."""
-
-    standing: Standing
-    sentence: str
-    metric: MetricRow
-    rows: Sequence[StandingRow]
-    more: int
+    rows: Sequence[BoardRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,74 +59,127 @@ class Live:
 
     running: Sequence[RunRow]
     queued: Sequence[RunRow]
-    sentence: str
+
+    @property
+    def count(self) -> int:
+        return len(self.running) + len(self.queued)
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """An experiment or a run by itself, with what was found."""
+
+    item: Experiment | Run
+    is_run: bool
+    finding: str
+    status: str
+    errors: int
+    cost: str
 
 
 def live_runs(runs: Sequence[Run]) -> Live:
     rows = run_rows(runs)
     queued = [row for row in reversed(rows) if row.run.status == "queued"]
-    running = [row for row in rows if row.run.status != "queued"]
-    parts = [(len(running), "running"), (len(queued), "queued")]
-    return Live(running, queued, ", ".join(f"{count} {word}" for count, word in parts if count))
+    return Live([row for row in rows if row.run.status != "queued"], queued)
 
 
-def changes(histories: Sequence[History]) -> Changes:
-    """Histories as a table of datasets by models, at most ``DATASETS`` by ``MODELS``."""
-    compared = latest_changes(histories)
-    every = sorted(
-        (_change(each, compared.get(each.last.run.pk)) for each in histories), key=lambda each: not each.change
-    )
-    models = list(dict.fromkeys(each.history.model for each in every))[:MODELS]
-    by_row: dict[tuple[int, str, str], dict[str, Change]] = {}
+def board(completed: Sequence[Run]) -> Board:
+    """``scored_runs``, newest first, without baselines, as benchmarks by models."""
+    runs = [run for run in completed if not run.is_baseline]
+    every = histories(runs, least=1)
+    models, datasets = Counter[str](), Counter[int]()
     for each in every:
-        history = each.history
-        if history.model in models:
-            # A model with two judges has two histories; the one with a change or the newest is shown.
-            by_row.setdefault((history.dataset.pk, history.metric, history.setting), {}).setdefault(history.model, each)
+        models[each.model] += len(each.points)
+        datasets[each.dataset.pk] += len(each.points)
+    columns = [model for model, _ in models.most_common(MODELS)]
+    used = [pk for pk, _ in datasets.most_common(DATASETS)]
+    newest: dict[tuple[int, str], History] = {}
+    for history in every:
+        newest.setdefault((history.dataset.pk, history.model), history)
+    shown = [each for key, each in newest.items() if key[0] in used and key[1] in columns]
+    compared = latest_changes([each for each in shown if len(each.points) > 1][:COMPARED])
     rows = [
-        ChangesRow(
-            next(iter(cells.values())).history,
-            metric_row(metric).title,
-            [(model, cells.get(model)) for model in models],
-        )
-        for (_, metric, _), cells in list(by_row.items())[:DATASETS]
+        _row([newest.get((pk, model)) or model for model in columns], compared)
+        for pk in used
+        if any((pk, model) in newest for model in columns)
     ]
-    return Changes(models, rows, len(every) - sum(cell is not None for row in rows for _, cell in row.cells))
+    return Board(columns, rows)
 
 
-def standing_panels(standings: Sequence[Standing]) -> list[StandingPanel]:
-    """The first standings, each with its best models and baselines."""
-    # All models are tested, not only those shown, because a range may reach beyond them.
-    grids = [tested(runs_to_test(standing.places), standing.metric) for standing in standings[:PANELS]]
-    known = judge_words({each for grid in grids if grid and grid.statement for each in grid.statement.judged})
-    return [_panel(standing, grid, known) for standing, grid in zip(standings, grids, strict=False)]
+def _row(places: Sequence[History | str], compared: Mapping[int, Compared]) -> BoardRow:
+    first = next(each for each in places if isinstance(each, History))
+    about = _about(first)
+    cells = [_cell(each, about, compared) if isinstance(each, History) else Cell(each) for each in places]
+    return BoardRow(first.dataset, about, cells)
 
 
-def _panel(standing: Standing, grid: Matrix | None, known: Mapping[Judged, str]) -> StandingPanel:
-    models = [place for place in standing.places if not place.run.is_baseline]
-    baselines = [place for place in standing.places if place.run.is_baseline]
-    ranges = rank_ranges(grid)
-    rows = [_standing_row(place, standing.metric, ranges) for place in (*models[:PLACES], *baselines[:BASELINES])]
-    said = grid.statement.sentences(known)[:2] if grid and grid.statement else []
-    more = len(models) - len(models[:PLACES])
-    return StandingPanel(standing, " ".join(filter(None, said)), metric_row(standing.metric), rows, more)
+def _about(history: History) -> str:
+    run, metric = history.last.run, metric_named(history.metric)
+    judge = f", judged by {run.judge_model}" if metric and metric.judged else ""
+    parts = (f"{metric.title if metric else history.metric}{judge}", f"v{run.version_label}", history.setting)
+    return ", ".join(filter(None, parts))
 
 
-def _standing_row(place: Place, metric: str, ranges: Mapping[int, str]) -> StandingRow:
-    run = place.run
-    return StandingRow(
-        place,
-        metric_row(metric, place.numbers),
-        ranges.get(run.pk) or str(place.rank or ""),
-        total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0),
+def _cell(history: History, of_row: str, compared: Mapping[int, Compared]) -> Cell:
+    last, about = history.last, _about(history)
+    pair = compared.get(last.run.pk)
+    change, direction = "", ""
+    if pair is not None and pair.is_clear and pair.comparison.difference is not None:
+        direction = "up" if pair.comparison.difference > 0 else "down"
+        change = points(abs(pair.comparison.difference))
+    return Cell(
+        history.model,
+        history,
+        n_of_expected(last.n, last.n_expected),
+        last.n == last.n_expected,
+        "" if about == of_row else about,
+        pair,
+        change,
+        direction,
     )
 
 
-def _change(history: History, compared: Compared | None) -> Change:
-    change, direction = "", ""
-    if compared is not None and compared.is_clear and compared.comparison.difference is not None:
-        difference = compared.comparison.difference
-        direction = "up" if difference > 0 else "down"
-        change = f"{'▲' if difference > 0 else '▼'} {points(abs(difference))} points"
-    last = history.last
-    return Change(history, n_of_expected(last.n, last.n_expected), compared, change, direction)
+def needs(count: int) -> str:
+    """How many things need somebody, as a sentence."""
+    if not count:
+        return "Nothing needs you."
+    said = _NUMBERS[count] if count < len(_NUMBERS) else number(count)
+    return f"{said} {'thing needs' if count == 1 else 'things need'} you."
+
+
+def moved(shown: Board) -> str:
+    """Which scores changed significantly, as a sentence; empty where nothing was compared."""
+    if not any(cell.compared for row in shown.rows for cell in row.cells):
+        return ""
+    words = [
+        f"{cell.model} {'rose' if cell.direction == 'up' else 'fell'} by {cell.change} points on {row.dataset.name}"
+        for row in shown.rows
+        for cell in row.cells
+        if cell.change
+    ]
+    if not words:
+        return "No score moved."
+    if len(words) > 2:
+        return f"{words[0]}, and {plural(len(words) - 1, 'other score')} moved."
+    return f"{' and '.join(words)}; everything else is as it was."
+
+
+def latest(found: Sequence[Experiment], findings: Mapping[int, str], runs: Sequence[Run], most: int) -> list[Latest]:
+    """The newest experiments and runs outside of experiments, with what was found."""
+    rows = [_experiment(each, findings[each.pk]) for each in found]
+    rows += [_run(row) for row in run_rows(run for run in runs if run.experiment_id is None)]
+    return sorted(rows, key=lambda row: row.item.created_at, reverse=True)[:most]
+
+
+def _experiment(experiment: Experiment, finding: str) -> Latest:
+    state = progress(list(experiment.runs.all()))
+    said = finding or f"{n_of(state.ended, state.runs)} runs ended"
+    return Latest(experiment, False, said, state.status, state.errors, state.cost)
+
+
+def _run(row: RunRow) -> Latest:
+    run, finding = row.run, ""
+    if not row.provisional and row.headline.mean is not None:
+        finding = f"{run_finding(run)}, n = {row.headline.n_of}"
+    said = f"{run.model} on {run.dataset.name}{': ' if finding else ''}{finding}"
+    return Latest(run, True, said, run.status, run.errors, row.cost)

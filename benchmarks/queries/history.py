@@ -54,9 +54,9 @@ def latest_runs(**chosen: Any) -> list[Run]:
     return scored_runs(MOST_RUNS, Q(rescored_from=None, **chosen))
 
 
-def histories(candidates: Sequence[Run]) -> list[History]:
-    """The histories in ``candidates`` (``scored_runs``, newest first) with at least two points, the one with the newest
-    run first."""
+def histories(candidates: Sequence[Run], least: int = 2) -> list[History]:
+    """The histories in ``candidates`` (``scored_runs``, newest first) with at least so many points, the one with the
+    newest run first."""
     series: dict[tuple[int, str, str, Setting, str, bool], list[Run]] = {}
     settings: dict[int, set[Setting]] = {}
     rows: dict[tuple[int, str], dict[str, dict[str, object]]] = {}
@@ -74,7 +74,7 @@ def histories(candidates: Sequence[Run]) -> list[History]:
             series.setdefault(like, []).append(run)
     found: list[History] = []
     for (dataset, model, metric, setting, row, is_estimate), runs in series.items():
-        if len(runs) > 1:
+        if len(runs) >= least:
             of_model = rows[dataset, model]
             told = (setting.words(settings[dataset]), difference(of_model[row], of_model.values()))
             words = ", ".join(filter(None, (*told, "estimated from a subset" * is_estimate)))

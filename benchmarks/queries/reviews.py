@@ -158,6 +158,11 @@ def reviews() -> QuerySet[ReviewQueue]:
     return ReviewQueue.objects.select_related("created_by").order_by(F("closed_at").desc(nulls_first=True), "-pk")
 
 
+def answers_to_label() -> int:
+    """How many answers of the open reviews nobody has opened yet."""
+    return ReviewItem.objects.filter(queue__closed_at=None, reviewers={}).count()
+
+
 def reviews_of_pairs(preference: int) -> QuerySet[ReviewQueue]:
     """The reviews in which people choose between the pairs of this preference run."""
     return reviews().filter(source__preference=preference)

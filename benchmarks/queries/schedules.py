@@ -17,9 +17,10 @@ Half of those are drops: with one run per day, an unchanged model gets a false s
 MAX_EARLIER_RUNS = 366
 """How far back the comparison goes: a year of daily runs."""
 MOST_SHOWN = 20
+_RUN_SHOWN = ("model", "dataset__slug", "dataset_version__number", "added_canvases", "summary", "created_at")
 _DROP_SHOWN = (
-    *("metric", "difference", "sentence", "created_at", "compared_with"),
-    *("scheduled_run__schedule__name", "scheduled_run__run__model", "scheduled_run__run__dataset__slug"),
+    *("metric", "difference", "low", "high", "n_shared", "sentence", "created_at", "scheduled_run__schedule__name"),
+    *(f"{run}__{name}" for run in ("scheduled_run__run", "compared_with") for name in _RUN_SHOWN),
 )
 _SAME = (
     *("dataset_id", "model", "question_key", "answer_key", "judge_settings", "rubrics"),
@@ -98,8 +99,8 @@ def _drop(scheduled: ScheduledRun, earlier: Run, compared: Compared, level: floa
 def open_score_drops() -> QuerySet[ScoreDrop]:
     """Score drops that nobody has dismissed, latest first, with what lists show of their runs."""
     drops = ScoreDrop.objects.filter(dismissed_at=None).order_by("-pk")
-    related = drops.select_related("scheduled_run__schedule", "scheduled_run__run__dataset")
-    return related.only(*_DROP_SHOWN)
+    runs = (f"{run}__{part}" for run in ("scheduled_run__run", "compared_with") for part in ("dataset", "dataset_version"))
+    return drops.select_related("scheduled_run__schedule", *runs).only(*_DROP_SHOWN)
 
 
 def scheduled_run_of(run: Run) -> ScheduledRun | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -19,19 +18,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks import models
-from benchmarks.analysis.rankings import MIN_COVERAGE
 from benchmarks.local_llm import NAME
-from benchmarks.models import Run, ScoreDrop
-from benchmarks.presentation.actions import allowed_actions
+from benchmarks.models import ScoreDrop
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
-from benchmarks.queries.experiments import experiments, findings, progress
-from benchmarks.queries.history import histories
-from benchmarks.queries.leaderboard import scored_runs, standings
+from benchmarks.queries.experiments import experiments, findings
+from benchmarks.queries.leaderboard import scored_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.providers import provider_rows
-from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
 from benchmarks.queries.tables.operations import WORKERS
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.access import may_edit, may_launch, may_set_keys
@@ -41,70 +36,45 @@ from benchmarks.services.experiments.start import plan_experiment
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.operations.local_model import PROVIDER, local_model
 from benchmarks.services.schedules import dismiss_score_drop
-from frontend.overview import changes, live_runs, standing_panels
+from frontend.inbox import inbox
+from frontend.overview import board, latest, live_runs, moved, needs
 from frontend.views.shared import require_launch
 
-LATEST, LIVE, TROUBLED, RANKED, CHANGED, EXPERIMENTS = 5, 6, 5, 200, 12, 5
-UNFOLDED = 3
-"""Of what needs attention, how much is shown at once."""
+LATEST, LIVE, RANKED, EXPERIMENTS = 6, 6, 200, 5
+UNFOLDED = 5
+"""Notices that are shown at once."""
 STARTER_MODELS = ("baseline/random", "baseline/majority")
 
 
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     state = live_state()
+    latest_runs = run_reads.latest_runs(LATEST + EXPERIMENTS)
     shown: dict[str, object] = {
         "live_state": state,
         "live": live_runs(run_reads.latest_runs(LIVE, models.LIVE) if state.is_live else []),
-        "latest": RUNS.of(run_reads.latest_runs(LATEST), title="Latest runs"),
         "may_launch": may_launch(request.user),
     }
-    latest = list(experiments()[:EXPERIMENTS])
-    drops = list(open_score_drops()[:MOST_SHOWN])
-    if not shown["latest"] or not (latest or drops or run_reads.real_models_used()):
+    notices, found = inbox(), list(experiments()[:EXPERIMENTS])
+    if not latest_runs or not (found or run_reads.real_models_used() or any(each.dismiss for each in notices)):
+        shown["latest"] = RUNS.of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
-    completed = scored_runs(RANKED)
-    attention: list[dict[str, Any]] = [
-        *({"drop": drop, "others": others} for drop, *others in _by_run(drops)),
-        *(
-            {"run": run, "actions": [*allowed_actions(run, ("resume", "retry")).items()][:1]}
-            for run in run_reads.troubled_runs(TROUBLED)
-        ),
-        *({"file": file} for file in dataset_reads.files_needing_attention()),
-    ]
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
-    found = findings(latest)
+    scores = board(scored_runs(RANKED))
     shown |= _connection(request) | {
+        "needs": needs(len(notices)),
+        "moved": moved(scores),
         "today": now,
         "recent": run_reads.runs().filter(created_at__gte=now - timedelta(days=1)).count(),
         "spent": spent,
         "part_unknown": part_unknown,
-        "panels": standing_panels(standings(completed)),
-        "changes": changes(histories(completed)[:CHANGED]),
-        "ranked_over": RANKED,
-        "min_coverage": f"{MIN_COVERAGE:.0%}",
-        "attention": attention[:UNFOLDED],
-        "attention_more": attention[UNFOLDED:],
-        "experiments": [
-            (each, progress(runs), _shape(runs), found[each.pk]) for each in latest for runs in [list(each.runs.all())]
-        ],
+        "notices": notices[:UNFOLDED],
+        "more_notices": notices[UNFOLDED:],
+        "board": scores,
+        "latest": latest(found, findings(found), latest_runs, LATEST),
     }
     return render(request, "frontend/overview/overview.html", shown)
-
-
-def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
-    """The drops of each scheduled run, that of its headline first."""
-    of_run: dict[int, list[ScoreDrop]] = {}
-    for drop in drops:
-        of_run.setdefault(drop.scheduled_run_id, []).insert(0, drop)  # the latest come first
-    return [*of_run.values()]
-
-
-def _shape(runs: Sequence[Run]) -> tuple[list[str], int, int]:
-    """The datasets of an experiment, and how many models and variants it asks."""
-    datasets = sorted({run.dataset.slug for run in runs})
-    return datasets, len({run.model for run in runs}), len({run.variant for run in runs})
 
 
 def _first_visit(request: HttpRequest) -> dict[str, object]:

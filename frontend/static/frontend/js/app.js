@@ -56,6 +56,7 @@
       document.querySelector(`a[rel="${step > 0 ? "next" : "prev"}"]`)?.click();
     } else if (/^[a-z]$/.test(event.key)) {
       document.querySelector(`[data-key="${event.key}"]`)?.click();
+      event.target.closest("li")?.querySelector(`[data-row-key="${event.key}"]`)?.click();
     }
   });
 

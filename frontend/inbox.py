@@ -1,0 +1,140 @@
+"""The inbox of the overview: one notice for each event that needs somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils import timezone
+
+from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.models import DatasetFile, Run, RunStatus, ScoreDrop
+from benchmarks.presentation.actions import allowed_actions
+from benchmarks.presentation.numbers import interval, n_of, plural, points, signed_points
+from benchmarks.queries.datasets import files_needing_attention
+from benchmarks.queries.reviews import answers_to_label
+from benchmarks.queries.runs import troubled_runs
+from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
+
+TROUBLED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event. ``state`` and ``kind`` make its mark; ``link`` and ``post`` are a label and an address: what to look at
+    and what to do. ``dismiss`` is an address, if it can be dismissed."""
+
+    state: str
+    kind: str
+    title: str
+    url: str
+    detail: str = ""
+    at: datetime | None = None
+    link: tuple[str, str] | None = None
+    post: tuple[str, str] | None = None
+    dismiss: str = ""
+
+
+def inbox() -> list[Notice]:
+    """Score drops, troubled runs, files with errors, answers to label."""
+    drops = drop_notices(list(open_score_drops()[:MOST_SHOWN]))
+    runs = [_run(run) for run in troubled_runs(TROUBLED)]
+    return [*drops, *runs, *map(_file, files_needing_attention()), *_labels()]
+
+
+def drop_notices(drops: Sequence[ScoreDrop]) -> list[Notice]:
+    """One notice for each run of ``open_score_drops``, however many of its metrics dropped."""
+    return [_drop(*of_run) for of_run in _by_run(drops)]
+
+
+def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
+    """The drops of each scheduled run, that of its headline first."""
+    of_run: dict[int, list[ScoreDrop]] = {}
+    for drop in drops:
+        of_run.setdefault(drop.scheduled_run_id, []).insert(0, drop)  # the latest come first
+    return [*of_run.values()]
+
+
+def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
+    run, before = drop.scheduled_run.run, drop.compared_with
+    bounds = f"95% interval {interval(-drop.high, -drop.low, points)} points"
+    since = f", compared with run {before.pk} of {_day(before)}" if before else ""
+    facts = [f"Run {run.pk} of {_day(run)}{since}: {bounds}, {plural(drop.n_shared, 'shared task')}."]
+    facts += [f"{_title(other.metric)}: {signed_points(other.difference)} points." for other in others]
+    facts += [_changed(before, run)] if before else []
+    facts.append(f"Schedule “{drop.scheduled_run.schedule.name}”.")
+    page = reverse("frontend:run", args=(run.pk,))
+    compare = f"{reverse('frontend:compare')}?runs={before.pk},{run.pk}" if before else page
+    return Notice(
+        state="failed",
+        kind="Score drop",
+        title=f"{run.model} lost {points(-drop.difference)} points on {run.dataset.slug} ({_title(drop.metric)})",
+        url=page,
+        detail=" ".join(facts),
+        at=drop.created_at,
+        link=("Compare", compare),
+        dismiss=reverse("frontend:dismiss-score-drop", args=(drop.pk,)),
+    )
+
+
+def _changed(before: Run, run: Run) -> str:
+    """What else differs between two runs of a schedule, which have the same prompt and parameters."""
+    told = []
+    if before.version_label != run.version_label:
+        told.append(f"version {before.version_label} became {run.version_label}")
+    served = [sorted(each.numbers.response_models or ()) for each in (before, run)]
+    if all(served) and served[0] != served[1]:
+        told.append(f"the vendor answers as {', '.join(served[1])} instead of {', '.join(served[0])}")
+    if told:
+        return f"Same prompt; {' and '.join(told)}."
+    return "Same version, prompt and served model." if all(served) else "Same version and prompt."
+
+
+def _run(run: Run) -> Notice:
+    done = n_of(run.done, run.total)
+    name = f"Run {run.pk}: {run.model} on {run.dataset.slug}"
+    said, detail = {
+        RunStatus.PAUSED: (f"is paused after {done} results", "Resume the run to continue."),
+        RunStatus.FAILED: (f"stopped after {done} results", ""),
+    }.get(RunStatus(run.status), (f"has {plural(run.errors, 'error')} in {plural(run.total, 'result')}", ""))
+    actions = [*allowed_actions(run, ("resume", "retry")).items()][:1]
+    return Notice(
+        state=run.status,
+        kind="Run",
+        title=f"{name} {said}",
+        url=reverse("frontend:run", args=(run.pk,)),
+        detail=run.error_message[:200] or detail or "Errors have no score.",
+        at=run.completed_at or run.created_at,
+        post=next(((label, reverse("frontend:run-action", args=(run.pk, name))) for name, label in actions), None),
+    )
+
+
+def _file(file: DatasetFile) -> Notice:
+    problem = file.problems[0] if file.problems else None
+    facts = [f"Line {problem['line']}: {problem['message'][:200]}"] if problem else []
+    if file.state == "broken" and file.dataset_id:
+        facts.append("The dataset keeps its last valid version until you fix the file.")
+    elif file.state == "broken":
+        facts.append("The file is imported when it is valid.")
+    page = f"{reverse('frontend:datasets')}#files"
+    title = f"{file.path}: {file.get_state_display()}"
+    detail = " ".join(facts)
+    return Notice("completed_with_errors", "File", title, page, detail, file.checked_at, link=("Show file", page))
+
+
+def _labels() -> Iterator[Notice]:
+    if waiting := answers_to_label():
+        page = reverse("frontend:reviews")
+        title = f"{plural(waiting, 'answer')} {'waits' if waiting == 1 else 'wait'} for a label"
+        yield Notice("queued", "Review", title, page, link=("Label", page))
+
+
+def _day(run: Run) -> str:
+    return timezone.localtime(run.created_at).strftime("%b %-d, %H:%M")
+
+
+def _title(name: str) -> str:
+    metric = metric_named(name)
+    return metric.title if metric else name
