@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from benchmarks.models import Outcome
-from benchmarks.presentation import labels, numbers
+from benchmarks.presentation import labels
 from benchmarks.queries.history import Point
 from benchmarks.queries.task_grid import SharedTasks
 

@@ -60,7 +60,7 @@ def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
 def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
     run, before = drop.scheduled_run.run, drop.compared_with
     bounds = f"95% interval {interval(-drop.high, -drop.low, points)} points"
-    since = f", compared with run {before.pk} of {_day(before)}" if before else ""
+    since = f", newer than run {before.pk} of {_day(before)}" if before else ""
     facts = [f"Run {run.pk} of {_day(run)}{since}: {bounds}, {plural(drop.n_shared, 'shared task')}."]
     facts += [f"{_title(other.metric)}: {signed_points(other.difference)} points." for other in others]
     facts += [_changed(before, run)] if before else []
@@ -113,7 +113,7 @@ def _run(run: Run) -> Notice:
 
 def _file(file: DatasetFile) -> Notice:
     problem = file.problems[0] if file.problems else None
-    facts = [f"Line {problem['line']}: {problem['message'][:200]}"] if problem else []
+    facts = [f"Line {problem['line']}: {problem['message'][:200].rstrip('.')}."] if problem else []
     if file.state == "broken" and file.dataset_id:
         facts.append("The dataset keeps its last valid version until you fix the file.")
     elif file.state == "broken":

@@ -99,7 +99,9 @@ def _drop(scheduled: ScheduledRun, earlier: Run, compared: Compared, level: floa
 def open_score_drops() -> QuerySet[ScoreDrop]:
     """Score drops that nobody has dismissed, latest first, with what lists show of their runs."""
     drops = ScoreDrop.objects.filter(dismissed_at=None).order_by("-pk")
-    runs = (f"{run}__{part}" for run in ("scheduled_run__run", "compared_with") for part in ("dataset", "dataset_version"))
+    runs = (
+        f"{run}__{part}" for run in ("scheduled_run__run", "compared_with") for part in ("dataset", "dataset_version")
+    )
     return drops.select_related("scheduled_run__schedule", *runs).only(*_DROP_SHOWN)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -51,11 +53,22 @@ def test_model_names_lead_to_the_page_of_the_model_whatever_they_hold(client: Cl
 def test_the_overview_marks_a_change_that_the_test_finds(client: Client) -> None:
     a_history()
     a_history("vendor/small", (GOOD, [*GOOD[1:], 0.0]))
-    html = page(client, "/").partition("What changed")[2].partition("Standings")[0]
-    assert html.index("openai/gpt-large") < html.index("vendor/small")
-    assert html.count("▼ 66.7 points") == 1
-    assert html.count("Not significant") == 1
-    assert html.count('class="spark') == 2
+    html = page(client, "/")
+    assert "openai/gpt-large fell by 66.7 points on" in html
+    assert "everything else is as it was." in html
+    board = html.partition("Board</h2>")[2].partition("Latest</h2>")[0]
+    assert re.findall(r"[▲▼] \d+\.\d", board) == ["▼ 66.7"]
+    assert board.count('class="spark') == 2
+
+
+def test_the_overview_starts_a_model_where_the_board_is_empty(client: Client) -> None:
+    a_history("a/one", (GOOD,))
+    other = make_dataset(N, slug="others")
+    make_scored_run(other, GOOD, model="b/two", summarized_at=timezone.now())
+    make_scored_run(other, GOOD, model="baseline/reference", summarized_at=timezone.now())
+    board = page(client, "/").partition("Board</h2>")[2].partition("Latest</h2>")[0]
+    assert 'href="/runs/new/?dataset=others&model=a/one"' in board.replace("&amp;", "&")
+    assert "baseline/" not in board
 
 
 def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) -> None:

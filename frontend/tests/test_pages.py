@@ -141,19 +141,22 @@ def test_runs_that_failed_come_before_runs_with_less_trouble(client: Client) -> 
     assert 0 < html.index(f"Run {failed.pk}") < html.index(f"Run {paused.pk}")
 
 
-def test_the_overview_shows_runs_in_progress_what_needs_attention_and_the_standings(client: Client) -> None:
+def test_the_overview_says_what_needs_someone_what_runs_and_what_was_found(client: Client) -> None:
     dataset = make_dataset(3)
     make_scored_run(dataset, (1.0, 1.0, 1.0), model="a/best")
-    make_scored_run(dataset, (0.0, 0.0, 1.0), model="a/worse")
+    assert "Nothing needs you." in page(client, "/")
     make_scored_run(
         dataset, (None, 1.0), model="a/broken", status=RunStatus.FAILED, error_message="The key is refused."
     )
     make_scored_run(dataset, (1.0,), model="a/going", status=RunStatus.RUNNING, completed_at=None)
     html = page(client, "/")
-    best = html.partition("Standings</h2>")[2]
-    assert best.index("a/best") < best.index("a/worse")
+    assert "One thing needs you." in html
     assert "The key is refused." in html
-    assert "hx-trigger" in html.split("Latest runs")[0]
+    running, board = html.partition("Running</h2>")[2].partition("Board</h2>")[::2]
+    assert "a/going" in running
+    assert "a/best" in board
+    assert re.search(r"1\.000 \(0\.\d+ to 1\.000\), n = 3 of 3", board)
+    assert "hx-trigger" in html.split("Inbox")[0]
 
 
 def test_lists_ask_often_while_something_is_live_and_are_told_once_of_a_change(client: Client) -> None:
@@ -177,19 +180,6 @@ def test_lists_ask_often_while_something_is_live_and_are_told_once_of_a_change(c
     assert client.get(going).status_code == 200
     Run.objects.filter(pk=run.pk).update(status=RunStatus.COMPLETED)
     assert asked(client.get(going).content.decode())[1] == "10"
-
-
-def test_a_perfect_baseline_stands_below_the_models_without_a_rank(client: Client) -> None:
-    dataset = make_dataset(3, slug="sums")
-    make_scored_run(dataset, (1.0, 1.0, 1.0), model="baseline/reference")
-    make_scored_run(dataset, (0.0, 1.0, 1.0), model="a/model")
-    table = page(client, "/").split('id="standings-title"')[1].split("</table>")[0]
-    model, baseline = (row for row in table.split("<tr")[2:])
-    assert "a/model" in model
-    assert '<td class="num">1</td>' in model
-    assert "baseline/reference" in baseline
-    assert '<td class="num">–</td>' in baseline
-    assert "Baseline</span>" in baseline
 
 
 def test_the_benchmarks_show_the_best_score_of_a_model_and_start_runs(client: Client) -> None:

@@ -71,7 +71,8 @@ def test_a_model_under_a_baseline_is_said_on_every_page(client: Client) -> None:
         words = shown(client, path)
         assert UNDER in words, path
         assert "So far" not in words, path
-        assert words.index("a/x") < words.rindex("baseline/random"), path
+        if path != "/":
+            assert words.index("a/x") < words.rindex("baseline/random"), path
     for path in ("/benchmarks/", f"/runs/{own.pk}/", "/models/a/x/"):
         assert "Guessing at random scores 0.391" in shown(client, path), path
     assert "1 of 1" not in shown(client, f"/runs/{own.pk}/"), "one model is no ranking"

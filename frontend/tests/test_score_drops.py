@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def drop() -> ScoreDrop:
 
 def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, drop: ScoreDrop) -> None:
     page = client.get("/").content.decode()
-    assert "−20.0 points" in page
+    assert "lost 20.0 points" in page
     assert f"/compare/?runs={drop.compared_with_id},{drop.scheduled_run.run_id}" in page
     assert HOSTILE not in page
     assert "<b>Every" not in page
@@ -40,7 +41,7 @@ def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, drop: S
     response = client.post(f"/score-drops/{drop.pk}/dismiss/", follow=True)
     shown = response.content.decode()
     assert "dismissed." in shown
-    assert "−20.0 points" not in shown
+    assert "lost 20.0 points" not in shown
 
 
 def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Client, drop: ScoreDrop) -> None:
@@ -49,6 +50,14 @@ def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Cli
     page = client.get("/").content.decode()
     assert "Contains: −10.0 points." in page
     assert page.count("/dismiss/") == 1
+    assert "One thing needs you." in page
+    assert re.search(
+        rf"Run {drop.scheduled_run.run_id} of \w+ \d+, \d\d:\d\d, newer than run {drop.compared_with_id} of", page
+    )
+    assert "Same version and prompt." in page
+    Run.objects.filter(pk=drop.compared_with_id).update(summary={"response_models": {"old-1": 1}})
+    Run.objects.filter(pk=drop.scheduled_run.run_id).update(summary={"response_models": {"new-2": 1}})
+    assert "the vendor answers as new-2 instead of old-1" in client.get("/").content.decode()
     client.post(f"/score-drops/{drop.pk}/dismiss/")
     assert not ScoreDrop.objects.filter(dismissed_at=None).exists()
 
@@ -58,7 +67,7 @@ def test_without_permission_score_drops_are_shown_and_cannot_be_dismissed(
 ) -> None:
     settings.DEV_MODE, settings.PUBLIC_READING = False, True
     page = client.get("/").content.decode()
-    assert "−20.0 points" in page
+    assert "lost 20.0 points" in page
     assert "/dismiss/" not in page
     assert client.post(f"/score-drops/{drop.pk}/dismiss/").status_code == 403
     drop.refresh_from_db()

@@ -37,7 +37,7 @@ def test_overview_runs_and_experiments_follow_a_slow_run_from_its_start_to_its_e
     try:
         run = site.stack.post(f"{API}/experiments", request)["runs"][0]
         rows: list[Locator] = [
-            overview.locator("#now tr", has=overview.locator(f"a[href='/runs/{run}/']")).first,
+            overview.locator("#now .latest tr", has_text="Followed"),
             runs.locator("#run-list tr", has=runs.locator(f"a[href='/runs/{run}/']")),
             experiments.locator("#run-list tr", has_text="Followed"),
         ]
@@ -48,7 +48,7 @@ def test_overview_runs_and_experiments_follow_a_slow_run_from_its_start_to_its_e
         site.models.delay_ms = 0.0
     for row in rows:
         row.locator(".is-completed:visible").wait_for(timeout=60_000)
-    assert overview.locator(f"#now tr:has(a[href='/runs/{run}/']) .is-running").count() == 0
+    assert overview.locator(f"#now .running a[href='/runs/{run}/']").count() == 0
     assert runs.locator("input[name=runs]:checked").evaluate_all("(boxes) => boxes.map((box) => box.value)") == [ticked]
     assert runs.evaluate("document.activeElement.matches('#run-list tbody a')"), "the focus is lost"
     assert [tab.loads for tab in tabs.values()] == [1, 1, 1], "a page was loaded anew"

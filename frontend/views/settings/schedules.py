@@ -24,8 +24,8 @@ from benchmarks.services.access import may, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.start import request_of
 from frontend import params
-from frontend.inbox import drop_notices
 from frontend.forms import ScheduleForm
+from frontend.inbox import drop_notices
 from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, run_or_404, unconfirmed
@@ -72,7 +72,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
             for name, value in stored.request.items()
         ],
         "runs": RUNS.of(runs().filter(pk__in=list(latest)).order_by("-pk"), title="Latest runs of the schedule"),
-        "score_drops": drop_notices(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN]),
+        "score_drops": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
         "score_drop_level": percent(LEVEL),
         "may_change": may(request.user, *CHANGE),
         "may_delete": may(request.user, *DELETE),
