@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -39,7 +39,7 @@ _IN_LIST = re.compile(r"\w+\[\d+\]: (.*)", re.DOTALL)
 _SEPARATORS = re.compile(r"[\s,]+")
 _OF_FORM = {"datasets": "dataset", "models": "model"}
 """Field of an experiment → the field of the form that stands for it."""
-_CHOSEN = ("model", "more_models", "dataset", "metrics")
+_CHOSEN = ("model", "more_models", "dataset", "metrics", "when")
 _BESIDE = ("csrfmiddlewaretoken", "do", "like", *SizeQuestion().fields)
 """What is sent with the form and not part of its state."""
 _TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
@@ -97,6 +97,11 @@ class LaunchForm(RequestForm):
     name = forms.CharField(label="Name", required=False)
     description = forms.CharField(label="Description", required=False, widget=forms.Textarea({"rows": 2}))
     tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
+    when = forms.CharField(
+        label="Schedule",
+        required=False,
+        help_text="A time of day such as 03:00, or a cron expression such as 0 3 * * 1-5",
+    )
 
     def __init__(self, datasets: Sequence[Dataset], data: QueryDict) -> None:
         super().__init__(data)
@@ -145,6 +150,14 @@ class LaunchForm(RequestForm):
     def first_run(self) -> dict[str, Any]:
         """The request for the first run, of however many."""
         return self._request(is_run=True)
+
+    def schedule_data(self) -> dict[str, Any]:
+        """The arguments of ``save_schedule``. Raises ``InvalidRequest`` for more than one run."""
+        if not self.is_run:
+            raise InvalidRequest({"when": ["A schedule starts one run. Choose one model, benchmark and variant."]})
+        request = self.request_data()
+        name = request.pop("name", "") or f"{request.get('model', '')} on {request.get('dataset', '')}"
+        return {"name": name, "when": self.sent.get("when", ""), "request": request}
 
     def _request(self, is_run: bool) -> dict[str, Any]:
         given = {name: value for name, value in super().request_data().items() if name not in _CHOSEN}
@@ -220,8 +233,7 @@ class LaunchForm(RequestForm):
 
     @property
     def prompt_fold(self) -> Fold:
-        fold = _fold(self, "All variants" if self.variants else "Plain", _PROMPT)
-        return replace(fold, changed=fold.changed or "{input}")
+        return _fold(self, "All variants" if self.variants else "Plain", _PROMPT, otherwise="{input}")
 
     @property
     def folds(self) -> Iterator[Fold]:
@@ -233,6 +245,7 @@ class LaunchForm(RequestForm):
         placed = {*_CHOSEN, *_TASKS, *canvas, *_JUDGE, *_PROMPT, "budget_usd"}
         yield _fold(self, "Parameters", [name for name in RUN_PARAMETERS if name not in placed])
         yield _fold(self, "Name and tags", ["name", "tags", "description"])
+        yield _fold(self, "When", ["when"], otherwise="now")
 
     # Errors, and the state.
 
@@ -356,11 +369,13 @@ def without_variant(data: QueryDict, place: str) -> QueryDict:
     return fewer
 
 
-def _fold(form: RequestForm, title: str, names: Sequence[str]) -> Fold:
+def _fold(form: RequestForm, title: str, names: Sequence[str], otherwise: str = "defaults") -> Fold:
     fields = [form[name] for name in names]
     has_errors = any(field.errors for field in fields)
     kinds = {name: RUN_PARAMETERS[name].kind.name.lower() if name in RUN_PARAMETERS else "" for name in names}
-    return Fold(title, changed_in_words(fields), [(kinds[field.name], field) for field in fields], has_errors)
+    return Fold(
+        title, changed_in_words(fields) or otherwise, [(kinds[field.name], field) for field in fields], has_errors
+    )
 
 
 def _fitting(dataset: Dataset) -> list[Metric]:

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution.preparing import chosen_tasks
-from benchmarks.models import DatasetVersion, Experiment, Run
+from benchmarks.models import DatasetVersion, Experiment, Run, Schedule
 from benchmarks.presentation.numbers import duration
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
@@ -413,3 +413,20 @@ def test_an_experiment_is_copied_as_a_file_and_a_command(client: Client, tmp_pat
     file.write_text(shown["command"].partition("\n")[2].rpartition("END_OF_EXPERIMENT\n")[0])
     assert read_experiment_file(file) == json.loads(shlex.split(shown["curl"])[-1])
     assert ".start_experiment(" in shown["python"]
+
+
+def test_the_form_is_saved_as_a_schedule(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    sent = {**REQUEST, "limit": "2", "do": "schedule"}
+    assert "Save as schedule" in page(client, "/runs/new/")
+    empty = client.post("/runs/new/", sent)
+    assert empty.status_code == 400
+    assert empty.context["form"].errors["when"]
+    several = page(client, "/runs/new/", {**sent, "when": "03:00", "model": ["baseline/random", "baseline/empty"]})
+    assert "A schedule starts one run." in several
+    response = client.post("/runs/new/", {**sent, "when": "03:00"})
+    saved = Schedule.objects.get()
+    assert response["Location"] == f"/settings/schedules/{saved.pk}/"
+    assert (saved.name, saved.when, saved.enabled) == ("baseline/reference on sums", "03:00", True)
+    assert saved.request == {"model": "baseline/reference", "dataset": "sums", "metrics": ["exact_match"], "limit": 2}
+    assert not Run.objects.exists()

@@ -22,7 +22,7 @@ from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.launch import models_used_last, trial_answers
 from benchmarks.queries.providers import warnings_before_run
 from benchmarks.run_parameters import ADAPTIVE
-from benchmarks.services.access import account_of
+from benchmarks.services.access import account_of, may
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments.files import starter_experiment
 from benchmarks.services.experiments.preview import preview
@@ -32,15 +32,17 @@ from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
 from benchmarks.services.providers import check_if_stale
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
+from benchmarks.services.schedules import save_schedule
 from frontend import params
 from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
 from frontend.launch_options import SHOWN, benchmark_options, model_options
-from frontend.views.shared import or_404, require_launch, run_or_404
+from frontend.views.settings.schedules import ADD
+from frontend.views.shared import or_404, require, require_launch, run_or_404
 from frontend.views.statistics import sized
 
 STARTED = "start"
-"""What the button sends that starts the runs; other buttons of the form only change it."""
+"""What the button sends that starts the runs."""
 
 
 @never_cache
@@ -54,11 +56,11 @@ def launch(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, LaunchForm(runnable_datasets(), _filled_in(request)))
     do = request.POST.get("do", STARTED)
-    if do != STARTED:
+    if do not in _STARTS:
         return _changed(request, do)
     form = LaunchForm(runnable_datasets(), request.POST)
     try:
-        address, text = _start(request, form)
+        address, text = _STARTS[do](request, form)
     except InvalidRequest as error:
         form.reject(error)
         return _page(request, form, status=400)
@@ -179,6 +181,17 @@ def _start(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
     return reverse("frontend:experiment", args=(experiment.pk,)), text
 
 
+def _schedule(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
+    """Save the run as a schedule."""
+    require(request, *ADD)
+    saved = save_schedule(**form.schedule_data(), user=request.user)
+    return reverse("frontend:schedule", args=(saved.pk,)), f"{saved.name} saved."
+
+
+_STARTS = {STARTED: _start, "schedule": _schedule}
+"""What the buttons send that leave the page."""
+
+
 def _filled_in(request: HttpRequest) -> QueryDict:
     """The fields in the address, over those of the run or experiment that it names."""
     sent: dict[str, list[str]] = dict(request.GET.lists())
@@ -239,6 +252,7 @@ def _page(
             "parent": _parent(form.sent),
             "models": (models[: shown[0]], models[shown[0] :]),
             "benchmarks": (benchmarks[: shown[1]], benchmarks[shown[1] :]),
+            "may_schedule": may(request.user, *ADD),
             "n_models": len(models),
             "n_benchmarks": len(benchmarks),
             "crumbs": [("Runs", reverse("frontend:runs")), ("New run", None)],
