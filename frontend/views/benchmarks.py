@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.queries.benchmarks import benchmarks_of
 from benchmarks.queries.datasets import recently_run_datasets
+from benchmarks.queries.live import live_state
 from benchmarks.queries.tables.benchmarks import BENCHMARKS
 from benchmarks.services.access import may_edit, may_launch
 from frontend import params
@@ -20,6 +21,7 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
     page = page_of(request, recently_run_datasets(text))
     table = BENCHMARKS.where(may_launch=may_launch(request.user))
     context = {
+        "live_state": live_state(),
         "page": page,
         "shown": table.of(benchmarks_of(list(page)), sortable=page.paginator.num_pages == 1),
         "text": text,

@@ -18,6 +18,7 @@ from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.judge_words import measured
+from benchmarks.queries.live import live_state
 from benchmarks.queries.matrix import Matrix, rank_ranges, tested
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.summary import MetricNumbers, Times
@@ -59,7 +60,8 @@ class Row:
 
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
-    return render(request, "frontend/leaderboard/leaderboard.html", _board(request))
+    context = {**_board(request), "live_state": live_state()}
+    return render(request, "frontend/leaderboard/leaderboard.html", context)
 
 
 @require_safe
