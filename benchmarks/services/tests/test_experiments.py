@@ -114,6 +114,19 @@ def test_canvas_options_and_metrics_go_where_they_apply(endpoint: Endpoint) -> N
     assert (on_canvases.representation, on_canvases.metrics) == ("coordinates", ["task_score", "exact_match"])
 
 
+def test_a_dataset_has_metrics_of_its_own(endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    make_dataset(2, slug="more")
+    given = request(datasets=["sums", "more"], models=[MODEL], metrics_by_dataset={"more": ["contains", "latency"]})
+    runs = start_experiment(given).runs.values_list("dataset__slug", "metrics")
+    assert dict(runs) == {"sums": ["exact_match"], "more": ["contains", "latency"]}
+    with pytest.raises(InvalidRequest, match="Not among the datasets: others"):
+        start_experiment(request(metrics_by_dataset={"others": ["contains"]}))
+    with pytest.raises(InvalidRequest, match="metrics_by_dataset: .*regex does not apply to sums"):
+        start_experiment(request(metrics_by_dataset={"sums": ["regex"]}))
+
+
 def test_the_estimate_adds_up_all_runs(endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(300)
