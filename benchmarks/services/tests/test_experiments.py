@@ -123,7 +123,7 @@ def test_a_dataset_has_metrics_of_its_own(endpoint: Endpoint) -> None:
     assert dict(runs) == {"sums": ["exact_match"], "more": ["contains", "latency"]}
     with pytest.raises(InvalidRequest, match="Not among the datasets: others"):
         start_experiment(request(metrics_by_dataset={"others": ["contains"]}))
-    with pytest.raises(InvalidRequest, match="metrics_by_dataset: .*regex does not apply to sums"):
+    with pytest.raises(InvalidRequest, match=r"metrics_by_dataset: .*regex does not apply to sums"):
         start_experiment(request(metrics_by_dataset={"sums": ["regex"]}))
 
 
