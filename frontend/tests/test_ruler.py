@@ -54,11 +54,11 @@ def test_a_difference_has_zero_in_the_middle() -> None:
 
 
 def test_several_models_stand_on_one_ruler_and_the_best_has_its_interval() -> None:
-    html = ruler.strip([0.0, 1.0], Mean(0.5, 0.4, 0.6), 0.25, "2 <models>")
+    html = ruler.strip([0.0, 1.0], Mean(0.5, 0.4, 0.6), 0.25, "2 <models>", 220)
     assert places(html, "other") == [4, 216]
     assert places(html, "lead") == [110]
     assert 'role="img" aria-label="2 &lt;models&gt;"' in html
-    assert rects(ruler.strip([0.5], None, None, "1 model")) == []
+    assert rects(ruler.strip([0.5], None, None, "1 model", 220)) == []
 
 
 @given(SCORES, SCORES, SCORES, SCORES)
