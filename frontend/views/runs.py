@@ -84,7 +84,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "drawn_metric": drawn.name,
         "weak": [*weak.values()],
         "charts": charts,
-        "are_scripted": any(not each.chart.drawn for each in (*charts, *report["threshold_charts"])),
+        # A live run may get such charts when it ends, without loading the page anew.
+        "are_scripted": run.is_live or any(not each.chart.drawn for each in (*charts, *report["threshold_charts"])),
         "has_surface": bool(run.parts.surface),
         "settings": settings_of(run),
         "canvases": sentences.canvases(run.numbers.canvases),
