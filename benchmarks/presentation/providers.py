@@ -37,9 +37,9 @@ def key_sentence(variable: str | None, source: str) -> str:
 def missing_key(variable: str | None, source: str, *, on_page: bool) -> str:
     """What is wrong with a key and what to do; ``on_page`` says whether keys can be entered on the page."""
     if source == "unreadable":
-        return "The stored key cannot be decrypted, because SECRET_KEY has changed. Enter the key again on Providers."
+        return "The stored key cannot be decrypted, because SECRET_KEY has changed. Enter the key again on Models."
     where = f"{variable} is not set. Set it in the environment of the web server and the workers, and restart them"
-    return f"{where}, or enter the key on Providers." if on_page else f"{where}."
+    return f"{where}, or enter the key on Models." if on_page else f"{where}."
 
 
 def summary(names_by_status: dict[str, list[str]]) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 
 from django.db.models import F, QuerySet
 from django.db.models.functions import Left
@@ -15,8 +15,9 @@ from benchmarks.metrics.base import VERDICTS, Level
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import LEVELS
-from benchmarks.models import Label, Result, ReviewItem, ReviewQueue, Run
+from benchmarks.models import Label, Result, ReviewItem, ReviewQueue, Run, Score
 from benchmarks.models.reviews import CLAIMED, LABELED, SKIPPED, results_of_answer, rubric_of_label, scorings_of
+from benchmarks.statistics.intervals import Interval, mean_interval
 
 DEFAULT_METRIC = "correctness"
 WHICH = ("flagged", "disagreeing", "wrong")
@@ -140,6 +141,28 @@ class ReviewerCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An answer that people pass and the metric does not, or the other way round. ``label`` is the labels' mean."""
+
+    result: int
+    run: int
+    model: str
+    task: str
+    score: float
+    label: float
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How the labels of a closed review agree with the scores of its answers. Tasks on one canvas are a cluster."""
+
+    n: int
+    agreement: Interval
+    judges: Sequence[str]
+    disagreements: Sequence[Disagreement]
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewCounts:
     """How far a queue is: ``labels`` of ``wanted`` are given, and ``twice`` of ``overlap`` answers have two."""
 
@@ -248,6 +271,32 @@ def labels_in(queue: ReviewQueue) -> dict[int, list[Label]]:
     for label in queue.labels.filter(replaced_at=None, metric=queue.metric).order_by("pk"):
         by_result[label.result_id].append(label)
     return by_result
+
+
+def conclusion_of(queue: ReviewQueue) -> Conclusion | None:
+    """``None`` for an open review, one of pairs, and where no answer has both a label and a score. Two queries."""
+    metric = metric_named(queue.metric)
+    if queue.closed_at is None or queue.is_of_pairs or metric is None:
+        return None
+    values = {pk: [each.value for each in labels if each.value is not None] for pk, labels in labels_in(queue).items()}
+    people = {pk: fmean(given) for pk, given in values.items() if given}
+    scores = Score.objects.filter(result__in=people, metric=queue.metric, value__isnull=False).order_by("result")
+    rows = scores.values_list(
+        *("result", "run", "run__model", "run__judge_model", "value"),
+        *("result__task__task_id", "result__task__question__canvas"),
+    )
+    agreed, clusters, judges, disagreements = [], [], set(), []
+    for result, run, model, judge, value, task, canvas in rows:
+        label = people[result]
+        agreed.append(float((value >= metric.passes_at) == (label >= metric.passes_at)))
+        clusters.append(canvas or task)
+        judges.add(judge)
+        if not agreed[-1]:
+            disagreements.append(Disagreement(result, run, model, task, value, label))
+    if not agreed:
+        return None
+    named = sorted(filter(None, judges)) if metric.judged else []
+    return Conclusion(len(agreed), mean_interval(agreed, clusters), named, disagreements)
 
 
 def answers_where(queue: ReviewQueue, which: str) -> list[int]:

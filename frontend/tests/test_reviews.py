@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from benchmarks.models import Dataset, Experiment, Label, ReviewQueue, Run
 from benchmarks.services.access import assign_group
@@ -117,6 +118,23 @@ def test_a_review_is_created_labeled_and_closed(client: Client) -> None:
     client.post(f"/reviews/{queue.pk}/do/delete/", {"confirmed": "yes"})
     assert not ReviewQueue.objects.exists()
     assert client.post("/reviews/new/", {"runs": "x"}).status_code == 400
+
+
+def test_a_closed_review_concludes_with_its_agreement_and_the_answers_in_dispute(client: Client) -> None:
+    run = make_scored_run(values=[1.0, 0.0, 1.0])
+    sent = {"name": "Check", "metric": "exact_match", "runs": str(run.pk), "method": "random", "by": "model"}
+    client.post("/reviews/new/", sent | {"size": "3", "overlap": "0", "seed": "0"})
+    queue = ReviewQueue.objects.get()
+    first, *others = run.results.order_by("position")
+    said = {"queue": queue, "metric": "exact_match", "author_name": "ada"}
+    Label.objects.create(result=first, value=1.0, replaced_at=timezone.now(), **said)
+    Label.objects.create(result=first, value=0.0, **said)
+    for result in others:
+        Label.objects.create(result=result, value=result.value, **said)
+    assert "Conclusion" not in client.get(f"/reviews/{queue.pk}/").content.decode(), "people may still label"
+    html = " ".join(client.post(f"/reviews/{queue.pk}/do/close/", follow=True).content.decode().split())
+    assert "People and Exact match agree on 66.7% of 3 answers" in html
+    assert re.findall(r"/results/(\d+)/", html.partition("Conclusion")[2]) == [str(first.pk)]
 
 
 def test_a_blind_page_names_neither_model_judge_scores_nor_other_reviewers(settings: Any) -> None:

@@ -35,7 +35,8 @@ def provider_list(request: HttpRequest) -> HttpResponse:
         by_status[row.status].append(row.name)
     testable = _testable(rows)
     context = {
-        "rows": rows,
+        "connected": sorted((row for row in rows if not row.lacks_key), key=lambda row: row.status != "ready"),
+        "without_key": [row for row in rows if row.lacks_key],
         "testable": testable,
         "summary": summary(by_status),
         "all_ready": set(by_status) <= {"ready"},

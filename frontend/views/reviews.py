@@ -25,7 +25,7 @@ from benchmarks.queries import reviews as reads
 from benchmarks.queries.canvas_sets import canvas_of_task
 from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.results import scores_of
-from benchmarks.queries.tables.reviews import REVIEWERS, REVIEWS, review_rows
+from benchmarks.queries.tables.reviews import DISAGREEMENTS, REVIEWERS, REVIEWS, review_rows
 from benchmarks.services.access import EDIT_REFUSAL, Caller, may, may_label, may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import reviewer_name
@@ -38,6 +38,7 @@ from frontend.views.result_labels import refused_label, require_label, submitted
 from frontend.views.shared import or_404, require_launch, unconfirmed
 
 PAGE_SIZE = 50
+DISAGREEMENTS_SHOWN = 50
 
 ACTIONS: dict[str, tuple[Callable[[ReviewQueue, Caller], None], str]] = {
     "close": (services.close_review, "Review {} closed."),
@@ -174,6 +175,7 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
 def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, status: int = 200) -> HttpResponse:
     reader, with_names = reviewer_name(request.user), may_see_reviewers(request.user)
     counts = reads.review_counts(queue)
+    conclusion = reads.conclusion_of(queue)
     hidden = queue.blind and queue.closed_at is None
     reviewers = [
         (each.name if with_names or each.name == reader else f"Reviewer {number}", each)
@@ -187,6 +189,9 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
         "same": counts.twice - counts.disagreeing,
         "progress": reads.progress_of(list(queue.items.all()), reader, time.time()),
         "reviewers": REVIEWERS.of(reviewers),
+        "conclusion": conclusion,
+        "shown": DISAGREEMENTS_SHOWN,
+        "disagreements": DISAGREEMENTS.of(conclusion.disagreements[:DISAGREEMENTS_SHOWN]) if conclusion else None,
         "sampling": SAMPLING.get(queue.sampling["method"], ""),
         "stratum": STRATUM.get(queue.sampling.get("by", ""), ""),
         "noun": "pair" if queue.is_of_pairs else "answer",

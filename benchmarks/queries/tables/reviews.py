@@ -9,9 +9,9 @@ from benchmarks.models import ReviewItem, ReviewQueue
 from benchmarks.models.reviews import LABELED
 from benchmarks.presentation.cells import Cell, Link, Moment
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, number
+from benchmarks.presentation.numbers import MISSING, number, score
 from benchmarks.presentation.tables import Column, Table
-from benchmarks.queries.reviews import Progress, ReviewerCount, items_of, progress_of
+from benchmarks.queries.reviews import Disagreement, Progress, ReviewerCount, items_of, progress_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +71,15 @@ REVIEWERS = Table[tuple[str, ReviewerCount]](
     region=True,
 )
 """Of reviewers by the names that the reader may see."""
+
+
+DISAGREEMENTS = Table[Disagreement](
+    "Answers on which people and the metric disagree",
+    [
+        Column("Task", lambda row: Link(row.task, "result", (row.run, row.result)), "name", "anywhere"),
+        Column("Model", lambda row: row.model, look="anywhere"),
+        Column("People", lambda row: score(row.label), "number"),
+        Column("Metric", lambda row: score(row.score), "number"),
+    ],
+    region=True,
+)

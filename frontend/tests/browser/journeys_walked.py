@@ -121,7 +121,7 @@ def starter_experiment(walk: Walk) -> None:
 
 
 def provider_key(walk: Walk) -> None:
-    walk.click("Providers", within="header")
+    walk.click("Models", within="header")
     walk.fill("API key of openai", "sk-example")
     walk.click("Save and check", within="section:has(#key-openai), body")
     walk.see(re.compile("openai"))
