@@ -140,6 +140,7 @@ def unlinked() -> list[Form]:
         Form("POST", reverse("frontend:copy-results"), copies),
         Form("POST", reverse("frontend:rescore-all", args=(run.dataset.slug, 1, 1))),
         Form("GET", reverse("frontend:providers")),
+        Form("GET", reverse("frontend:new-experiment")),
         Form("GET", reverse("frontend:compare-tasks"), {**of_pair, **of_grid}),
         Form("GET", reverse("frontend:compare-chart", kwargs=picture), {**of_pair}),
         Form("GET", reverse("frontend:leaderboard-chart", kwargs=picture), {"dataset": [run.dataset.slug]}),

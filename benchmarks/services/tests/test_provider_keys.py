@@ -45,7 +45,7 @@ def server(endpoint: Callable[..., LoopbackServer], settings: Any) -> LoopbackSe
 
 
 def page(client: Client, sent: dict[str, str] | None = None) -> str:
-    response = client.get("/providers/") if sent is None else client.post("/providers/key/", sent, follow=True)
+    response = client.get("/models/") if sent is None else client.post("/providers/key/", sent, follow=True)
     assert response.status_code == 200
     return response.content.decode()
 
