@@ -51,8 +51,13 @@ test test-fast test-slow: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/installed-dev  ## Run the tests, except the slow ones; tests of missing services are skipped
 	@$(BIN)/python -m pytest -n auto -m "not slow"
 
-test-fast: $(VENV)/installed-dev  ## Run what needs no service, for the minutes between edits
-	@$(BIN)/python -m pytest -n auto -m "not slow and not services"
+# Without the rooms whose tests execute runs, fuzz, generate datasets or apply documents.
+FAST := benchmarks/analysis benchmarks/api benchmarks/dataset_format benchmarks/forms benchmarks/imports \
+	benchmarks/management benchmarks/metrics benchmarks/presentation benchmarks/providers benchmarks/queries \
+	benchmarks/statistics frontend tasks_app codeforge_client tests
+
+test-fast: $(VENV)/installed-dev  ## Run the tests of pure rooms, reads, pages, API and commands, for the minutes between edits
+	@$(BIN)/python -m pytest -n auto -m "not slow and not services" $(FAST)
 
 test-slow: $(VENV)/installed-dev  ## Run the other tests: whole sites, a browser, killed workers, outages
 	@$(BIN)/python -m pytest -n auto -m slow
