@@ -18,8 +18,6 @@ PAGE_SIZE = 48
 PREVIEW = 120
 _NOT_ASKED = 1_000
 """Canvases that a run did not ask about come after those with any number of correct answers."""
-
-
 MOST_SORTED = 2_000
 """Canvases of a set that is sorted by the answers of a run: each page counts those of every canvas."""
 
@@ -157,11 +155,9 @@ def doubt_about(task: Task) -> Question | None:
 
 
 def runs_on(canvas_set: CanvasSet) -> QuerySet[Run]:
-    """The runs of models on a set with their numbers, newest first."""
+    """The runs of models on a set, newest first. A page shows the numbers of one of them, which are read when used."""
     runs = Run.objects.filter(OF_MODELS, dataset__canvas_set=canvas_set).order_by("-pk")
-    return runs.only(
-        *("model", "kind", "import_format", "status", "representation", "few_shot", "headline", "summary", "breakdown")
-    )
+    return runs.only("model", "kind", "import_format", "status", "representation", "few_shot", "headline")
 
 
 def answers_of(canvas_set: CanvasSet, task: str) -> list[str]:
