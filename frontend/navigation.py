@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from benchmarks.models import Dataset
+from benchmarks.models import Dataset, Experiment
 from benchmarks.services.access import may
 
 
@@ -153,6 +153,25 @@ def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[dict[str, objec
     ]
     urls = [(title, reverse(f"frontend:{route}", args=(slug,))) for title, route, slug in named]
     return [{"title": title, "url": url, "current": url == request.path} for title, url in urls]
+
+
+def experiment_tabs(experiment: Experiment, current: str, query: str) -> list[dict[str, object]]:
+    """The tabs of an experiment, of which ``current`` is a route; those with filters carry the ``query`` on."""
+    named = (
+        ("Results", "experiment"),
+        ("Answers", "experiment-answers"),
+        ("Failures", "experiment-failures"),
+        ("Cost", "experiment-cost"),
+        ("Setup", "experiment-setup"),
+    )
+    return [
+        {
+            "title": title,
+            "url": reverse(f"frontend:{route}", args=(experiment.pk,)) + (query if place < 2 else ""),
+            "current": route == current,
+        }
+        for place, (title, route) in enumerate(named)
+    ]
 
 
 def places(request: HttpRequest) -> Iterator[Place]:

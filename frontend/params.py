@@ -108,6 +108,8 @@ def task_grid_filters(query: QueryDict, shown: str = "") -> TaskGridFilters:
         baseline=whole_number(query, "baseline"),
         text=text(query, "text"),
         group=text(query, "group"),
+        outcome=text(query, "outcome"),
+        reason=text(query, "reason"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where the rows of a matrix part: kinds of failures that some have more often than others."""
+"""Kinds of failures across models: how often each has them, and where the models part."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.analysis.matrices import Row
+from benchmarks.models import Run
 from benchmarks.presentation.labels import OUTCOME, sentence_case
 from benchmarks.summary import Failure
 
 MOST_KINDS, MOST_ROWS = 8, 6
+MOST_LISTED = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of failure with the number of its results in each row, and the width of its bar in percent of the largest
-    of all. ``example`` is one result of the row that has most."""
+    """A kind of failure with the number of its results in each column, and the width of its bar in percent of the
+    largest of all. ``example`` is a run and one of its results, of the column that has most."""
 
     outcome: str
+    reason: str
     label: str
     counts: Sequence[tuple[int, int]]
     example: tuple[int, int] | None
@@ -29,23 +32,52 @@ class Parting:
     kinds: Sequence[Kind]
 
 
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What failed on one dataset. ``columns`` are a run, its name, how many of its results failed and how many it has.
+    ``kinds`` come with each run, the number of its results and the width of their bar; ``left_out`` counts the others.
+    """
+
+    dataset: str
+    columns: Sequence[tuple[Run, str, int, int]]
+    kinds: Sequence[tuple[Kind, Sequence[tuple[Run, int, int]]]]
+    left_out: int
+
+
 def parting(rows: Sequence[Row]) -> Parting:
     """The kinds in which the first rows differ most; none with fewer than two rows."""
     shown = rows[:MOST_ROWS]
+    kinds = [kind for kind in _kinds([row.runs for row in shown]) if len({n for n, _ in kind.counts}) > 1]
+    kinds.sort(key=lambda kind: min(kind.counts)[0] - max(kind.counts)[0])
+    return Parting([row.name for row in shown], kinds[:MOST_KINDS])
+
+
+def failures(dataset: str, columns: Sequence[tuple[Run, str]]) -> Failures:
+    """What failed in runs on one dataset, the most frequent kind first."""
+    kinds = sorted(_kinds([[run] for run, _ in columns]), key=lambda kind: -sum(n for n, _ in kind.counts))
+    counted = [
+        (run, name, sum(failure.n for failure in run.numbers.failures), sum(run.numbers.outcomes.values()))
+        for run, name in columns
+    ]
+    listed = [
+        (kind, [(run, n, width) for (run, _), (n, width) in zip(columns, kind.counts, strict=True)])
+        for kind in kinds[:MOST_LISTED]
+    ]
+    return Failures(dataset, counted, listed, len(kinds) - len(listed))
+
+
+def _kinds(columns: Sequence[Sequence[Run]]) -> list[Kind]:
+    """Every kind of failure of the runs, by outcome and reason, counted in each column."""
     counts: dict[tuple[str, str], list[int]] = {}
     examples: dict[tuple[str, str], tuple[int, int, int]] = {}
-    for place, row in enumerate(shown):
-        for run in row.runs:
+    for place, runs in enumerate(columns):
+        for run in runs:
             for failure in run.numbers.failures:
                 key = (failure.outcome, failure.reason)
-                counts.setdefault(key, [0] * len(shown))[place] += failure.n
+                counts.setdefault(key, [0] * len(columns))[place] += failure.n
                 examples[key] = max(examples.get(key, (0, 0, 0)), _example(failure, run.pk))
-    differing = [key for key, of_rows in counts.items() if len(shown) > 1 and len({*of_rows}) > 1]
-    differing.sort(key=lambda key: (min(counts[key]) - max(counts[key]), key))
-    largest = max((max(counts[key]) for key in differing), default=1)
-    return Parting(
-        [row.name for row in shown], [_kind(key, counts[key], examples[key], largest) for key in differing[:MOST_KINDS]]
-    )
+    largest = max((max(of_columns) for of_columns in counts.values()), default=1)
+    return [_kind(key, counts[key], examples[key], largest) for key in sorted(counts)]
 
 
 def _example(failure: Failure, run: int) -> tuple[int, int, int]:
@@ -56,4 +88,4 @@ def _kind(key: tuple[str, str], counts: Sequence[int], example: tuple[int, int, 
     outcome, reason = key
     label = sentence_case(reason) if reason else OUTCOME[outcome]
     bars = [(n, 100 * n // largest) for n in counts]
-    return Kind(outcome, label, bars, example[1:] if example[0] else None)
+    return Kind(outcome, reason, label, bars, example[1:] if example[0] else None)

@@ -10,13 +10,15 @@ from typing import Any
 from django.http import HttpRequest, QueryDict
 
 from benchmarks.models import Outcome, Result, Run
+from benchmarks.presentation.labels import OUTCOME
 from benchmarks.presentation.numbers import score as written
 from benchmarks.queries import task_grid as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from benchmarks.services.access import may_edit
 from benchmarks.statistics.task_analysis import RIGHT
 from frontend import params
-from frontend.texts import Excerpt, Segment, difference, excerpt
+from frontend.chips import chips
+from frontend.texts import DIFF_LENGTH, Excerpt, Segment, difference, excerpt
 
 Column = tuple[Run, str]
 """A run and its name."""
@@ -37,8 +39,19 @@ class GridRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A choice of tasks: its title, how many tasks it has, its address, and whether it is the one in force."""
+
+    title: str
+    count: int
+    url: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerCard:
-    """The answer of one run. ``marks`` show how it differs from the baseline's."""
+    """The answer of one run. ``marks`` show how it differs from the baseline's; ``is_unlike`` that they would be marks
+    all over."""
 
     run: Run
     name: str
@@ -47,6 +60,7 @@ class AnswerCard:
     is_right: bool
     text: Excerpt | None
     marks: Sequence[Segment] | None
+    is_unlike: bool
     reason: Excerpt | None
 
 
@@ -71,7 +85,7 @@ def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, s
         is_open = opened is not None and row.task.pk == opened.task.pk
         toggle = closed if is_open else f"{closed}{'' if closed == '?' else '&'}open={row.task.pk}"
         rows.append(GridRow(row, toggle, is_open))
-    marked = params.text(request.GET, "diff") == "1"
+    marked = params.text(request.GET, "diff") != "0"
     return {
         "columns": shown,
         "all_columns": columns,
@@ -81,17 +95,38 @@ def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, s
         "outcomes": [name for name in Outcome.values if name in _outcomes(page)],
         "opened": _opened(opened, dict(names), baseline, marked) if opened and baseline else None,
         "may_edit": may_edit(request.user),
-        "toggle_marks": _query(request.GET, diff=None if marked else "1"),
+        "toggle_marks": _query(request.GET, diff="0" if marked else None),
         "filters": filters,
+        "shows": _shows(request.GET, page, filters, shown) if runs else [],
+        "failed": chips(request.GET, {"outcome": "", "reason": "Reason"}, {"outcome": OUTCOME}),
         "groups": reads.groups_of(runs),
         "searched": reads.MOST_SEARCHED,
         "names": names,
         "chosen": chosen,
-        "shows": list(reads.SHOWN.items()),
         "sorts": list(reads.SORTS.items()),
         "previous": page.number - 1,
         "next": page.number + 1,
     }
+
+
+def _shows(
+    given: QueryDict, page: reads.TaskPage, filters: reads.TaskGridFilters, columns: Sequence[Column]
+) -> list[Shown]:
+    """Each of ``SHOWN`` that has tasks or is in force, with the names of the runs in place of what they are."""
+    names = dict(columns)
+    own, base = (names[run] for run in reads.chosen_runs([*names], filters))
+    titles = {
+        **reads.SHOWN,
+        "only": f"Only {own} right",
+        "only_wrong": f"Only {own} wrong",
+        "lost": f"Right in {base}, now wrong in {own}",
+        "worse": f"{own} worse than {base}",
+    }
+    return [
+        Shown(title, page.counts[show], _query(given, show=show, page=None, open=None), show == filters.show)
+        for show, title in titles.items()
+        if page.counts[show] or show == filters.show
+    ]
 
 
 def _outcomes(page: reads.TaskPage) -> set[str]:
@@ -136,9 +171,10 @@ def _counted(answers: Sequence[reads.Answer]) -> list[tuple[str, int]]:
 
 def _card(answer: reads.Answer, name: str, texts: dict[int, str | None], baseline: Run, marked: bool) -> AnswerCard:
     text, other = texts[answer.run.pk], texts[baseline.pk]
-    compared = None
+    compared, is_unlike = None, False
     if marked and text and other and answer.run.pk != baseline.pk:
-        compared = difference(other, text)
+        compared = difference(other[:DIFF_LENGTH], text[:ANSWER_LENGTH])
+        is_unlike = compared is None
     score = answer.score
     return AnswerCard(
         run=answer.run,
@@ -148,5 +184,6 @@ def _card(answer: reads.Answer, name: str, texts: dict[int, str | None], baselin
         is_right=score is not None and score.value is not None and score.value >= RIGHT,
         text=None if text is None else excerpt(text, ANSWER_LENGTH),
         marks=compared.right if compared else None,
+        is_unlike=is_unlike,
         reason=excerpt(score.reason, REASON_LENGTH) if score and score.reason else None,
     )

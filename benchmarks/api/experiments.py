@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, reader_of, serializer_of
 from benchmarks.api.serializers import BudgetSerializer
-from benchmarks.models import Experiment, Run
+from benchmarks.models import Experiment, Outcome, Run
 from benchmarks.queries import experiments as reads
 from benchmarks.queries.matrix import UnknownChoice, unknown_choices
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
@@ -56,13 +56,17 @@ class TaskQuery(StrictRequest):
     show = serializers.ChoiceField(choices=list(SHOWN), default="", allow_blank=True)
     sort = serializers.ChoiceField(choices=list(SORTS), default="", allow_blank=True)
     run = serializers.IntegerField(
-        default=None, help_text="Of show=only and show=worse; by default the first that is not the baseline"
+        default=None,
+        help_text="Of show=only, only_wrong, lost and worse, and of outcome and reason; by default the first that is "
+        "not the baseline, for outcome and reason any",
     )
     baseline = serializers.IntegerField(
-        default=None, help_text="What show=worse compares with; by default the oldest run"
+        default=None, help_text="What show=lost and show=worse compare with; by default the oldest run"
     )
     text = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="In the name or the input")
     group = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="Group or task class")
+    outcome = serializers.ChoiceField(choices=Outcome.choices, default="", allow_blank=True)
+    reason = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="A reason of the failures")
     runs = serializers.CharField(default="", help_text=f"IDs, separated by commas; by default the first {MOST_RUNS}")
     page = serializers.IntegerField(default=1, min_value=1)
     format = serializers.CharField(required=False)

@@ -10,11 +10,11 @@ from django.db.models import Prefetch, QuerySet
 from benchmarks.analysis.kept import has_ended, is_kept, kept_for
 from benchmarks.analysis.matrices import FORMAT
 from benchmarks.engine.execution.preparing import chosen_tasks
-from benchmarks.models import LIVE, TERMINAL, Experiment, Run, RunStatus
+from benchmarks.models import LIVE, OF_MODELS, TERMINAL, Experiment, Run, RunStatus
 from benchmarks.presentation.numbers import money
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import Statement, matrix
-from benchmarks.queries.runs import HeadlineNumber, runs
+from benchmarks.queries.runs import HeadlineNumber, full_runs, runs
 from benchmarks.run_parameters import RUN_PARAMETERS
 
 MOST_RANKED = 50_000
@@ -69,6 +69,11 @@ def experiment_detail(pk: int) -> Experiment:
 def experiment_runs(experiment: Experiment) -> list[Run]:
     """The runs as lists show them, in the order in which they were launched."""
     return list(runs().filter(experiment=experiment).order_by("pk"))
+
+
+def spending_runs(experiment: Experiment) -> list[Run]:
+    """The same runs with all that they used: tokens and costs of model, simulated user and judge."""
+    return list(full_runs().filter(OF_MODELS, experiment=experiment).order_by("pk"))
 
 
 def findings(shown: Sequence[Experiment]) -> dict[int, str]:

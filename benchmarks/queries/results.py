@@ -124,7 +124,7 @@ def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
     elif filters.outcome:
         rows = rows.filter(outcome=filters.outcome)
     if filters.reason:
-        rows = rows.filter(Q(failure=filters.reason) | Q(failure="", error_kind=filters.reason))
+        rows = rows.filter(failed_for(filters.reason))
     exact = {"difficulty": filters.difficulty, "group": filters.group, "n_shapes": filters.n_shapes}
     rows = rows.filter(**{name: value for name, value in exact.items() if value not in ("", None)})
     if filters.label:
@@ -132,6 +132,11 @@ def matching_results(run: Run, filters: ResultFilters) -> QuerySet[Result]:
     if filters.low is not None or filters.high is not None:
         rows = rows.filter(_score_between(run, filters))
     return rows
+
+
+def failed_for(reason: str) -> Q:
+    """Results that the summary of a run counts for this reason of a failure."""
+    return Q(failure=reason) | Q(failure="", error_kind=reason)
 
 
 def examples_of(run: Run) -> dict[int, Result]:

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Left
 
 from benchmarks.analysis.score_table import metric_of, score_vector
 from benchmarks.models import DatasetVersion, Result, Run, Score, Task
+from benchmarks.queries.results import failed_for
 from benchmarks.queries.runs import baseline_first
 from benchmarks.statistics.task_analysis import RIGHT
 
@@ -35,7 +36,10 @@ SHOWN = {
     "disagree": "They disagree",
     "all_wrong": "All wrong",
     "only": "Only the chosen run is right",
+    "only_wrong": "Only the chosen run is wrong",
+    "lost": "Right in the baseline, now wrong",
     "worse": "The chosen run is worse than the baseline",
+    "flagged": "Marked as doubtful",
 }
 SORTS = {"": "Task order", "difficulty": "Hardest first", "disagreement": "Most disagreement first"}
 
@@ -43,7 +47,8 @@ SORTS = {"": "Task order", "difficulty": "Hardest first", "disagreement": "Most 
 @dataclass(frozen=True, slots=True)
 class TaskGridFilters:
     """``show`` is a key of ``SHOWN``. ``baseline`` is by default that of ``baseline_first``, ``run`` the next one.
-    ``text`` is searched for in the name and the input of a task, ``group`` is its group or task class.
+    ``text`` is searched for in the name and the input of a task, ``group`` is its group or task class. A result has
+    the ``outcome`` and the ``reason``, one of ``run`` if that is given.
     """
 
     show: str = ""
@@ -52,6 +57,8 @@ class TaskGridFilters:
     baseline: int | None = None
     text: str = ""
     group: str = ""
+    outcome: str = ""
+    reason: str = ""
 
 
 class TaskCell(NamedTuple):
@@ -92,7 +99,8 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """Page ``number`` of the ``count`` tasks that match, with the counts of all tasks by kind."""
+    """Page ``number`` of the ``count`` tasks that match. ``counts`` has the number of all tasks for each of
+    ``SHOWN``."""
 
     rows: Sequence[TaskRow]
     number: int
@@ -100,8 +108,15 @@ class TaskPage:
     count: int
     total: int
     all_right: int
-    all_wrong: int
-    disagree: int
+    counts: Mapping[str, int]
+
+    @property
+    def all_wrong(self) -> int:
+        return self.counts["all_wrong"]
+
+    @property
+    def disagree(self) -> int:
+        return self.counts["disagree"]
 
 
 def task_page(
@@ -124,7 +139,8 @@ def task_page(
     columns = list(runs[:MOST_RUNS])
     tasks, values = _grid(columns, metric)
     grid = _Grid(values)
-    at = np.flatnonzero(_matching(columns, grid, filters) & _named(columns, tasks, filters))
+    kinds = _kinds(columns, tasks, grid, filters)
+    at = np.flatnonzero(kinds.get(filters.show, kinds[""]) & _selected(columns, tasks, filters))
     if filters.sort == "difficulty":
         at = at[np.argsort(grid.n_right[at], kind="stable")]
     elif filters.sort == "disagreement":
@@ -142,8 +158,7 @@ def task_page(
         count=len(at),
         total=len(tasks),
         all_right=int(np.count_nonzero(grid.n_right == len(columns))) if columns else 0,
-        all_wrong=int(np.count_nonzero(grid.is_wrong)),
-        disagree=int(np.count_nonzero(grid.spread)),
+        counts={name: int(np.count_nonzero(matching)) for name, matching in kinds.items()},
     )
 
 
@@ -208,35 +223,56 @@ def chosen_runs(runs: Sequence[Run], filters: TaskGridFilters) -> tuple[Run, Run
     return by_id.get(filters.run or 0, other), baseline
 
 
-def _matching(columns: Sequence[Run], grid: _Grid, filters: TaskGridFilters) -> NDArray[np.bool_]:
+def _kinds(
+    columns: Sequence[Run], tasks: NDArray[np.int64], grid: _Grid, filters: TaskGridFilters
+) -> dict[str, NDArray[np.bool_]]:
+    """Which tasks each of ``SHOWN`` shows. Where a run has no score, it is neither right nor wrong."""
     import numpy as np
 
-    own, base = map(columns.index, chosen_runs(columns, filters)) if columns else (0, 0)
-    matching: NDArray[np.bool_] = np.ones(grid.values.shape[1], dtype=bool)
-    if filters.show == "disagree":
-        matching = grid.spread > 0
-    elif filters.show == "all_wrong":
-        matching = grid.is_wrong
-    elif filters.show == "only" and columns:
-        matching = np.logical_and(grid.right[own], grid.n_right == 1)
-    elif filters.show == "worse" and columns:
-        matching = np.less(grid.values[own], grid.values[base] - 1e-9)  # not true where one has no score
-    return matching
+    every = np.ones(len(tasks), dtype=bool)
+    if not columns:
+        return dict.fromkeys(SHOWN, every)
+    own, base = map(columns.index, chosen_runs(columns, filters))
+    wrong = grid.values < RIGHT  # not true without a score
+    doubtful = Task.objects.filter(version__in={run.dataset_version_id for run in columns}, is_doubtful=True)
+    return {
+        "": every,
+        "disagree": grid.spread > 0,
+        "all_wrong": grid.is_wrong,
+        "only": np.logical_and(grid.right[own], grid.n_right == 1),
+        "only_wrong": np.logical_and(wrong[own], grid.n_right == len(columns) - 1) & (len(columns) > 1),
+        "lost": np.logical_and(grid.right[base], wrong[own]),
+        "worse": np.less(grid.values[own], grid.values[base] - 1e-9),
+        "flagged": _among(tasks, doubtful),
+    }
 
 
-def _named(columns: Sequence[Run], tasks: NDArray[np.int64], filters: TaskGridFilters) -> NDArray[np.bool_]:
-    """Which tasks have the group and the text."""
+def _among(tasks: NDArray[np.int64], chosen: QuerySet[Task]) -> NDArray[np.bool_]:
     import numpy as np
 
-    if not filters.text and not filters.group:
+    return np.isin(tasks, np.fromiter(chosen.order_by().values_list("pk", flat=True), dtype=np.int64))
+
+
+def _selected(columns: Sequence[Run], tasks: NDArray[np.int64], filters: TaskGridFilters) -> NDArray[np.bool_]:
+    """Which tasks have the group, the text, and a result with the outcome and the reason."""
+    import numpy as np
+
+    if not (filters.text or filters.group or filters.outcome or filters.reason):
         return np.ones(len(tasks), dtype=bool)
-    selected = Task.objects.filter(version__in={run.dataset_version_id for run in columns}).order_by()
+    versions = {run.dataset_version_id for run in columns}
+    selected = Task.objects.filter(version__in=versions)
     if filters.group:
         selected = selected.filter(group=filters.group)
     if filters.text:
         words = Q(input__icontains=filters.text, position__lt=MOST_SEARCHED)
         selected = selected.filter(Q(name__icontains=filters.text) | words)
-    return np.isin(tasks, np.fromiter(selected.values_list("pk", flat=True), dtype=np.int64))
+    if filters.outcome or filters.reason:
+        ended = Result.objects.filter(run__in=[run.pk for run in columns if filters.run in (None, run.pk)])
+        ended = ended.filter(outcome=filters.outcome) if filters.outcome else ended
+        ended = ended.filter(failed_for(filters.reason)) if filters.reason else ended
+        # A row may be named by the task of another version with identical content.
+        selected = selected.filter(content_hash__in=ended.order_by().values("task__content_hash"))
+    return _among(tasks, selected)
 
 
 def groups_of(runs: Sequence[Run]) -> list[str]:

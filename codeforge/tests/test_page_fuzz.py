@@ -142,6 +142,12 @@ def unlinked() -> list[Form]:
         Form("GET", reverse("frontend:providers")),
         Form("GET", reverse("frontend:new-experiment")),
         Form("GET", reverse("frontend:compare-tasks"), {**of_pair, **of_grid}),
+        Form("GET", reverse("frontend:experiment-tasks", args=(run.experiment_id,)), {**of_grid}),
+        Form(
+            "GET",
+            reverse("frontend:experiment-answers", args=(run.experiment_id,)),
+            {**of_grid, "outcome": ["wrong"], "reason": ["different text"]},
+        ),
         Form("GET", reverse("frontend:compare-chart", kwargs=picture), {**of_pair}),
         Form("GET", reverse("frontend:leaderboard-chart", kwargs=picture), {"dataset": [run.dataset.slug]}),
         Form("GET", reverse("frontend:dataset-chart", kwargs={"slug": run.dataset.slug, **picture})),

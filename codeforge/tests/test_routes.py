@@ -145,6 +145,7 @@ RULES: dict[str, Rule] = {
     "frontend:experiments": pages(),
     "frontend:experiment": pages(**PK),
     "frontend:experiment-status": pages(**PK),
+    **{f"frontend:experiment-{tab}": pages(**PK) for tab in ("answers", "failures", "cost", "setup")},
     "frontend:experiment-tasks": pages(**PK),
     "frontend:experiment-chart": pages(pk=1, name="none", form="svg"),
     "frontend:experiment-action": writes(LAUNCH, pk=1, action="cancel"),

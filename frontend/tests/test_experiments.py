@@ -186,8 +186,8 @@ def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
         {"name": "terse", "system_prompt": "Use <b>one</b> word.", "parameters": {"temperature": 0.5}},
     ]
     request = {"name": "Prompts", "datasets": ["sums"], "models": [MODEL], "variants": variants, "max_tokens": 9}
-    text = page(client, f"/experiments/{Experiment.objects.create(name='Prompts', request=request).pk}/")
-    shown = text.partition("Variants and parameters")[2].partition("</details>")[0]
+    text = page(client, f"/experiments/{Experiment.objects.create(name='Prompts', request=request).pk}/setup/")
+    shown = text.partition("Variants and parameters")[2].partition("Experiment file")[0]
     headings = re.split(r'<h3 class="anywhere">(.*?)</h3>', shown)[1:]
     of = dict(zip(headings[::2], headings[1::2], strict=True))
     assert list(of) == ["plain", "terse", "All runs"]
@@ -199,18 +199,18 @@ def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
 
 def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> None:
     experiment = finished_experiment()
-    text = page(client, f"/experiments/{experiment.pk}/tasks/")
+    text = page(client, f"/experiments/{experiment.pk}/answers/")
     assert "40 tasks, 3 runs: 3 right in every run, 2 in none. The runs disagree on 35." in text
     assert text.count("an answer") == 120
     run = experiment.runs.get(model="loop/large")
-    only = page(client, f"/experiments/{experiment.pk}/tasks/?show=only&run={run.pk}")
+    only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")
     assert "Page 1 of 1, 33 tasks" in only
-    nonsense = page(client, f"/experiments/{experiment.pk}/tasks/?show=x&run=y&page=z&dataset=none&sort=%00")
+    nonsense = page(client, f"/experiments/{experiment.pk}/answers/?show=x&run=y&page=z&dataset=none&sort=%00")
     assert "Page 1 of 1, 40 tasks" in nonsense
     better = experiment.runs.get(model="loop/tiny")
-    worse = f"/experiments/{experiment.pk}/tasks/?show=worse&run={run.pk}&baseline={better.pk}"
+    worse = f"/experiments/{experiment.pk}/answers/?show=worse&run={run.pk}&baseline={better.pk}"
     assert "No task matches" in page(client, worse)
-    assert "33 tasks" in page(client, f"/experiments/{experiment.pk}/tasks/?show=worse"), "small against large"
+    assert "33 tasks" in page(client, f"/experiments/{experiment.pk}/answers/?show=worse"), "small against large"
 
 
 def test_task_by_task_of_many_runs_has_fewer_tasks_on_a_page_and_stays_light(client: Client) -> None:
@@ -218,14 +218,14 @@ def test_task_by_task_of_many_runs_has_fewer_tasks_on_a_page_and_stays_light(cli
     dataset = make_dataset(25)
     for number in range(12):
         make_scored_run(dataset, [1.0, 0.0] * 12 + [0.5], model=f"loop/model-{number}", experiment=experiment)
-    response = client.get(f"/experiments/{experiment.pk}/tasks/")
+    response = client.get(f"/experiments/{experiment.pk}/answers/")
     assert response.content.count(b"data-row") == 20
     assert len(response.content) < 120_000
-    assert page(client, f"/experiments/{experiment.pk}/tasks/?page=2").count("data-row") == 5
+    assert page(client, f"/experiments/{experiment.pk}/answers/?page=2").count("data-row") == 5
 
 
 def test_task_by_task_is_searched_and_narrowed_to_a_group(client: Client) -> None:
-    address = f"/experiments/{finished_experiment().pk}/tasks/"
+    address = f"/experiments/{finished_experiment().pk}/answers/"
     assert "1 task</span>" in page(client, f"{address}?text=7+%2B+7")
     assert "No task matches the filters." in page(client, f"{address}?text=%25")
     version = Task.objects.earliest("pk").version
@@ -239,27 +239,28 @@ def test_task_by_task_is_searched_and_narrowed_to_a_group(client: Client) -> Non
 
 def test_a_task_opens_below_its_row_with_every_answer(client: Client) -> None:
     experiment = finished_experiment()
-    address = f"/experiments/{experiment.pk}/tasks/?show=disagree"
+    address = f"/experiments/{experiment.pk}/answers/?show=disagree"
     links = re.findall(r'href="([^"]+open=\d+)#task-(\d+)"', page(client, address))
     assert len(links) == 35
     path, pk = links[0][0].replace("&amp;", "&"), links[0][1]
     assert path == f"?show=disagree&open={pk}"
-    opened = page(client, f"/experiments/{experiment.pk}/tasks/{path}")
+    opened = page(client, f"/experiments/{experiment.pk}/answers/{path}")
     assert opened.count('class="answer-card') == 3
     assert "What is" in opened.partition("drawer")[2]
     closing = re.findall(r'aria-expanded="true" href="([^"]+)#', opened)
     assert closing == ["?show=disagree"]
-    assert "Underlined" in page(client, f"/experiments/{experiment.pk}/tasks/{path}&diff=1")
+    assert "Underlined" in page(client, f"/experiments/{experiment.pk}/answers/{path}")
+    assert "Underlined" not in page(client, f"/experiments/{experiment.pk}/answers/{path}&diff=0")
     two = experiment.runs.exclude(model="loop/tiny").values_list("pk", flat=True)
-    chosen = page(client, f"/experiments/{experiment.pk}/tasks/?open={pk}&runs={two[0]},{two[1]}")
+    chosen = page(client, f"/experiments/{experiment.pk}/answers/?open={pk}&runs={two[0]},{two[1]}")
     assert chosen.count('class="answer-card') == 2
-    assert page(client, f"/experiments/{experiment.pk}/tasks/?open=x&runs=,y").count("answer-card") == 0
+    assert page(client, f"/experiments/{experiment.pk}/answers/?open=x&runs=,y").count("answer-card") == 0
 
 
 def test_the_reference_of_an_opened_task_is_marked_as_doubtful_and_the_page_comes_back(client: Client) -> None:
     experiment = finished_experiment()
     task = Task.objects.earliest("position")
-    address = f"/experiments/{experiment.pk}/tasks/?open={task.pk}"
+    address = f"/experiments/{experiment.pk}/answers/?open={task.pk}"
     assert 'data-key="f"' in page(client, address)
     act = f"/datasets/{task.version.dataset.slug}/analysis/do/mark-doubtful/"
     fields = {"version": task.version.number, "task": task.task_id}

@@ -38,6 +38,7 @@ NOT_READ = {
     "launch-metrics": "takes a form",
     "trial": "shows what results show, escaped in the same way",
     "experiment-action": "takes a form",
+    "experiment-tasks": "goes to another page",
     "experiment-chart": "needs two ranked runs; it names them as the chart of the leaderboard does",
     "task-action": "takes a form",
     "providers": "leads to the models",
@@ -105,10 +106,11 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "experiments": ["/experiments/"],
         "experiment": [experiment],
         "experiment-status": [f"{experiment}status/"],
-        "experiment-tasks": [
-            f"{experiment}tasks/?open={task}",
-            f"{experiment}tasks/?open={task}&diff=1&show=%3Cscript%3E&sort=%1B",
+        "experiment-answers": [
+            f"{experiment}answers/?open={task}",
+            f"{experiment}answers/?open={task}&diff=0&show=%3Cscript%3E&sort=%1B&outcome=wrong&reason=%3Cscript%3E",
         ],
+        **{f"experiment-{tab}": [f"{experiment}{tab}/"] for tab in ("failures", "cost", "setup")},
         "models": ["/models/"],
         "runs": ["/runs/", "/runs/?model=%3Cscript%3E&sort=%1B&tag=%1B&name=%3Cscript%3E"],
         **{f"{kind}-runs": [f"/runs/{kind}/?text=%3Cscript%3E"] for kind in ("single", "imported", "scheduled")},

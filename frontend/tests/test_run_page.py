@@ -26,8 +26,8 @@ def test_a_share_link_is_copied_and_revoked_where_it_was_created(client: Client)
 def test_a_run_leads_to_what_got_worse_since_the_run_before(client: Client) -> None:
     dataset = make_dataset(2)
     before, run = make_scored_run(dataset, (1.0, 1.0)), make_scored_run(dataset, (1.0, 0.0))
-    worse = f"?runs={before.pk},{run.pk}&amp;show=worse&amp;run={run.pk}&amp;baseline={before.pk}"
-    assert worse in page(client, f"/runs/{run.pk}/")
+    lost = f"?runs={before.pk},{run.pk}&amp;show=lost&amp;run={run.pk}&amp;baseline={before.pk}"
+    assert lost in page(client, f"/runs/{run.pk}/")
     assert "Was right, now wrong" not in page(client, f"/runs/{before.pk}/")
 
 

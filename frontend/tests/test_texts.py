@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from time import process_time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +33,29 @@ def test_a_short_answer_is_marked_even_if_all_of_it_differs() -> None:
     marked = difference("yes", "no")
     assert marked is not None
     assert (marked.left, marked.right) == ((("removed", "yes"),), (("added", "no"),))
+
+
+def test_what_stands_between_two_changes_is_marked_with_them() -> None:
+    marked = difference("the old grey house stands", "the new red house stands")
+    assert marked is not None
+    assert marked.left == (("same", "the "), ("removed", "old grey"), ("same", " house stands"))
+    assert marked.right == (("same", "the "), ("added", "new red"), ("same", " house stands"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("a b " * (DIFF_LENGTH // 4), "b a " * (DIFF_LENGTH // 4)),
+        ("".join(f"{n}." for n in range(1_300)), "".join(f"{n}," for n in range(1_300))),
+        ("." * DIFF_LENGTH, "." * (DIFF_LENGTH - 1)),
+    ],
+)
+def test_hostile_texts_are_compared_in_bounded_time(left: str, right: str) -> None:
+    before = process_time()
+    marked = difference(left, right)
+    assert process_time() - before < 1
+    assert marked is not None
+    assert "".join(text for _, text in marked.right) == right
 
 
 def test_texts_too_long_to_compare_are_not_compared() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
+from django.views.generic import RedirectView
 
-from benchmarks.models import COMPLETED, LIVE, Experiment
+from benchmarks.dataset_format.dumping import dump_values
+from benchmarks.models import COMPLETED, LIVE, Experiment, Run
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
+from benchmarks.queries.tables.experiments import BENCHMARKS_OF, COSTS, benchmarks_of, unknown_costs
+from benchmarks.queries.task_grid import MOST_RUNS as MOST_COLUMNS
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
@@ -24,7 +28,10 @@ from benchmarks.services.experiments.start import add_model
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
 from frontend.experiments import offered, ways_of_asking
+from frontend.launch_copies import copies
 from frontend.matrix import matrix_charts, matrix_context
+from frontend.navigation import experiment_tabs
+from frontend.parting import failures
 from frontend.preferences import columns_of_experiment
 from frontend.task_grid import grid_context
 from frontend.view_models import metric_row
@@ -34,22 +41,15 @@ from frontend.views.shared import chart_response, or_404, placed, require_launch
 @never_cache
 @require_safe
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
-    stored = _experiment(pk)
-    context = _board(request, stored)
-    context |= {
-        "charts": placed(matrix_charts(context), "experiment-chart", pk, query=context["query"].removeprefix("?")),
-        "asked": ways_of_asking(stored.request),
-        "again": f"{reverse('frontend:launch')}?experiment={pk}",
-        "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
-    }
-    return render(request, "frontend/experiments/detail.html", context)
+    """The tab of results."""
+    return render(request, "frontend/experiments/results.html", _board(request, *_read(pk)))
 
 
 @never_cache
 @require_safe
 def status(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of an experiment's page that changes while it is live."""
-    context = _board(request, _experiment(pk))
+    context = _board(request, *_read(pk))
     response = render(request, "frontend/experiments/board.html", context)
     if not context["is_live"]:
         response["HX-Refresh"] = "true"  # its buttons change as well
@@ -58,34 +58,77 @@ def status(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
-    return chart_response(request, matrix_charts(_board(request, _experiment(pk))), name, form)
+    _, runs = _read(pk)
+    return chart_response(request, matrix_charts(matrix_context(request, runs)), name, form)
 
 
 @never_cache
 @require_safe
-def tasks(request: HttpRequest, pk: int) -> HttpResponse:
+def answers(request: HttpRequest, pk: int) -> HttpResponse:
     """The tasks of one dataset of the experiment against its runs."""
-    stored = _experiment(pk)
-    runs = reads.experiment_runs(stored)
-    slugs = list(dict.fromkeys(run.dataset.slug for run in runs))
+    stored, runs = _read(pk)
+    slugs, metric = _datasets(runs), params.text(request.GET, "metric")
     chosen = params.text(request.GET, "dataset")
     dataset = chosen if chosen in slugs else next(iter(slugs), "")
-    metric = params.text(request.GET, "metric")
-    matrix = matrices.matrix(runs, metric, dataset)
-    columns = [(run, row.name) for row in matrix.rows for run in row.runs]
-    context = grid_context(request, columns, metric) | {
-        "title": stored.name,
+    columns = _columns(runs, metric, dataset)
+    context = _page(request, stored, runs, "experiment-answers") | grid_context(request, columns, metric)
+    context |= {
         "dataset": dataset,
         "datasets": slugs,
         "metric": metric,
         "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
-        "crumbs": [
-            ("Experiments", reverse("frontend:experiments")),
-            (stored.name, reverse("frontend:experiment", args=(pk,))),
-            ("Task by task", None),
-        ],
     }
-    return render(request, "frontend/compare/tasks.html", context)
+    return render(request, "frontend/experiments/answers.html", context)
+
+
+@never_cache
+@require_safe
+def failed(request: HttpRequest, pk: int) -> HttpResponse:
+    """What failed, by kind and run, of each dataset."""
+    stored, runs = _read(pk)
+    tables = [failures(slug, _columns(runs, "", slug)[:MOST_COLUMNS]) for slug in _datasets(runs)]
+    context = _page(request, stored, runs, "experiment-failures") | {"tables": tables}
+    return render(request, "frontend/experiments/failures.html", context)
+
+
+@never_cache
+@require_safe
+def cost(request: HttpRequest, pk: int) -> HttpResponse:
+    """What each run cost and took, and what is not known of it."""
+    stored = _experiment(pk)
+    runs = reads.spending_runs(stored)
+    matrix = matrix_context(request, runs)
+    context = _page(request, stored, runs, "experiment-cost")
+    charts = placed(matrix_charts(matrix), "experiment-chart", pk, query=context["query"].removeprefix("?"))
+    context |= {
+        "charts": charts,
+        "are_scripted": any(not each.chart.drawn for each in charts),
+        "costs": COSTS.where(has_variants=matrix["has_variants"]).of(
+            cell.run for row in matrix["matrix"].rows for cell in row.cells if cell
+        ),
+        "unknown": unknown_costs(runs),
+    }
+    return render(request, "frontend/experiments/cost.html", context)
+
+
+@never_cache
+@require_safe
+def setup(request: HttpRequest, pk: int) -> HttpResponse:
+    """What the experiment was asked for, and how to ask for it again."""
+    stored, runs = _read(pk)
+    asked_for = {"name": stored.name, **stored.request}
+    site = request.build_absolute_uri("/").rstrip("/")
+    context = _page(request, stored, runs, "experiment-setup") | {
+        "asked": ways_of_asking(stored.request),
+        "benchmarks": BENCHMARKS_OF.of(benchmarks_of(runs)),
+        "models": stored.request.get("models", ()),
+        "yaml": dump_values(asked_for),
+        "copies": copies(asked_for, site, is_run=False) if stored.request.get("datasets") else [],
+    }
+    return render(request, "frontend/experiments/setup.html", context)
+
+
+moved_to_answers = require_safe(RedirectView.as_view(pattern_name="frontend:experiment-answers", query_string=True))
 
 
 @require_POST
@@ -117,20 +160,43 @@ def _experiment(pk: int) -> Experiment:
     return or_404(lambda: reads.experiment_detail(pk), f"Experiment {pk} does not exist.")
 
 
-def _board(request: HttpRequest, stored: Experiment) -> dict[str, Any]:
-    """What an experiment's page shows of its runs."""
-    runs = reads.experiment_runs(stored)
+def _read(pk: int) -> tuple[Experiment, list[Run]]:
+    stored = _experiment(pk)
+    return stored, reads.experiment_runs(stored)
+
+
+def _datasets(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(run.dataset.slug for run in runs))
+
+
+def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, str]]:
+    """The runs on one dataset with their names, by rank."""
+    return [(run, row.name) for row in matrices.matrix(runs, metric, dataset).rows for run in row.runs]
+
+
+def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: str) -> dict[str, Any]:
+    """What stands on every tab of an experiment: its head, what can be done with it, the tabs."""
     progress = reads.progress(runs)
-    actions = offered(runs, progress, stored.budget_usd is not None) if may_launch(request.user) else {}
-    return _with_preferences(stored, matrix_context(request, runs), may_see_reviewers(request.user)) | {
+    query = params.kept(request.GET, ("metric", "dataset", "columns"))
+    return {
         "experiment": stored,
         "progress": progress,
         "is_live": bool(LIVE & set(progress.runs_by_status)),
         "percent": 100 * progress.done // progress.total if progress.total else 0,
-        "actions": actions,
+        "actions": offered(runs, progress, stored.budget_usd is not None) if may_launch(request.user) else {},
         "may_launch": may_launch(request.user),
-        "query": params.kept(request.GET, ("metric", "dataset", "columns")),
+        "query": query,
+        "review_metric": params.text(request.GET, "metric") or next(iter(matrices.metrics_of(runs)), ""),
+        "tabs": experiment_tabs(stored, tab, query),
+        "again": f"{reverse('frontend:launch')}?experiment={stored.pk}",
+        "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
     }
+
+
+def _board(request: HttpRequest, stored: Experiment, runs: Sequence[Run]) -> dict[str, Any]:
+    """What the tab of results shows."""
+    context = _page(request, stored, runs, "experiment") | matrix_context(request, runs)
+    return _with_preferences(stored, context, may_see_reviewers(request.user))
 
 
 def _with_preferences(stored: Experiment, context: dict[str, Any], with_open: bool) -> dict[str, Any]:

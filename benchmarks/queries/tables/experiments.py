@@ -1,12 +1,18 @@
-"""The table of experiments."""
+"""The tables of experiments: their list, and what one of them ran on and cost."""
 
 from __future__ import annotations
 
-from benchmarks.models import Experiment
-from benchmarks.presentation.cells import Link, Moment, run_state, tag
-from benchmarks.presentation.numbers import number
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from benchmarks.models import Experiment, Run
+from benchmarks.presentation.cells import Cell, Link, Moment, run_link, run_state, soft, tag
+from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.numbers import MISSING, duration, milliseconds, money, number
+from benchmarks.presentation.sentences import unknown_cost, unknown_cost_of_answers
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.experiments import Progress
+from benchmarks.queries.tables.runs import model_link
 
 EXPERIMENTS = Table[tuple[Experiment, Progress]](
     "Experiments",
@@ -20,3 +26,71 @@ EXPERIMENTS = Table[tuple[Experiment, Progress]](
         Column("Started", lambda row: Moment(row[0].created_at), look="nowrap"),
     ],
 )
+
+
+class Benchmark(NamedTuple):
+    """A version of a dataset that runs of an experiment are on."""
+
+    run: Run
+    n_runs: int
+
+
+def benchmarks_of(runs: Sequence[Run]) -> list[Benchmark]:
+    """Each version that the runs are on, in their order; ``run`` is the first of them."""
+    members: dict[tuple[int, int], list[Run]] = {}
+    for run in runs:
+        members.setdefault((run.dataset_version_id, run.added_canvases), []).append(run)
+    return [Benchmark(of_version[0], len(of_version)) for of_version in members.values()]
+
+
+BENCHMARKS_OF = Table[Benchmark](
+    "Benchmarks",
+    [
+        Column("Benchmark", lambda row: Link(row.run.dataset.slug, "dataset", (row.run.dataset.slug,)), "name"),
+        Column("Version", lambda row: row.run.version_label, "number"),
+        Column("Scored by", lambda row: ", ".join(map(metric_title, row.run.metrics)), look="anywhere"),
+        Column("Runs", lambda row: number(row.n_runs), "number"),
+    ],
+    captioned=True,
+)
+
+
+def _whole_cost(run: Run) -> float | None:
+    """Of model and judge per 1,000 results, in US dollars; ``None`` if a part of it is unknown, and before any."""
+    own, judge = run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0
+    return None if own is None or judge is None or not run.done else 1000 * (own + judge) / run.done
+
+
+def _latency(run: Run) -> Cell:
+    latency = run.numbers.latency_ms
+    return [milliseconds(latency.p50), soft(f" of {number(latency.n)}")] if latency else MISSING
+
+
+COSTS = Table[Run](
+    "Cost and time of each run",
+    [
+        Column("Model", lambda run: model_link(run.model), "name"),
+        Column("Variant", lambda run: run.variant or MISSING, look="anywhere", given="has_variants"),
+        Column("Benchmark", lambda run: run.dataset.slug),
+        Column("Answers", lambda run: number(run.done), "number"),
+        Column("Model cost", lambda run: money(run.cost_usd) if run.total else MISSING, "number"),
+        Column("Judge cost", lambda run: money(run.judge_cost_usd) if run.judge_model else MISSING, "number"),
+        Column("$ per 1,000", lambda run: money(_whole_cost(run)) if run.done else MISSING, "number"),
+        Column("Tokens in", lambda run: number(run.tokens_in), "number"),
+        Column("Tokens out", lambda run: number(run.tokens_out), "number"),
+        Column("Median latency", _latency, "number"),
+        Column("Duration", lambda run: duration(run.duration_seconds), "number"),
+        Column("Run", lambda run: run_link(run.pk, "nowrap")),
+    ],
+    sortable=True,
+)
+
+
+def unknown_costs(runs: Sequence[Run]) -> list[str]:
+    """Why parts of the cost are unknown, each reason once."""
+    reasons: dict[str, None] = {}
+    for run in runs:
+        if run.total:
+            reasons[unknown_cost_of_answers(run)] = None
+            reasons[unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in)] = None
+    return [f"{reason[0].upper()}{reason[1:]}." for reason in reasons if reason]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from benchmarks.models import Run, Task
+from benchmarks.models import Outcome, Run, Task
 from benchmarks.queries.task_grid import TaskGridFilters, TaskPage, open_task, shared_tasks, task_page
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -70,7 +70,33 @@ def test_filters_show_where_the_runs_differ(runs: list[Run]) -> None:
     assert shown(runs, "only", run=b) == []
     assert shown(runs, "worse", run=b, baseline=a) == ["2", "5"]
     assert shown(runs, "worse", run=a, baseline=b) == ["4"]
+    assert shown(runs, "only_wrong", run=a) == ["4"]
+    assert shown(runs, "only_wrong", run=b) == []
+    assert shown(runs, "lost", run=b, baseline=a) == ["2", "5"]
+    assert shown(runs, "lost", run=a, baseline=b) == ["4"], "not where a run has no score"
     assert shown(runs, "worse", run=10**12) == ["2", "5"], "by default, the first other run and the oldest as baseline"
+
+
+def test_doubtful_references_are_flagged_and_every_kind_is_counted(runs: list[Run]) -> None:
+    Task.objects.filter(name="Task 2").update(is_doubtful=True)
+    assert shown(runs, "flagged") == ["2"]
+    counts = task_page(runs, "", TaskGridFilters(text="Task 1")).counts
+    assert counts == {
+        **{"": 6, "disagree": 3, "all_wrong": 2, "only": 0},
+        **{"only_wrong": 0, "lost": 2, "worse": 2, "flagged": 1},
+    }
+
+
+def test_tasks_are_those_that_failed_in_one_way(runs: list[Run]) -> None:
+    a, b, c = runs
+    b.results.filter(position=2).update(outcome=Outcome.UNPARSABLE, failure="no answer line")
+    c.results.filter(position__in=(2, 4)).update(outcome=Outcome.PROVIDER_ERROR, failure="", error_kind="timeout")
+    assert shown(runs, outcome="unparsable") == shown(runs, reason="no answer line") == ["2"]
+    assert shown(runs, outcome="provider_error", reason="timeout", run=c.pk) == ["2", "4"]
+    assert shown(runs, reason="timeout", run=b.pk) == []
+    again = make_scored_run(make_dataset(6, slug="again"), (0.0,) * 6, model="loop/again")
+    again.results.filter(position=3).update(failure="swapped")
+    assert shown([a, again], reason="swapped") == ["3"], "also where versions are merged"
 
 
 def test_tasks_are_sorted_by_difficulty_and_disagreement(runs: list[Run]) -> None:
@@ -85,9 +111,9 @@ def test_a_page_beyond_the_last_is_the_last(runs: list[Run]) -> None:
     assert names(task_page(runs, "", TaskGridFilters(), size=4, containing=last)) == ["5", "6"]
 
 
-def test_a_page_costs_two_queries_once_the_scores_are_cached(runs: list[Run], django_assert_num_queries: Any) -> None:
+def test_a_page_costs_three_queries_once_the_scores_are_cached(runs: list[Run], django_assert_num_queries: Any) -> None:
     task_page(runs, "", TaskGridFilters())
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         task_page(runs, "", TaskGridFilters("disagree"))
 
 

@@ -67,10 +67,18 @@ PAGES: dict[str, dict[str, Address]] = {
             f"/experiments/{site.experiment}/?dataset=reasoning&columns=difficulty"
         ),
     },
-    "experiment-tasks": {
-        "experiment task by task": lambda site: f"/experiments/{site.experiment}/tasks/",
-        "experiment tasks filtered": lambda site: f"/experiments/{site.experiment}/tasks/?show=only&sort=difficulty",
-        "experiment task opened": lambda site: f"/experiments/{site.experiment}/tasks/?open={site.tasks['reasoning']}",
+    "experiment-answers": {
+        "experiment answers": lambda site: f"/experiments/{site.experiment}/answers/",
+        "experiment answers filtered": lambda site: (
+            f"/experiments/{site.experiment}/answers/?show=only&sort=difficulty"
+        ),
+        "experiment task opened": lambda site: (
+            f"/experiments/{site.experiment}/answers/?open={site.tasks['reasoning']}"
+        ),
+    },
+    **{
+        f"experiment-{tab}": {f"experiment {tab}": lambda site, tab=tab: f"/experiments/{site.experiment}/{tab}/"}
+        for tab in ("failures", "cost", "setup")
     },
     "runs": {
         "runs": lambda site: "/runs/",
@@ -202,6 +210,7 @@ NO_PAGES = {
     "size": "a part of the launch page",
     "threshold-chart": "an image",
     "experiment-chart": "an image",
+    "experiment-tasks": "leads to the answers",
     "experiment-status": "a part of the experiment page",
     "dataset-action": "accepts a form and goes to the dataset",
     "download-dataset": "a file",

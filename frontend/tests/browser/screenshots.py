@@ -41,7 +41,7 @@ class Screenshot:
 SCREENSHOTS = (
     Screenshot("overview", lambda site: "/"),
     Screenshot("experiment", lambda site: f"/experiments/{site.experiment}/"),
-    Screenshot("tasks", lambda site: f"/experiments/{site.experiment}/tasks/?open={site.tasks['reasoning']}"),
+    Screenshot("tasks", lambda site: f"/experiments/{site.experiment}/answers/?open={site.tasks['reasoning']}"),
     Screenshot("run", lambda site: f"/runs/{site.runs['canvases medium']}/"),
     Screenshot("compare", lambda site: "/compare/?runs={canvases large},{canvases medium}".format_map(site.runs)),
     Screenshot(

@@ -91,9 +91,9 @@ def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compa
     page.wait_for_url(re.compile("columns=difficulty"))
     assert page.locator(".matrix thead th", has_text="hard").is_visible()
 
-    page.get_by_role("link", name="Task by task").click()
-    page.wait_for_url(re.compile("/tasks/"))
-    page.select_option("#show", "disagree")
+    page.get_by_role("link", name="Answers", exact=True).click()
+    page.wait_for_url(re.compile("/answers/"))
+    page.get_by_role("link", name="They disagree").click()
     page.wait_for_url(re.compile("show=disagree"))
     loads = tab.loads
     page.locator("body").press("j")
@@ -105,10 +105,13 @@ def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compa
     page.locator("tr.drawer").wait_for()
     page.wait_for_url(re.compile("open="))
     assert page.locator(".answer-card").count() == 3
-    page.keyboard.press("d")
     page.locator(".answer-card ins").first.wait_for()
+    places = "(cells) => cells.map((cell) => Math.round(cell.getBoundingClientRect().left))"
+    heads, answers = (page.locator(f"{row} .run").evaluate_all(places) for row in ("thead", ".drawer-answers"))
+    assert heads == answers, "each answer stands below the head of its run"
     page.keyboard.press("d")
     page.get_by_role("link", name="Show differences").wait_for()
+    assert not page.locator(".answer-card ins").count()
     assert tab.loads == loads, "the page was loaded anew"
     page.locator("[data-row]").first.focus()
     page.keyboard.press("Enter")
