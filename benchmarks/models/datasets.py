@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -103,6 +103,14 @@ class DatasetVersion(models.Model):
 
 class Task(models.Model):
     """One thing that a model is asked, with its reference answer."""
+
+    ASKED: ClassVar[tuple[str, ...]] = ("input", "messages", "context", "tools", "tool_results")
+    """What the model reads. If it is equal, a stored answer is one to this task, too."""
+    REFERENCES: ClassVar[tuple[str, ...]] = (
+        *("expected_output", "other_answers", "expected_tools", "final_state", "tests", "schema", "pattern"),
+        *("constraints", "must_refuse", "tolerance", "rubric"),
+    )
+    """What an answer is held against."""
 
     class Difficulty(models.TextChoices):
         EASY = "easy"

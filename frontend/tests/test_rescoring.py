@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from benchmarks.models import Run
+from benchmarks.models import Experiment, Run
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.page_factories import make_scored_run
 from tests.support.running import VERDICT, Endpoint, model_requests, worked
@@ -49,10 +49,24 @@ def test_a_form_with_mistakes_says_so_at_the_field(client: Client, endpoint: End
 
 
 def test_the_references_of_a_newer_version_are_offered(client: Client) -> None:
-    run = make_scored_run()
-    make_dataset(4, slug=run.dataset.slug)
-    html = client.get(f"/runs/{run.pk}/").content.decode()
-    assert f'href="/runs/{run.pk}/rescore/?version=2"' in html
+    experiment = Experiment.objects.create(name="Sums", request={"models": []})
+    dataset = make_dataset(3)
+    run = make_scored_run(dataset, experiment=experiment)
+    changes, mark = f"/datasets/{dataset.slug}/changes/1/2/", "A newer version of these references exists"
+    pages = f"/runs/{run.pk}/", f"/experiments/{experiment.pk}/", f"/leaderboard/?dataset={dataset.slug}&version=1"
+    assert not any(mark in client.get(each).content.decode() for each in pages)
+    corrected = [make_task(1, expected_output="3"), make_task(2), make_task(3)]
+    make_dataset(corrected, slug=dataset.slug)
+    of_run, *others = (" ".join(client.get(each).content.decode().split()) for each in pages)
+    assert f"{mark}: version 2 of {dataset.slug} changes 1 reference of version 1." in of_run
+    assert f'href="/runs/{run.pk}/rescore/?version=2"' in of_run
+    for html in others:
+        assert mark in html
+        assert f'href="{changes}#moved-title">Rescore' in html
+    make_dataset([*corrected, make_task(4)], slug=dataset.slug)
+    of_run, of_experiment, _ = (client.get(each).content.decode() for each in pages)
+    assert f'href="/runs/new/?like={run.pk}">Run again' in of_run, "a task that it was not asked"
+    assert f'href="/runs/new/?experiment={experiment.pk}">Run again' in of_experiment
 
 
 def test_a_corrected_reference_leads_to_the_runs_it_touches_and_says_what_moved(

@@ -19,6 +19,7 @@ from benchmarks.models import COMPLETED, LIVE, Experiment, Run
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
+from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.tables.experiments import BENCHMARKS_OF, COSTS, benchmarks_of, unknown_costs
 from benchmarks.queries.task_grid import MOST_RUNS as MOST_COLUMNS
 from benchmarks.services.access import may_launch, may_see_reviewers
@@ -188,7 +189,8 @@ def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: st
         "query": query,
         "review_metric": params.text(request.GET, "metric") or next(iter(matrices.metrics_of(runs)), ""),
         "tabs": experiment_tabs(stored, tab, query),
-        "again": f"{reverse('frontend:launch')}?experiment={stored.pk}",
+        "newer_references": newer_references(runs),
+        "again": f"{reverse('frontend:launch')}?experiment={stored.pk}" if may_launch(request.user) else "",
         "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
     }
 

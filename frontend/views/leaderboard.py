@@ -20,7 +20,9 @@ from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.live import live_state
 from benchmarks.queries.matrix import Matrix, rank_ranges, tested
+from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
+from benchmarks.services.access import may_launch
 from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
 from frontend.chart_parts import Chart
@@ -60,7 +62,13 @@ class Row:
 
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
-    context = {**_board(request), "live_state": live_state()}
+    board = _board(request)
+    context = {
+        **board,
+        "newer_references": newer_references(row.run for row in board["rows"]),
+        "may_launch": may_launch(request.user),
+        "live_state": live_state(),
+    }
     return render(request, "frontend/leaderboard/leaderboard.html", context)
 
 

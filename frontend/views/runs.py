@@ -21,6 +21,7 @@ from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.leaderboard import comparable_places
+from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import scheduled_run_of
@@ -119,7 +120,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "panels": panel_rows(run),
         "n_labeled": 0 if run.is_live else count_labeled(run),
         "scorings": run_rows(reads.scorings(run)),
-        "newer_version": _newer_version(run) if "rescore" in actions else None,
+        "newer_references": newer_references([run]),
+        "rescore_url": reverse("frontend:rescore", args=(pk,)) if "rescore" in actions else "",
+        "again": f"{reverse('frontend:launch')}?like={pk}" if "again" in actions else "",
         "may_copy": may_copy(request, run),
         "may_launch": may_launch(request.user),
         "may_schedule": may(request.user, *ADD),
@@ -235,14 +238,6 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
     "leave_out_doubtful": lambda run, request: services.include_doubtful(run, False, request.user),
     "budget": _raise_budget,
 }
-
-
-def _newer_version(run: Run) -> int | None:
-    """The number of the dataset's current version, if the run is on an earlier one."""
-    if run.dataset.current_version_id == run.dataset_version_id:
-        return None
-    current = run.dataset.current_version
-    return current.number if current and current.number > run.dataset_version.number else None
 
 
 def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | None]]]:

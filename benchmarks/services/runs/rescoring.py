@@ -20,7 +20,7 @@ from benchmarks.dataset_format.validation import validate_rubrics
 from benchmarks.engine.execution.budget import Price, mean_price, price_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.metrics.panel import judges_named
-from benchmarks.models import DatasetVersion, Outcome, Run
+from benchmarks.models import DatasetVersion, Outcome, Run, Task
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.numbers import plural
 from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Decides, deciding
@@ -46,7 +46,6 @@ _COPIED = (
         if row.field and row.name not in _BY_SCORES
     ),
 )
-_ASKED = ("input", "messages", "context", "tools", "tool_results")
 _SHOWN = 5
 
 
@@ -118,7 +117,7 @@ def _changed(source: Run, version: DatasetVersion) -> list[str]:
     earlier = source.dataset_version
     if version == earlier:
         return []
-    fields = ("task_id", *_ASKED)
+    fields = ("task_id", *Task.ASKED)
     same_tools = (version.tools, version.tool_results) == (earlier.tools, earlier.tool_results)
     before = {row[0]: row for row in earlier.tasks.values_list(*fields)} if same_tools else {}
     now = chosen_tasks(_run_of(source, {"dataset_version": version}))
