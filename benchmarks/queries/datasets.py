@@ -82,6 +82,12 @@ def runnable_datasets() -> list[Dataset]:
     return list(_runnable().select_related("current_version", "canvas_set").only(*columns).order_by("kind", "slug"))
 
 
+def has_own_datasets() -> bool:
+    """Whether a dataset or canvas set was made here, beside the files of the datasets directory."""
+    elsewhere = (DatasetVersion.Origin.FILE, DatasetVersion.Origin.IMPORTED)
+    return DatasetVersion.objects.exclude(origin__in=elsewhere).exists()
+
+
 def recently_run_datasets(text: str = "") -> QuerySet[Dataset]:
     """The same with the time of their latest run, those with the newest first; of those whose names have ``text``."""
     columns = ("slug", "name", "kind", "current_version__number", "current_version__task_count")

@@ -1,17 +1,30 @@
-"""One model over all its runs: what it cost, and where it stands among the others on each dataset."""
+"""Models over all their runs: what they cost, where they stand, and what their endpoints said has answered."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models.fields.json import KeyTransform
 
 from benchmarks.analysis.matrices import Cell, Row
+from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import OF_MODELS, Run
 from benchmarks.presentation.ranks import under
-from benchmarks.queries.leaderboard import Alike, completed_runs, latest_runs
+from benchmarks.queries.leaderboard import Alike, completed_runs, latest_runs, scored_runs, standings
 from benchmarks.queries.matrix import matrix
+from benchmarks.queries.overall_leaderboard import overall_leaderboard
+from benchmarks.queries.providers import ModelRow, ProviderRow
+
+MOST_MODELS = 100
+"""Models that the list has: those with the newest runs."""
+RECENT = 200
+"""Completed runs from which its scores are taken."""
+MOST_READ = 1_000
+"""Runs in which a change of what answers is looked for."""
+_READY_FIRST = ("ready", "unchecked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +65,84 @@ class ModelStanding:
     def n_below(self) -> int:
         """How many models score significantly higher."""
         return self.row.place.rank_low - 1 if self.row.place else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What an endpoint said has answered, ``names`` in order, and the run from which on it has been these."""
+
+    names: tuple[str, ...]
+    since: datetime
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """A model that runs have asked. ``provider`` and ``known`` are ``None`` if codeforge.yaml has no such provider, or
+    knows nothing of the model.
+
+    ``means`` are those of its latest full run on each benchmark, ``rank`` is its rank over the benchmarks that models
+    share, ``None`` without one, and ``served`` is newest first.
+    """
+
+    name: str
+    n_runs: int
+    last: datetime
+    provider: ProviderRow | None
+    known: ModelRow | None
+    means: Sequence[float]
+    rank: int | None
+    served: Sequence[Served]
+
+
+def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
+    """The ``MOST_MODELS`` models with the newest runs, without baselines: those that are ready first, then by their
+    newest run."""
+    by_name = {row.name: row for row in providers}
+    known = {model.name: model for row in by_name.values() for model in (*row.models, *row.others)}
+    runs = Run.objects.filter(OF_MODELS).exclude(model__startswith="baseline/").order_by()
+    used = runs.values_list("model").annotate(n=Count("pk"), last=Max("created_at")).order_by("-last")[:MOST_MODELS]
+    means: dict[str, list[float]] = {}
+    for standing in standings(scored_runs(RECENT, ~Q(model__startswith="baseline/"))):
+        of_models = {} if not is_score(standing.metric) else {place.run.model: place for place in standing.places[::-1]}
+        for model, place in of_models.items():
+            if place.numbers.mean is not None:
+                means.setdefault(model, []).append(place.numbers.mean)
+    ranks: dict[str, int] = {}
+    for row in overall_leaderboard().rows:
+        if row.rank is not None:
+            ranks.setdefault(row.linked, row.rank)
+    served = served_models()
+    found = [
+        ModelUse(
+            name,
+            n,
+            last,
+            by_name.get(name.partition("/")[0]),
+            known.get(name),
+            sorted(means.get(name, ())),
+            ranks.get(name),
+            served.get(name, ()),
+        )
+        for name, n, last in used
+    ]
+    order = {status: place for place, status in enumerate(_READY_FIRST)}
+    return sorted(found, key=lambda use: order.get(use.provider.status if use.provider else "", len(order)))
+
+
+def served_models(**chosen: str) -> dict[str, list[Served]]:
+    """Model → what its endpoint said has answered, newest first, one entry for each change. Only the latest
+    ``MOST_READ`` runs from here with these values of their columns are read."""
+    runs = Run.objects.filter(OF_MODELS, import_format="", rescored_from=None, **chosen)
+    answered = runs.annotate(names=KeyTransform("response_models", "summary")).exclude(names=None)
+    read = answered.order_by("-pk").values_list("model", "names", "created_at", "pk")[:MOST_READ]
+    found: dict[str, list[Served]] = {}
+    for model, names, at, pk in reversed(read):
+        told = tuple(sorted(names or ()))
+        of_model = found.setdefault(model, [])
+        if told and not (of_model and of_model[0].names == told):
+            of_model.insert(0, Served(told, at, pk))
+    return found
 
 
 def model_totals(model: str) -> ModelTotals | None:

@@ -153,6 +153,17 @@ def provider_row(name: str) -> ProviderRow | None:
     return next((row for row in provider_rows() if row.name == name), None)
 
 
+def any_provider_works() -> bool:
+    """Whether an endpoint has answered: a run from here, a test, or a check. At most three queries."""
+    asked = Run.objects.filter(import_format="", done__gt=F("errors")).exclude(model__startswith="baseline/")
+    names = list(settings.CODEFORGE.providers)
+    return (
+        asked.exists()
+        or ProviderCheck.objects.filter(provider__in=names, error_kind="").exists()
+        or ModelTest.objects.filter(provider__in=names, error_kind="").exists()
+    )
+
+
 def suggested_models(rows: Iterable[ProviderRow]) -> list[str]:
     """Names for a list to choose from: configured and tested models first, then what endpoints list."""
     rows = list(rows)

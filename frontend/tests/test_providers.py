@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from benchmarks.models import ModelTest
+from benchmarks.models import DatasetVersion, ModelTest, Run
+from benchmarks.queries.models import models_used, served_models
+from benchmarks.queries.providers import provider_rows
 from benchmarks.services.access import assign_group
 from benchmarks.services.providers import check_providers
 from codeforge.config import parse_config
 from tests.loopback import LoopbackServer
 from tests.loopback.hosting import serve
 from tests.support.factories import make_dataset
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +60,7 @@ def test_the_page_shows_status_models_and_prices(client: Client, live: LoopbackS
     html = page(client)
     assert "<strong>1 of 3 providers is ready.</strong> keyless and openai have no key." in html
     assert "NO_SUCH_KEY is not set" in html
-    cells = ('<td class="num">8,000</td>', '<td class="num"> 0.075 <small', "cached 0.0125</small>")
+    cells = ('<td class="num wide-only">8,000</td>', '<td class="num"> 0.075 <small', "cached 0.0125</small>")
     for cell in (*cells, "extra-0", "4 more models"):
         assert cell in html, cell
     assert "in-the-query" not in html
@@ -119,3 +123,59 @@ def test_the_launch_form_suggests_models_and_warns_before_a_run(client: Client, 
     unfinished = {"dataset": "sums", "model": "keyless/m"}
     assert "keyless: NO_SUCH_KEY is not set." in page(client, "/runs/new/plan/", unfinished), "without a metric yet"
     assert "message warn" not in page(client, "/runs/new/plan/", {**request, "model": "baseline/random"})
+
+
+def answered_by(run: Run, *names: str) -> None:
+    run.summary["response_models"] = dict.fromkeys(names, 3)
+    run.save()
+
+
+def test_models_that_have_run_are_listed_with_what_served_them(client: Client, live: LoopbackServer) -> None:
+    dataset = make_dataset(3, slug="sums")
+    answered_by(make_scored_run(dataset, (1.0, 1.0, 0.0), model="live/large"), "large-2024-08")
+    for _ in range(2):
+        answered_by(make_scored_run(dataset, (1.0, 0.0, 0.0), model="live/large"), "<b>large-2024-11</b>")
+    make_scored_run(dataset, (1.0, 1.0, 1.0), model="baseline/reference")
+    check_providers(["live"])
+    day = f"{timezone.localtime():%b} {timezone.localtime().day}"
+    table = page(client).partition("Models that have run")[2].partition("Connections")[0]
+    assert f"served &lt;b&gt;large-2024-11&lt;/b&gt; since {day}" in table
+    assert f"Changed {day}" in table
+    assert 'aria-label="Scores on 1 benchmark"' in table
+    assert "baseline/reference" not in table
+    of_model = page(client, "/models/live/large/").partition("Served model")[2]
+    assert of_model.index("&lt;b&gt;large-2024-11") < of_model.index("large-2024-08")
+    runs = Run.objects.filter(model="live/large").order_by("pk")
+    assert [each.run for each in served_models()["live/large"]] == [runs[1].pk, runs[0].pk]
+
+
+def test_models_of_ready_providers_come_first(client: Client, live: LoopbackServer) -> None:
+    dataset = make_dataset(2, slug="sums")
+    for model in ("live/large", "keyless/m", "gone/away"):
+        make_scored_run(dataset, (1.0, 0.0), model=model)
+    check_providers(["live"])
+    assert [use.name for use in models_used(provider_rows())] == ["live/large", "gone/away", "keyless/m"]
+
+
+def test_the_first_visit_ticks_what_is_done(client: Client, live: LoopbackServer) -> None:
+    dataset = make_dataset(3, slug="sums")
+    DatasetVersion.objects.update(origin=DatasetVersion.Origin.FILE)
+    html = page(client, "/")
+    assert "<h2>Providers</h2>" not in html
+    assert "(done)" not in html
+    assert "No provider has answered yet" in html
+    make_scored_run(dataset, (1.0, 0.0, 0.0), model="baseline/random")
+    check_providers(["live"])
+    make_dataset(1, slug="mine")
+    html = page(client, "/")
+    assert 'Connect a model <span class="visually-hidden">(done)' in html
+    assert 'Run the starter experiment <span class="visually-hidden">(done)' in html
+    assert 'Add your own dataset <span class="visually-hidden">(done)' in html
+
+
+def test_connecting_a_model_stays_on_the_overview_until_a_provider_works(client: Client, live: LoopbackServer) -> None:
+    run = make_scored_run(make_dataset(3, slug="sums"), (0.0, 0.0, 0.0), model="live/large")
+    Run.objects.filter(pk=run.pk).update(errors=run.done)
+    assert "Connect a model" in page(client, "/")
+    Run.objects.filter(pk=run.pk).update(errors=0)
+    assert "Connect a model" not in page(client, "/")

@@ -14,8 +14,9 @@ from benchmarks.presentation.sentences import n_of_expected, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.live import live_state
-from benchmarks.queries.models import ModelStanding, model_standings, model_totals
+from benchmarks.queries.models import ModelStanding, model_standings, model_totals, served_models
 from benchmarks.queries.runs import RunFilters, run_list
+from benchmarks.queries.tables.models import SERVED
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.access import may_launch
 from frontend.history import history_charts
@@ -57,9 +58,10 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "standings": [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "runs": RUNS.of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
+        "served": SERVED.of(served) if (served := served_models(model=name).get(name)) else None,
         "runs_shown": RUNS_SHOWN,
         "may_launch": may_launch(request.user),
-        "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), (name, None)],
+        "crumbs": [("Models", reverse("frontend:models")), (name, None)],
     }
     return render(request, "frontend/models/detail.html", context)
 

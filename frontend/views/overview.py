@@ -26,7 +26,7 @@ from benchmarks.queries import runs as run_reads
 from benchmarks.queries.experiments import experiments, findings
 from benchmarks.queries.leaderboard import scored_runs
 from benchmarks.queries.live import live_state
-from benchmarks.queries.providers import provider_rows
+from benchmarks.queries.providers import any_provider_works, provider_rows
 from benchmarks.queries.tables.operations import WORKERS
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.access import may_edit, may_launch, may_set_keys
@@ -96,13 +96,16 @@ def _first_visit(request: HttpRequest) -> dict[str, object]:
         "workers": [worker for worker in operations.workers() if worker.alive],
         "judge": settings.CODEFORGE.judge.model,
         "may_edit": may_edit(request.user),
+        "has_run": models.Run.objects.filter(models.OF_MODELS, status__in=models.COMPLETED).exists(),
+        "has_own_dataset": dataset_reads.has_own_datasets(),
     }
 
 
 def _connection(request: HttpRequest) -> dict[str, object]:
-    """How to connect a first model, for whoever may, until a model other than a baseline has been asked."""
-    if not may_set_keys(request.user) or run_reads.real_models_used():
-        return {}
+    """How to connect a first model, for whoever may, until a provider works."""
+    works = any_provider_works()
+    if works or not may_set_keys(request.user):
+        return {"connected": works}
     keyless = [row.name for row in provider_rows() if row.lacks_key and row.key_can_be_entered]
     model = local_model()
     return {"connecting": bool(keyless or model), "keyless": keyless, "local_model": model}

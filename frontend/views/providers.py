@@ -17,7 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.presentation.numbers import duration, plural
 from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, summary
 from benchmarks.providers.model_test import REQUESTS
+from benchmarks.queries.models import models_used
 from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows
+from benchmarks.queries.tables.models import MODELS_USED
 from benchmarks.services import providers as services
 from benchmarks.services.access import KEYS_REFUSAL, may_launch, may_set_keys
 from benchmarks.services.errors import NotPossible
@@ -34,7 +36,9 @@ def provider_list(request: HttpRequest) -> HttpResponse:
     for row in rows:
         by_status[row.status].append(row.name)
     testable = _testable(rows)
+    used = models_used(rows)
     context = {
+        "used": MODELS_USED.where(may_launch=may_launch(request.user)).of(used) if used else None,
         "connected": sorted((row for row in rows if not row.lacks_key), key=lambda row: row.status != "ready"),
         "without_key": [row for row in rows if row.lacks_key],
         "testable": testable,

@@ -1,0 +1,91 @@
+"""The tables of models that runs have asked, and of what their endpoints said has answered."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils import timezone
+
+from benchmarks.presentation.cells import Cell, Group, Link, Part, State, Strip, Words, run_link, soft
+from benchmarks.presentation.numbers import MISSING, number, plural
+from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS
+from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries.models import ModelUse, Served
+from benchmarks.queries.tables.providers import MARK
+
+WIDTH = 150
+
+
+def _day(at: datetime) -> str:
+    local, now = timezone.localtime(at), timezone.localtime()
+    return f"{local:%b} {local.day}" + (f", {local.year}" if local.year != now.year else "")
+
+
+def _name(row: ModelUse) -> Cell:
+    parts: list[Part] = [Link(row.name, "model", (row.name,))]
+    if row.served:
+        latest, changed = row.served[0], len(row.served) > 1
+        own = row.name.partition("/")[2]
+        if changed or latest.names != (own,):
+            words = f"served {', '.join(latest.names)} since {_day(latest.since)}"
+            mark = [Words(f"Changed {_day(latest.since)}", "tag caution")] if changed else []
+            parts.append(Group([soft(words), *mark], block=True))
+    return [*parts, Group([_status(row), _scores(row)], "narrow-only", block=True)]
+
+
+def _status(row: ModelUse) -> Part:
+    if row.provider is None:
+        return Words("Not connected", "soft")
+    return State(MARK[row.provider.status], PROVIDER_STATUS[row.provider.status])
+
+
+def _scores(row: ModelUse) -> Part:
+    if not row.means:
+        return ""
+    label = f"Scores on {plural(len(row.means), 'benchmark')}"
+    return Strip(row.means, None, None, label, width=WIDTH)
+
+
+def _price(row: ModelUse) -> Cell:
+    known = row.known
+    if known is None or (known.input_per_million is None and known.output_per_million is None):
+        return Words("no price", "soft")
+    usd = (known.input_per_million, known.output_per_million)
+    return "free" if usd == (0, 0) else " / ".join("?" if each is None else f"${each:.2f}" for each in usd)
+
+
+def _can(row: ModelUse) -> Cell:
+    if row.known is None or row.known.test is None or row.known.test.error:
+        return Words("not tested", "soft")
+    able = [
+        title for title, (support, _) in zip(CAPABILITY.values(), row.known.supports, strict=True) if support == "yes"
+    ]
+    return Words(", ".join(able) or MISSING, "soft")
+
+
+def _run(row: ModelUse) -> Cell:
+    return Link("Run", "launch", query={"model": row.name}, look="button", name=f"Start run of {row.name}")
+
+
+MODELS_USED = Table[ModelUse](
+    "Models that have run",
+    [
+        Column("Model", _name, "name"),
+        Column("Status", _status, look="nowrap wide-only"),
+        Column("Scores, 0 to 1", _scores, only="page", look="nowrap wide-only"),
+        Column("Rank", lambda row: MISSING if row.rank is None else number(row.rank), "number", info="rank"),
+        Column("Runs", lambda row: row.n_runs, "number", look="wide-only"),
+        Column("$ per 1M in / out", _price, "number", look="wide-only"),
+        Column("Can", _can, look="wide-only"),
+        Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
+    ],
+    sortable=True,
+)
+SERVED = Table[Served](
+    "Served model",
+    [
+        Column("Served model", lambda row: ", ".join(row.names), "name"),
+        Column("Since", lambda row: _day(row.since)),
+        Column("First run", lambda row: run_link(row.run)),
+    ],
+)
