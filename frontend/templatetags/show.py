@@ -356,6 +356,5 @@ def sort_head(context: Context, title: str, key: str, kind: str = "") -> SafeStr
 @register.simple_tag
 def diff_marks(segments: Sequence[tuple[str, str]]) -> SafeString:
     """Segments of a difference, ``(kind, text)`` with kind same, added or removed, as ``ins`` and ``del``."""
-    tags = {"added": "ins", "removed": "del", "same": "span"}
-    marks = ((tags[kind], texts.visible(text), tags[kind]) for kind, text in segments)
-    return format_html_join("", "<{}>{}</{}>", marks)
+    marks = {"added": "<ins>{}</ins>", "removed": "<del>{}</del>", "same": "{}"}
+    return mark_safe("".join(marks[kind].format(escape(texts.visible(text))) for kind, text in segments))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import Experiment, Run, RunStatus, Task
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services.experiments.requests import COMMON, PROMPTING
@@ -222,6 +223,37 @@ def test_task_by_task_of_many_runs_has_fewer_tasks_on_a_page_and_stays_light(cli
     assert response.content.count(b"data-row") == 20
     assert len(response.content) < 120_000
     assert page(client, f"/experiments/{experiment.pk}/answers/?page=2").count("data-row") == 5
+
+
+def test_a_kind_of_failure_leads_to_the_answers_that_failed_so(client: Client) -> None:
+    experiment = finished_experiment()
+    small = experiment.runs.get(model="loop/small")
+    small.results.filter(position__lte=8).update(outcome="unparsable", failure="no <answer> line")
+    small.summary, small.breakdown = summarize(small)
+    small.save()
+    text = page(client, f"/experiments/{experiment.pk}/failures/")
+    assert "No &lt;answer&gt; line" in text
+    link = next(link for link in re.findall(r'href="(/[^"]+&amp;run=\d+)"', text) if "unparsable" in link)
+    shown = page(client, link.replace("&amp;", "&"))
+    assert "Page 1 of 1, 8 tasks" in shown
+    assert 'Unparsable <span aria-hidden="true">×</span>' in shown
+    assert "Reason: no &lt;answer&gt; line" in shown
+
+
+def test_the_cost_names_what_is_not_known_and_the_setup_is_a_file(client: Client) -> None:
+    experiment = finished_experiment()
+    experiment.runs.filter(model="loop/tiny").update(cost_usd=None, tokens_in=9)
+    assert "No price is configured for loop/tiny." in page(client, f"/experiments/{experiment.pk}/cost/")
+    experiment.request = {"name": "Prompts", "datasets": ["sums"], "models": [MODEL]}
+    experiment.save()
+    setup = client.get(f"/experiments/{experiment.pk}/setup/").content.decode()
+    assert f"datasets:\n  - sums\nmodels:\n  - {MODEL}" in setup
+    assert "start_experiment(" in setup
+
+
+def test_the_old_address_of_the_tasks_leads_to_the_answers(client: Client) -> None:
+    address = f"/experiments/{finished_experiment().pk}"
+    assert client.get(f"{address}/tasks/?show=only&open=3")["Location"] == f"{address}/answers/?show=only&open=3"
 
 
 def test_task_by_task_is_searched_and_narrowed_to_a_group(client: Client) -> None:
