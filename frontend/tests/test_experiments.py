@@ -251,6 +251,16 @@ def test_the_cost_names_what_is_not_known_and_the_setup_is_a_file(client: Client
     assert "start_experiment(" in setup
 
 
+@pytest.mark.parametrize("tab", ["", "answers/", "failures/", "cost/", "setup/"])
+def test_every_tab_stands_without_runs_and_before_any_result(client: Client, tab: str) -> None:
+    experiment = Experiment.objects.create(name="None", request={})
+    assert "Setup" in page(client, f"/experiments/{experiment.pk}/{tab}")
+    run = make_scored_run(make_dataset(2), [1.0, 1.0], experiment=experiment)
+    run.results.all().delete()
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.QUEUED, summary={}, total=0, done=0, cost_usd=None)
+    assert "Setup" in page(client, f"/experiments/{experiment.pk}/{tab}")
+
+
 def test_the_old_address_of_the_tasks_leads_to_the_answers(client: Client) -> None:
     address = f"/experiments/{finished_experiment().pk}"
     assert client.get(f"{address}/tasks/?show=only&open=3")["Location"] == f"{address}/answers/?show=only&open=3"
