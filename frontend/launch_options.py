@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
-
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
@@ -74,7 +72,7 @@ def _model_option(
     latency: float | None,
     last_run: datetime | None,
 ) -> ModelOption:
-    price, problem = _price(name), ""
+    price, problem = _price(known.get(name)), ""
     if name not in known:
         state, status = "", "Not listed"
     elif provider is None:
@@ -88,10 +86,9 @@ def _model_option(
     return ModelOption(name, price, latency, state, status, last_run, problem)
 
 
-def _price(model: str) -> str:
+def _price(known: ModelRow | None) -> str:
     """US dollars per million tokens, in and out."""
-    known = settings.CODEFORGE.model(model)
-    if known.input_per_million is None or known.output_per_million is None:
+    if known is None or known.input_per_million is None or known.output_per_million is None:
         return "unknown"
     if known.input_per_million == known.output_per_million == 0:
         return "free"

@@ -4,7 +4,7 @@ from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.imports import PushedResult, PushedRun
-from benchmarks.models.operations import Lease, ModelTest, ProviderCheck, ProviderKey, Worker
+from benchmarks.models.operations import Lease, ModelPrice, ModelTest, ProviderCheck, ProviderKey, Worker
 from benchmarks.models.results import (
     ERRORS,
     TO_DO,
@@ -46,6 +46,7 @@ __all__ = [
     "IdempotencyKey",
     "Label",
     "Lease",
+    "ModelPrice",
     "ModelTest",
     "Outcome",
     "ProviderCheck",

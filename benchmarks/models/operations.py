@@ -1,4 +1,4 @@
-"""Worker processes and what they hold; checks and tests of providers, and their keys that were entered on the page."""
+"""Worker processes and what they hold; checks and tests of providers; keys and prices that were entered on a page."""
 
 from __future__ import annotations
 
@@ -94,3 +94,20 @@ class ProviderKey(models.Model):
 
     def __str__(self) -> str:
         return f"key of {self.provider}"
+
+
+class ModelPrice(models.Model):
+    """The price of a model, entered on the page: US dollars per million tokens. What codeforge.yaml says wins, see
+    ``engine/prices.py``."""
+
+    model = models.CharField(max_length=300, unique=True, help_text="provider/model")
+    input_per_million = models.FloatField()
+    output_per_million = models.FloatField()
+    cached_input_per_million = models.FloatField(null=True, blank=True, help_text="None: as other input")
+    set_at = models.DateTimeField(auto_now=True)
+    set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return f"price of {self.model}"

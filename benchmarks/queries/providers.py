@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
+from benchmarks.engine.prices import PerMillion, PriceSource, entered_prices, price_in, prices_per_million
 from benchmarks.engine.provider_keys import Key, KeySource, keys_of
 from benchmarks.engine.sealing import sealing_allowed
 from benchmarks.models import ModelTest, ProviderCheck, ProviderKey, Run, RunStatus
@@ -49,6 +50,7 @@ class ModelRow:
     input_per_million: float | None
     output_per_million: float | None
     cached_input_per_million: float | None = None
+    price_source: PriceSource = "unknown"
     test: ModelTest | None = None
 
     @property
@@ -104,6 +106,11 @@ class ProviderRow:
         return self.others[OTHERS_SHOWN:]
 
     @property
+    def priceable(self) -> list[ModelRow]:
+        """Known models whose price can be entered on the page: codeforge.yaml has none."""
+        return [model for model in (*self.models, *self.others) if model.price_source != "file"][:MOST_SUGGESTED]
+
+    @property
     def key_words(self) -> str:
         return key_sentence(self.key_variable, self.key_source)
 
@@ -125,7 +132,7 @@ class ProviderRow:
 
 
 def provider_rows() -> list[ProviderRow]:
-    """All configured providers, those with problems first. Six queries, whatever the number of providers and runs."""
+    """All configured providers, those with problems first. Seven queries, whatever the number of providers and runs."""
     names = list(settings.CODEFORGE.providers)
     keys = keys_of(names)
     stored = {row.provider: row for row in ProviderKey.objects.select_related("set_by").defer("sealed")}
@@ -133,6 +140,7 @@ def provider_rows() -> list[ProviderRow]:
     tests: dict[str, list[ModelTest]] = defaultdict(list)
     for test in ModelTest.objects.order_by("-tested_at"):
         tests[test.provider].append(test)
+    entered = entered_prices()
     answers, errors = _last_runs(Q(done__gt=F("errors"))), _last_runs(Q(errors__gt=0) | Q(status=RunStatus.FAILED))
     rows = [
         _row(
@@ -141,6 +149,7 @@ def provider_rows() -> list[ProviderRow]:
             stored=stored.get(name),
             check=checks.get(name),
             tests=tests[name],
+            entered=entered,
             answer=answers.get(name),
             errors=errors.get(name),
         )
@@ -196,12 +205,14 @@ def warnings_before_run(models: Iterable[str]) -> list[str]:
 
 
 def _unknown_prices(model: str) -> list[str]:
-    price = settings.CODEFORGE.model(model)
-    names = [name for name in ("input_per_million", "output_per_million") if getattr(price, name) is None]
+    price = prices_per_million([model])[model]
+    names = [name for name in ("input", "output") if getattr(price, name) is None]
     if not names:
         return []
-    keys = listed([f"`{name}`" for name in names])
-    return [f"The price of {model} is unknown. To see costs, set {keys} of `models.{model}` in codeforge.yaml."]
+    keys = listed([f"`{name}_per_million`" for name in names])
+    elsewhere = ", or enter the price on Models" if price.source == "unknown" else ""
+    said = f"set {keys} of `models.{model}` in codeforge.yaml{elsewhere}."
+    return [f"The price of {model} is unknown. To see costs, {said}"]
 
 
 def _row(
@@ -211,6 +222,7 @@ def _row(
     stored: ProviderKey | None,
     check: ProviderCheck | None,
     tests: list[ModelTest],
+    entered: dict[str, PerMillion],
     answer: LastRun | None,
     errors: LastRun | None,
 ) -> ProviderRow:
@@ -219,7 +231,7 @@ def _row(
     check = check if check and check.address == configured.address else None
     tests = [test for test in tests if test.address == configured.address]
     status, look = _status(key, check, tests)
-    models, others = _models(name, check, tests)
+    models, others = _models(name, check, tests, entered)
     return ProviderRow(
         name=name,
         kind=configured.kind,
@@ -266,7 +278,7 @@ def _time_of(look: ProviderCheck | ModelTest) -> datetime:
 
 
 def _models(
-    provider: str, check: ProviderCheck | None, tests: list[ModelTest]
+    provider: str, check: ProviderCheck | None, tests: list[ModelTest], entered: dict[str, PerMillion]
 ) -> tuple[tuple[ModelRow, ...], tuple[ModelRow, ...]]:
     config = settings.CODEFORGE
     there = {f"{provider}/{model['name']}": model["context_length"] for model in (check.listed if check else ())}
@@ -274,20 +286,22 @@ def _models(
     configured = [name for name in config.models if name.partition("/")[0] == provider]
 
     def row(name: str) -> ModelRow:
-        known = config.model(name)
+        known, price = config.model(name), price_in(name, entered)
         return ModelRow(
             name=name,
             configured=name in config.models,
             listed=name in there,
             judge=name == config.judge.model,
             context_length=known.context_length or there.get(name),
-            input_per_million=known.input_per_million,
-            output_per_million=known.output_per_million,
-            cached_input_per_million=known.cached_input_per_million,
+            input_per_million=price.input,
+            output_per_million=price.output,
+            cached_input_per_million=price.cached,
+            price_source=price.source,
             test=tested.get(name),
         )
 
-    main = list(dict.fromkeys([*configured, *sorted(tested)]))
+    priced = [name for name in entered if name.partition("/")[0] == provider]
+    main = list(dict.fromkeys([*configured, *sorted({*tested, *priced})]))
     return tuple(map(row, main)), tuple(row(name) for name in there if name not in main)
 
 

@@ -1,4 +1,4 @@
-"""Look at providers before a run does: check an endpoint, test a model, store a key.
+"""Look at providers before a run does: check an endpoint, test a model; store a key or a price.
 
 Requests are sent by the calling process, because a worker may be busy for hours. Each call is bounded in time (see
 ``TEST_SECONDS``), so a web page can wait for it.
@@ -7,6 +7,7 @@ Requests are sent by the calling process, because a worker may be busy for hours
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,9 +19,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.engine.execution.model_clients import limits_of, provider_spec
+from benchmarks.engine.prices import prices_per_million
 from benchmarks.engine.provider_keys import key_of, keys_of, sealed_key
 from benchmarks.engine.sealing import sealing_allowed
-from benchmarks.models import ModelTest, ProviderCheck, ProviderKey
+from benchmarks.models import ModelPrice, ModelTest, ProviderCheck, ProviderKey
 from benchmarks.presentation.providers import missing_key
 from benchmarks.providers.base import ListedModel, Provider, ProviderError, Timeouts
 from benchmarks.providers.clean_text import without_secrets
@@ -28,13 +30,15 @@ from benchmarks.providers.model_families import traits_of
 from benchmarks.providers.model_test import PARALLEL, TEST_SECONDS, TEST_TIMEOUTS, ModelReport, run_model_test
 from benchmarks.providers.registered_providers import make_provider, split_model
 from benchmarks.services.access import Caller, account_of, record
-from benchmarks.services.errors import NotPossible
+from benchmarks.services.errors import InvalidRequest, NotPossible
 
 CHECK_TIMEOUTS = Timeouts(connect=3.0, first_byte=5.0, whole=8.0)
 QUICK_TIMEOUTS = Timeouts(connect=1.0, first_byte=2.0, whole=2.0)
 """For a form that is being filled in."""
 LONGEST_MODEL = 300
 FRESH_FOR = timedelta(minutes=1)
+HIGHEST_PRICE = 1_000_000.0
+"""US dollars per million tokens: a dollar a token."""
 _KEY = re.compile(r"[\x21-\x7e]{8,500}")
 """What an HTTP header can carry. Shorter keys are dummies of local servers, which need none."""
 
@@ -93,12 +97,8 @@ def run_tests(models: Sequence[str], user: Caller = None) -> list[ModelTest]:
 
 def _ways_to_test(model: str) -> tuple[Provider, Provider]:
     """The provider of a model, and the same for streamed requests."""
-    try:
-        provider, _ = split_model(model)
-    except ValueError as error:
-        raise NotPossible(str(error)) from None
-    if len(model) > LONGEST_MODEL or not model.isprintable():
-        raise NotPossible("This is not the name of a model. Use provider/model, for example, openai/gpt-4o.")
+    _require_name(model)
+    provider, _ = split_model(model)
     way, streaming = _way_to(provider, TEST_TIMEOUTS), _way_to(provider, TEST_TIMEOUTS, stream=True)
     if way is None or streaming is None:
         variable = settings.CODEFORGE.providers[provider].api_key_env
@@ -143,6 +143,53 @@ def remove_key(provider: str, user: Caller = None) -> None:
     with transaction.atomic():
         if ProviderKey.objects.filter(provider=provider).delete()[0]:
             record(user, "provider.remove_key", f"provider {provider}")
+
+
+def set_price(
+    model: str, input_usd: float | None, output_usd: float | None, cached_usd: float | None = None, user: Caller = None
+) -> None:
+    """Store the price of a ``provider/model`` in US dollars per million tokens; 0 is free. Runs count it from their
+    next lease on. Raises ``InvalidRequest``, and ``NotPossible`` where codeforge.yaml has the price."""
+    _require_own_price(model)
+    given = {"input_per_million": input_usd, "output_per_million": output_usd, "cached_input_per_million": cached_usd}
+    errors = {
+        name: ["Enter US dollars per million tokens, from 0 to 1,000,000."]
+        for name, usd in given.items()
+        if (usd is None and name != "cached_input_per_million")
+        or (usd is not None and not (math.isfinite(usd) and 0 <= usd <= HIGHEST_PRICE))
+    }
+    if errors:
+        raise InvalidRequest(errors)
+    with transaction.atomic():
+        ModelPrice.objects.update_or_create(model=model, defaults={**given, "set_by": account_of(user)})
+        record(user, "model.set_price", f"model {model}", **given)
+
+
+def remove_price(model: str, user: Caller = None) -> None:
+    """Delete a price that was entered. Removing it again changes nothing."""
+    _require_name(model)
+    with transaction.atomic():
+        if ModelPrice.objects.filter(model=model).delete()[0]:
+            record(user, "model.remove_price", f"model {model}")
+
+
+def _require_own_price(model: str) -> None:
+    _require_name(model)
+    provider = model.partition("/")[0]
+    if provider not in settings.CODEFORGE.providers:
+        raise NotPossible(f"Provider {provider} is not configured. Add it to codeforge.yaml.")
+    if prices_per_million([model])[model].source == "file":
+        raise NotPossible(f"codeforge.yaml has the price of {model}. Change it there.")
+
+
+def _require_name(model: str) -> None:
+    """Raises ``NotPossible`` if this cannot be the name of a model."""
+    try:
+        split_model(model)
+    except ValueError as error:
+        raise NotPossible(str(error)) from None
+    if len(model) > LONGEST_MODEL or not model.isprintable():
+        raise NotPossible("This is not the name of a model. Use provider/model, for example, openai/gpt-4o.")
 
 
 def _require_key_variable(provider: str) -> None:

@@ -110,6 +110,7 @@ providers list
 providers show loop
 providers check loop
 providers test loop/model
+providers price loop/other --input 1 --output 2
 tokens create ada ci
 tokens list
 tokens revoke ada ci

@@ -46,6 +46,7 @@ NOT_READ = {
     "test-model": "takes a form",
     "local-model": "takes a form",
     "provider-key": "takes a form",
+    "model-price": "takes a form",
     "charts-script": "a script of ours",
     "selected-runs": "takes a form",
     "plan": "takes a form",

@@ -1,7 +1,8 @@
-"""The page of providers: state, models, tests, keys."""
+"""The page of models and their providers: state, tests, keys, prices."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -22,9 +23,9 @@ from benchmarks.queries.providers import ProviderRow, provider_row, provider_row
 from benchmarks.queries.tables.models import MODELS_USED
 from benchmarks.services import providers as services
 from benchmarks.services.access import KEYS_REFUSAL, may_launch, may_set_keys
-from benchmarks.services.errors import NotPossible
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.local_model import PROVIDER, local_model, start_local_model, stop_local_model
-from frontend.params import text
+from frontend.params import real_number, text
 from frontend.views.shared import require_launch, unconfirmed
 
 
@@ -120,6 +121,28 @@ def key(request: HttpRequest) -> HttpResponse:
     return _back_to(name)
 
 
+@require_POST
+def price(request: HttpRequest) -> HttpResponse:
+    """Store the price of a model, or remove the one that was entered."""
+    if not may_set_keys(request.user):
+        raise PermissionDenied(KEYS_REFUSAL)
+    model = request.POST.get("model", "")
+    try:
+        if request.POST.get("do") == "remove":
+            services.remove_price(model, request.user)
+            messages.success(request, f"Price of {model} removed.")
+        else:
+            given = (_usd(request, "input"), _usd(request, "output"), _usd(request, "cached"))
+            services.set_price(model, *given, request.user)
+            messages.success(request, f"Price of {model} saved. Runs that start from now on count it.")
+    except InvalidRequest as refusal:
+        messages.error(request, next(iter(refusal.errors.values()))[0])
+    except NotPossible as refusal:
+        messages.error(request, refusal.message)
+    provider = model.partition("/")[0]
+    return _back_to(provider if provider_row(provider) else "")
+
+
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def local(request: HttpRequest) -> HttpResponse:
@@ -136,6 +159,14 @@ def local(request: HttpRequest) -> HttpResponse:
             messages.success(request, "Stopping the local model." if stopping else "Starting the local model.")
         return _back_to(PROVIDER)
     return render(request, "frontend/providers/local_model.html", {"local_model": local_model()})
+
+
+def _usd(request: HttpRequest, name: str) -> float | None:
+    """A price as it was typed: ``None`` if nothing was, and no number, which is refused, if it is none."""
+    if not text(request.POST, name):
+        return None
+    typed = real_number(request.POST, name)
+    return math.nan if typed is None else typed
 
 
 def _testable(rows: Iterable[ProviderRow]) -> list[str]:

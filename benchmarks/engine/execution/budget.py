@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
 from benchmarks.engine.execution.judge import judge_parameters
 from benchmarks.engine.execution.simulated_user import FRAME_TOKENS, most_tokens
 from benchmarks.engine.execution.work_items import Prompt
+from benchmarks.engine.prices import prices_per_million
 from benchmarks.metrics.base import Item, JudgedMetric, Metric
 from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.task_parts import FinalState, WorldTables
@@ -61,9 +60,9 @@ class Price:
 
 
 def price_of(model: str) -> Price:
-    """The configured price of the model named ``provider/model``."""
-    known = settings.CODEFORGE.model(model)
-    per_million = (known.input_per_million, known.output_per_million, known.cached_input_per_million)
+    """The price of the model named ``provider/model``. At most one query."""
+    known = prices_per_million([model])[model]
+    per_million = (known.input, known.output, known.cached)
     return Price(*(None if price is None else price / 1e6 for price in per_million))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.management.actions import JSON, MISSED, OK, action, argument, reader_of
+from benchmarks.management.actions import JSON, MISSED, OK, action, argument, reader_of, switch
 from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import ModelTest
 from benchmarks.presentation.numbers import milliseconds
@@ -20,7 +20,7 @@ from benchmarks.queries.resources.providers import ModelTest as TestResponse
 from benchmarks.queries.resources.providers import ProviderDetail, ProviderResource
 from benchmarks.queries.tables.providers import MODELS, PROVIDERS
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.providers import check_providers, run_tests
+from benchmarks.services.providers import check_providers, remove_price, run_tests, set_price
 
 EXIT_CODES = "Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or invalid usage."
 
@@ -77,6 +77,36 @@ class Command(ResourceCommand):
         else:
             self.stdout.write(_tested(done))
         return MISSED if done.error_kind else OK
+
+    @action(
+        "Enter the price of a model, in US dollars per million tokens; 0 is free. Prices in codeforge.yaml win.",
+        argument("model", "PROVIDER/MODEL", "name of the model, such as openai/gpt-4o"),
+        argument("--input", "USD", "per million prompt tokens", type=float, dest="input_usd"),
+        argument("--output", "USD", "per million answer tokens", type=float, dest="output_usd"),
+        argument("--cached", "USD", "per million cached prompt tokens", type=float, dest="cached_usd"),
+        switch("--remove", "delete the price that was entered"),
+        JSON,
+    )
+    def price(
+        self,
+        *,
+        model: str,
+        input_usd: float | None,
+        output_usd: float | None,
+        cached_usd: float | None,
+        remove: bool,
+        as_json: bool,
+        **options: Any,
+    ) -> int:
+        if remove:
+            remove_price(model)
+        else:
+            set_price(model, input_usd, output_usd, cached_usd)
+        if as_json:
+            self.print_row(self.row(model.partition("/")[0]), as_json)
+        else:
+            self.stdout.write(f"Price of {model} {'removed' if remove else 'saved'}.")
+        return OK
 
 
 def _tested(test: ModelTest) -> str:

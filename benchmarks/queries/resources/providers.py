@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Self, TypedDict
 
+from benchmarks.engine.prices import PriceSource
 from benchmarks.engine.provider_keys import KeySource
 from benchmarks.presentation.providers import CAPABILITY
 from benchmarks.queries.providers import ModelRow, ProviderRow, Status
@@ -48,6 +49,8 @@ class ProviderModel(Resource):
     cached_input_per_million: float | None
     """null: as other input"""
     output_per_million: float | None
+    price_source: PriceSource
+    """file: codeforge.yaml, which wins; page: entered on the page"""
     test: ModelTest | None
 
     @classmethod
