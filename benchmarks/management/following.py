@@ -83,8 +83,9 @@ def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True)
                 if run.status not in LIVE and not working:
                     return run
                 errors = f", {plural(run.errors, 'error')}" if run.errors else ""
+                said = "Judging" if run.is_judging else status_label(run.status)
                 wait = waiting(run.waits_until, run.done, run.total)
-                progress.show(run.done, run.total, f"{status_label(run.status)}{errors} {wait}".rstrip())
+                progress.show(run.done, run.total, f"{said}{errors} {wait}".rstrip())
                 now = time.monotonic()
                 if working or run.leases.exists():
                     without_worker_since = now

@@ -23,6 +23,8 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
 
     waits_until: datetime | None
     """Until when the endpoint asked the run's workers to wait. Only on runs that ``queries.runs`` reads one by one."""
+    is_judging: bool = False
+    """Whether all answers are there and verdicts are still to come. Set where ``queries.runs`` annotates it."""
     headline_mean: float | None
     headline_low: float | None
     headline_high: float | None

@@ -14,7 +14,7 @@ from benchmarks.models import LIVE, OF_MODELS, TERMINAL, Experiment, Run, RunSta
 from benchmarks.presentation.numbers import money
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import Statement, matrix
-from benchmarks.queries.runs import HeadlineNumber, full_runs, runs
+from benchmarks.queries.runs import JUDGING, HeadlineNumber, full_runs, runs
 from benchmarks.run_parameters import RUN_PARAMETERS
 
 MOST_RANKED = 50_000
@@ -27,7 +27,8 @@ _FINDING = f"finding:{FORMAT}"
 @dataclass(frozen=True, slots=True)
 class Progress:
     """The sums of an experiment's runs. ``total`` has also the results that runs will have that are not prepared yet.
-    Costs include judges; ``cost_usd`` is ``None`` if a part of them is unknown."""
+    Costs include judges; ``cost_usd`` is ``None`` if a part of them is unknown. It ``is_judging`` while verdicts are
+    all that its live runs wait for."""
 
     status: str
     runs: int
@@ -37,6 +38,7 @@ class Progress:
     errors: int
     cost_usd: float | None
     known_cost_usd: float
+    is_judging: bool = False
     runs_by_status: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -57,7 +59,8 @@ _SCORES = {f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "hi
 
 def experiments() -> QuerySet[Experiment]:
     """All experiments, newest first, with the columns of their runs that ``progress`` and lists need."""
-    members = Prefetch("runs", runs().only("experiment", *_MEMBERS).annotate(**_SCORES).order_by("pk"))
+    shown = runs().only("experiment", *_MEMBERS).annotate(**JUDGING, **_SCORES)
+    members = Prefetch("runs", shown.order_by("pk"))
     return Experiment.objects.select_related("created_by").prefetch_related(members).order_by("-id")
 
 
@@ -68,7 +71,7 @@ def experiment_detail(pk: int) -> Experiment:
 
 def experiment_runs(experiment: Experiment) -> list[Run]:
     """The runs as lists show them, in the order in which they were launched."""
-    return list(runs().filter(experiment=experiment).order_by("pk"))
+    return list(runs().filter(experiment=experiment).annotate(**JUDGING).order_by("pk"))
 
 
 def spending_runs(experiment: Experiment) -> list[Run]:
@@ -104,6 +107,7 @@ def _statement(members: Sequence[Run], experiment: Experiment) -> Statement | No
 
 def progress(members: Sequence[Run]) -> Progress:
     statuses = [run.status for run in members]
+    live = [run for run in members if run.is_live]
     # What is not prepared yet has no cost, which is not the same as an unknown one.
     costs = [amount for run in members if run.total for amount in (run.cost_usd, run.judge_cost_usd)]
     return Progress(
@@ -115,6 +119,7 @@ def progress(members: Sequence[Run]) -> Progress:
         errors=sum(run.errors for run in members),
         cost_usd=None if None in costs else sum(filter(None, costs)),
         known_cost_usd=sum(filter(None, costs)),
+        is_judging=bool(live) and all(run.is_judging for run in live),
         runs_by_status={status: statuses.count(status) for status in RunStatus.values if status in statuses},
     )
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass
 
-from django.db.models import F, Max
+from django.db.models import F, Max, QuerySet
 
-from benchmarks.models import LIVE, DatasetVersion, PushedRun, Run
+from benchmarks.models import LIVE, DatasetVersion, Lease, PushedRun, Run
+from benchmarks.queries.runs import JUDGING
 from tasks_app.models import CanvasSet
 
 _MOST_RUNS = 100
+_CLOCK_SECONDS = 10
+"""How long times that pass without a new result, such as the elapsed one, may stand still on a page."""
+_CHANGING = (
+    *("pk", "status", "error_message", "is_prepared", "total", "done", "errors", "added_canvases", "adjustments"),
+    *("cost_usd", "judge_cost_usd", "tokens_in", "tokens_out", "summarized_at", "active_since", "is_judging"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,5 +39,27 @@ def live_state() -> LiveState:
     )
     latest = (Run.objects.aggregate(Max("pk")), DatasetVersion.objects.aggregate(Max("pk")))
     pushed = list(PushedRun.objects.filter(run=None).order_by("pk").values_list("pk", "received"))
-    stamp = hashlib.sha256(repr((live, growing, latest, pushed)).encode()).hexdigest()[:16]
-    return LiveState(bool(live or growing), stamp)
+    return LiveState(bool(live or growing), _stamp(live, growing, latest, pushed))
+
+
+def stamp_of_run(pk: int) -> str | None:
+    """Changes with everything that the status of a run shows; ``None`` without such a run. Two short queries."""
+    return _stamp_of(Run.objects.filter(pk=pk))
+
+
+def stamp_of_experiment(pk: int) -> str | None:
+    """As ``stamp_of_run``, of the runs of an experiment together; ``None`` without a run."""
+    return _stamp_of(Run.objects.filter(experiment=pk))
+
+
+def _stamp_of(chosen: QuerySet[Run]) -> str | None:
+    runs = list(chosen.annotate(**JUDGING).order_by("pk").values_list(*_CHANGING))
+    if not runs:
+        return None
+    leases = Lease.objects.filter(run__in=[pk for pk, *_ in runs]).order_by("pk").values_list("run", "waits_until")
+    is_live = any(status in LIVE for _, status, *_ in runs)
+    return _stamp(runs, list(leases), int(time.time()) // _CLOCK_SECONDS if is_live else None)
+
+
+def _stamp(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

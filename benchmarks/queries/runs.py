@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import (
     BooleanField,
+    Case,
     Count,
     Exists,
     Expression,
@@ -25,12 +26,24 @@ from django.db.models import (
     Subquery,
     Sum,
     Value,
+    When,
 )
 from django.db.models.functions import Coalesce, Lower
 from django.utils import timezone
 
 from benchmarks.asking import key_of
-from benchmarks.models import COMPLETED, OF_MODELS, STOPPED, DatasetVersion, Lease, PushedRun, Run, RunStatus
+from benchmarks.models import (
+    COMPLETED,
+    OF_MODELS,
+    STOPPED,
+    DatasetVersion,
+    Lease,
+    PushedRun,
+    Result,
+    ResultState,
+    Run,
+    RunStatus,
+)
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 
 _FUTILE = Q(status__in=STOPPED)
@@ -60,8 +73,18 @@ _LIST_FIELDS = (
     "added_canvases",
 )
 _WAITS = Lease.objects.filter(run=OuterRef("pk"), waits_until__isnull=False).order_by("-waits_until")
-_LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1])}
-"""Until when the endpoint asked the run's workers to wait; ``None`` while they do not wait."""
+_TO_ASK = Result.objects.filter(run=OuterRef("pk"), state__in=(ResultState.PENDING, ResultState.CLAIMED))
+JUDGING = {
+    "is_judging": Case(
+        # Only of a running run with results left; for all others the database looks at no result.
+        When(Q(status=RunStatus.RUNNING, is_prepared=True, done__lt=F("total")), then=~Exists(_TO_ASK)),
+        default=Value(False),
+        output_field=BooleanField(),
+    )
+}
+"""Whether all answers of a run are there and verdicts are still to come: a state of its progress, not of the run."""
+_LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1]), **JUDGING}
+"""Until when the endpoint asked the run's workers to wait, ``None`` while they do not wait; and ``JUDGING``."""
 
 
 class HeadlineNumber(Func):

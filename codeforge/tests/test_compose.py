@@ -288,7 +288,7 @@ def test_the_services_run_without_docker_and_a_killed_worker_costs_no_result(by_
 
     ended = by_hand.until(lambda: (now := by_hand.call(run))["completed_at"] and now)
     assert ended["status"] == "completed"
-    assert ended["progress"] == {"total": TASKS, "done": TASKS, "errors": 0}
+    assert ended["progress"] == {"total": TASKS, "done": TASKS, "errors": 0, "judging": False}
     assert ended["summary"]["exact_match"]["n"] == TASKS
     lines = [json.loads(line) for line in (by_hand.folder / "web.log").read_text().splitlines()]
     assert any(line.get("path") == run and line["status"] == 200 and line["request_id"] for line in lines)

@@ -77,7 +77,7 @@ def test_five_models_three_variants_and_two_datasets_survive_a_killed_worker(kin
         here.stack.wait_until(lambda: experiment_of(here, pk)["status"] == "completed", "all runs have ended", 180)
         found, alone = experiment_of(here, pk), experiment_of(here, pk, "sums")
         rows = json.loads(here.stack.manage("shell", "--no-imports", "-c", ROWS))
-    assert found["progress"] == {"total": total, "done": total, "errors": 0}
+    assert found["progress"] == {"total": total, "done": total, "errors": 0, "judging": False}
     assert len(found["matrix"]) == len(rows) // 35 == 30
     scores: dict[tuple[str, str, str], dict[str, float]] = {}
     for model, variant, dataset, task, value in rows:

@@ -9,13 +9,27 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import F
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from benchmarks.engine.canvas_sets.generation import audit_set
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Experiment, Result, Run, RunStatus, Score, Task
+from benchmarks.models import (
+    Dataset,
+    DatasetFile,
+    DatasetVersion,
+    Experiment,
+    Result,
+    ResultState,
+    Run,
+    RunStatus,
+    Score,
+    Task,
+)
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
@@ -243,6 +257,36 @@ def test_a_live_run_polls_and_an_ended_one_does_not(client: Client) -> None:
     ended = make_scored_run(live.dataset)
     assert f'hx-get="/runs/{live.pk}/status/"' in page(client, f"/runs/{live.pk}/")
     assert f'hx-get="/runs/{ended.pk}/status/"' not in page(client, f"/runs/{ended.pk}/")
+
+
+def test_a_live_part_is_read_again_only_if_something_changed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_scored_run(status=RunStatus.RUNNING, completed_at=None, is_prepared=True)
+    url = f"/runs/{run.pk}/status/"
+    monkeypatch.setattr("benchmarks.queries.live.time.time", lambda: 1000.0)
+    first = client.get(url)
+    seen = {"If-None-Match": first.headers["ETag"]}
+    assert "no-store" not in first.headers["Cache-Control"], "the browser must keep what a 304 refers to"
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(url, headers=seen).status_code == 304
+    assert len(queries) <= 4
+    monkeypatch.setattr("benchmarks.queries.live.time.time", lambda: 1010.0)
+    assert client.get(url, headers=seen).status_code == 200, "the elapsed time goes on"
+    monkeypatch.setattr("benchmarks.queries.live.time.time", lambda: 1000.0)
+    Run.objects.update(errors=F("errors") + 1, done=F("done") + 1, total=F("total") + 1)
+    assert client.get(url, headers=seen).status_code == 200
+
+
+def test_progress_says_judging_once_all_answers_are_there(client: Client) -> None:
+    run = make_scored_run(status=RunStatus.RUNNING, completed_at=None, is_prepared=True)
+    Run.objects.update(total=F("done") + 1)
+    first = run.results.order_by("position").first()
+    assert first is not None
+    for state, judges in ((ResultState.CLAIMED, False), (ResultState.JUDGING, True)):
+        run.results.filter(pk=first.pk).update(state=state)
+        assert ("Judging: all answered" in page(client, f"/runs/{run.pk}/")) == judges
+        assert client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()["progress"]["judging"] is judges
+    Run.objects.update(status=RunStatus.COMPLETED)
+    assert "Judging" not in page(client, f"/runs/{run.pk}/")
 
 
 def test_the_last_poll_tells_the_page_that_the_run_has_ended(client: Client) -> None:

@@ -19,6 +19,7 @@ from benchmarks.models import COMPLETED, LIVE, Experiment, Run
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
+from benchmarks.queries.live import stamp_of_experiment
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.tables.experiments import BENCHMARKS_OF, COSTS, benchmarks_of, unknown_costs
 from benchmarks.queries.task_grid import MOST_RUNS as MOST_COLUMNS
@@ -36,6 +37,7 @@ from frontend.parting import failures
 from frontend.preferences import columns_of_experiment
 from frontend.task_grid import grid_context
 from frontend.view_models import metric_row
+from frontend.views.live import live_read
 from frontend.views.shared import chart_response, or_404, placed, require_launch, unconfirmed
 
 
@@ -46,8 +48,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "frontend/experiments/results.html", _board(request, *_read(pk)))
 
 
-@never_cache
-@require_safe
+@live_read(stamp_of_experiment)
 def status(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of an experiment's page that changes while it is live."""
     context = _board(request, *_read(pk))

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.queries import judges as reads
 from benchmarks.queries.judge_agreement import judge_agreement, judges_with_labels
+from benchmarks.queries.live import stamp_of_run
 from benchmarks.queries.tables.judges import BY_ANSWER, CALIBRATIONS, CORRECTED_RUNS, SEPARATIONS, part_table
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest
@@ -24,6 +25,7 @@ from frontend import params
 from frontend.forms import CalibrationForm
 from frontend.judge_agreement import AgreementPage, labels_chart
 from frontend.judges import CalibrationRow, calibration_row
+from frontend.views.live import live_read
 from frontend.views.shared import act_on_judging, chart_response, or_404, placed, require_launch
 
 PAGE_SIZE = 50
@@ -103,8 +105,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     return act_on_judging(request, _row(pk), action)
 
 
-@never_cache
-@require_safe
+@live_read(stamp_of_run)
 def progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The live part of a calibration's page. Once the calibration has ended, the page fetches its other parts."""
     row = _row(pk)

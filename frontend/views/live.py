@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.http import etag, require_safe
 
 from benchmarks.queries.live import live_state
 from frontend import params
+
+View = TypeVar("View", bound=Callable[..., HttpResponse])
 
 
 @never_cache
@@ -21,3 +26,20 @@ def live(request: HttpRequest) -> HttpResponse:
     response = render(request, "frontend/components/live.html", {"live_state": state})
     response["HX-Trigger"] = "live-changed"
     return response
+
+
+def live_read(stamp: Callable[[int], str | None]) -> Callable[[View], View]:
+    """A view of a part that a page reads again and again: with an ETag, and 304 while ``stamp(pk)`` stays the same.
+
+    What it shows may differ between users, so their keys are in the tag. A part without a stamp has no tag.
+    """
+
+    def tag(request: HttpRequest, pk: int) -> str | None:
+        found = stamp(pk)
+        return f'"{found}-{request.user.pk or 0}"' if found else None
+
+    def decorate(view: View) -> View:
+        # Not ``never_cache``, which forbids the browser to keep what a 304 refers to.
+        return cache_control(private=True, no_cache=True)(require_safe(etag(tag)(view)))
+
+    return decorate

@@ -21,6 +21,7 @@ from benchmarks.presentation.labels import RESULT_STATE
 from benchmarks.queries import runs as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.leaderboard import comparable_places
+from benchmarks.queries.live import stamp_of_run
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
@@ -47,6 +48,7 @@ from frontend.view_models import (
     weak_spots,
 )
 from frontend.views.exports import shared_address
+from frontend.views.live import live_read
 from frontend.views.settings.schedules import ADD
 from frontend.views.shared import chart_response, may_copy, paged, placed, require_launch, run_or_404, unconfirmed
 from frontend.views.statistics import report_of
@@ -131,12 +133,12 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "frontend/runs/detail.html", context)
 
 
-@never_cache
-@require_safe
+@live_read(stamp_of_run)
 def status(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a run's page that changes while it is live."""
     run = run_or_404(pk, reads.run_status)
-    context = _status(run)
+    # Also of a run that has just ended: they give way with everything else once the page has fetched its other parts.
+    context = _status(run) | {"newest": _result_rows(run, newest_results(run))}
     response = render(request, "frontend/runs/status.html", context)
     if not context["still_changes"]:
         response["HX-Trigger"] = "run-ended"  # the page fetches its other parts once, and polls no more

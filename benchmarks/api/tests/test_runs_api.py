@@ -45,7 +45,7 @@ def test_a_run_is_created_with_its_location(client: Client, configured: Loopback
     assert run["dataset"] == "sums"
     assert run["dataset_version"] == 1
     assert run["status"] == "queued"
-    assert run["progress"] == {"total": 0, "done": 0, "errors": 0}
+    assert run["progress"] == {"total": 0, "done": 0, "errors": 0, "judging": False}
     assert run["summary"] == {"exact_match": dict.fromkeys(HEADLINE) | {"n": 0}}
     assert client.get(response["Location"]).json()["id"] == run["id"]
 

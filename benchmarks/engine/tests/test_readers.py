@@ -30,7 +30,7 @@ def test_ten_readers_of_a_live_run_meet_no_error(kind: str) -> None:
         assert {name: page.failures for name, page in read_pages.items() if page.failures} == {}
         assert set(read_pages) == set(pages)
         started.wait_for_the_end(live)
-        assert stack.get(live)["progress"] == {"total": TASKS, "done": TASKS, "errors": 0}
+        assert stack.get(live)["progress"] == {"total": TASKS, "done": TASKS, "errors": 0, "judging": False}
         if kind == SERVICES:
             assert_statistics_are_fresh(started)
 

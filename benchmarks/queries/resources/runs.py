@@ -23,10 +23,12 @@ class Progress:
     total: int
     done: int
     errors: int
+    judging: bool
+    """Whether all answers are there and verdicts are still to come"""
 
     @classmethod
     def of(cls, counted: Any) -> Self:
-        return cls(total=counted.total, done=counted.done, errors=counted.errors)
+        return cls(total=counted.total, done=counted.done, errors=counted.errors, judging=counted.is_judging)
 
 
 class Weighted(TypedDict):
