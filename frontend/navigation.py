@@ -10,6 +10,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from benchmarks.models import Dataset, Experiment
+from benchmarks.presentation.numbers import number
+from benchmarks.queries.reviews import answers_to_label
+from benchmarks.queries.runs import count_running
 from benchmarks.services.access import may
 
 
@@ -25,6 +28,17 @@ class Place:
     @property
     def url(self) -> str:
         return reverse(f"frontend:{self.route}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A link of the navigation or of a row of tabs. ``count`` is what is behind it, in words or as a number."""
+
+    title: str
+    url: str
+    current: bool
+    count: int | str | None = None
+    icon: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +132,18 @@ ENTRIES = (
 """The entries of the navigation, in order."""
 
 
-def entries(request: HttpRequest) -> list[dict[str, object]]:
-    """The entries as the navigation shows them: settings for members only."""
-    here = _entry_of(request)
+def entries(request: HttpRequest) -> list[Tab]:
+    """The entries as the navigation shows them: settings for members only, and what runs and waits in two queries."""
+    here, running, waiting = _entry_of(request), count_running(), answers_to_label()
+    counts = {"Runs": f"{number(running)} running" if running else None, "Review": number(waiting) if waiting else None}
     return [
-        {"title": entry.title, "icon": entry.icon, "url": entry.places[0].url, "current": entry is here}
+        Tab(entry.title, entry.places[0].url, entry is here, counts.get(entry.title), entry.icon)
         for entry in ENTRIES
         if entry is not ENTRIES[-1] or _is_member(request)
     ]
 
 
-def tabs(request: HttpRequest, counts: Mapping[str, int] | None = None) -> list[dict[str, object]]:
+def tabs(request: HttpRequest, counts: Mapping[str, int] | None = None) -> list[Tab]:
     """The tabs of the list that the request asks for; none on other pages, and none where there is one list only.
 
     ``counts`` says how many rows a list has, by its route.
@@ -136,26 +151,26 @@ def tabs(request: HttpRequest, counts: Mapping[str, int] | None = None) -> list[
     here = _entry_of(request)
     places = [place for place in here.places if may(request.user, *place.permissions)] if here else []
     known = counts or {}
-    shown: list[dict[str, object]] = [
-        {"title": each.title, "url": each.url, "current": each.url == request.path, "count": known.get(each.route)}
-        for each in places
-    ]
-    return shown if len(shown) > 1 and any(tab["current"] for tab in shown) else []
+    shown = [Tab(each.title, each.url, each.url == request.path, known.get(each.route)) for each in places]
+    return shown if len(shown) > 1 and any(tab.current for tab in shown) else []
 
 
-def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[dict[str, object]]:
+def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[Tab]:
     """The tabs of the pages of a dataset, and of the canvas set that it was made from."""
     of_set = (("Canvases", "gallery"), ("Audit", "audit")) if dataset.canvas_set else ()
     named = [
-        ("Tasks and runs", "dataset", dataset.slug),
+        ("Results", "dataset", dataset.slug),
+        ("Tasks", "dataset-tasks", dataset.slug),
         *((title, route, dataset.canvas_set.slug) for title, route in of_set if dataset.canvas_set),
-        ("Task analysis", "task-analysis", dataset.slug),
+        ("Analysis", "task-analysis", dataset.slug),
+        ("Versions", "dataset-versions", dataset.slug),
+        ("Files", "dataset-files", dataset.slug),
     ]
     urls = [(title, reverse(f"frontend:{route}", args=(slug,))) for title, route, slug in named]
-    return [{"title": title, "url": url, "current": url == request.path} for title, url in urls]
+    return [Tab(title, url, url == request.path) for title, url in urls]
 
 
-def experiment_tabs(experiment: Experiment, current: str, query: str) -> list[dict[str, object]]:
+def experiment_tabs(experiment: Experiment, current: str, query: str) -> list[Tab]:
     """The tabs of an experiment, of which ``current`` is a route; those with filters carry the ``query`` on."""
     named = (
         ("Results", "experiment"),
@@ -165,11 +180,7 @@ def experiment_tabs(experiment: Experiment, current: str, query: str) -> list[di
         ("Setup", "experiment-setup"),
     )
     return [
-        {
-            "title": title,
-            "url": reverse(f"frontend:{route}", args=(experiment.pk,)) + (query if place < 2 else ""),
-            "current": route == current,
-        }
+        Tab(title, reverse(f"frontend:{route}", args=(experiment.pk,)) + (query if place < 2 else ""), route == current)
         for place, (title, route) in enumerate(named)
     ]
 

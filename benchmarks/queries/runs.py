@@ -222,6 +222,11 @@ def troubled_runs(limit: int) -> list[Run]:
     return sorted(latest, key=lambda run: run.status != RunStatus.FAILED)
 
 
+def count_running() -> int:
+    """How many runs have begun and not ended."""
+    return Run.objects.filter(status=RunStatus.RUNNING).count()
+
+
 def spending(since: datetime) -> tuple[float, bool]:
     """What runs queued since then have cost in US dollars with their judges, and whether a part of it is unknown."""
     recent = Run.objects.filter(created_at__gte=since, total__gt=0)

@@ -156,7 +156,7 @@ def test_accepted_answers_are_edited_row_by_row_and_shown(client: Client) -> Non
     assert spec_of(current()).tasks[0].expected_output == ("2", "two", "II")
     page = text_of(client.get(f"/datasets/sums/tasks/{task_row().pk}/"))
     assert "Expected answer: any of these" in page
-    assert "2 or others" in text_of(client.get("/datasets/sums/"))
+    assert "2 or others" in text_of(client.get("/datasets/sums/tasks/"))
     assert "II</textarea>" in text_of(client.get(f"/datasets/sums/tasks/{task_row().pk}/edit/"))
 
 
@@ -296,7 +296,7 @@ def test_each_permission_opens_what_it_opens_in_the_admin(settings: Any) -> None
         "add_task": ("/datasets/sums/", "Add task", "/datasets/sums/tasks/new/"),
         "change_task": (task, "Edit task", f"{task}edit/"),
         "delete_task": (task, "Delete task", f"{task}delete/"),
-        "delete_dataset": ("/datasets/sums/", "Delete dataset", "/datasets/sums/do/delete/"),
+        "delete_dataset": ("/datasets/sums/files/", "Delete dataset", "/datasets/sums/do/delete/"),
     }
     for permission in opened:
         user = User.objects.create_user(permission)

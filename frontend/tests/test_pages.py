@@ -25,6 +25,8 @@ from benchmarks.models import (
     Experiment,
     Result,
     ResultState,
+    ReviewItem,
+    ReviewQueue,
     Run,
     RunStatus,
     Score,
@@ -503,9 +505,20 @@ def test_the_same_task_in_other_runs_is_listed(client: Client) -> None:
 
 def test_a_dataset_shows_its_tasks_and_finds_them_by_text(client: Client) -> None:
     make_dataset(3, slug="sums")
-    html = page(client, "/datasets/sums/?text=2 %2B 2")
+    moved = client.get("/datasets/sums/?text=2 %2B 2")
+    assert moved.headers["Location"] == "/datasets/sums/tasks/?text=2+%2B+2"
+    html = page(client, moved.headers["Location"])
     assert "task-2" in html
     assert "task-3" not in html
+
+
+def test_the_navigation_says_what_runs_and_what_waits_for_a_label(client: Client) -> None:
+    plain = page(client, "/settings/")
+    assert 'class="count"' not in plain
+    run = make_scored_run(status=RunStatus.RUNNING, completed_at=None)
+    review = ReviewQueue.objects.create(name="Open", metric="exact_match", source={}, sampling={})
+    ReviewItem.objects.create(queue=review, result=run.results.all()[0], position=1)
+    assert re.findall(r'class="count">([^<]+)<', page(client, "/settings/")) == ["1 running", "1"]
 
 
 def test_what_changed_between_two_versions_is_shown(client: Client) -> None:

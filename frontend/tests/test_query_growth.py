@@ -127,5 +127,9 @@ def test_the_settings_cost_the_same_for_more_rows(client: Client) -> None:
 
 def test_the_status_of_a_run_costs_the_same_queries_with_every_poll(client: Client) -> None:
     live = make_scored_run(status=RunStatus.RUNNING, completed_at=None)
-    assert queries(client, f"/runs/{live.pk}/status/") == 4, "run, examples of failures, newest results, their scores"
-    assert queries(client, f"{a_run(3)}status/") == 3, "once: run, examples, and one for the comparable runs"
+    assert queries(client, f"/runs/{live.pk}/status/") == 6, (
+        "its runs and leases for the ETag, run, examples of failures, newest results, their scores"
+    )
+    assert queries(client, f"{a_run(3)}status/") == 7, (
+        "once: ETag, run, examples, one for the comparable runs, newest results, their scores"
+    )

@@ -51,6 +51,7 @@ _COMPARED = tuple(key for key in (*TASK_KEYS, "other_answers") if key not in ("i
 _SHOWN = TaskSpec.describing | {"input", "expected_output", "other_answers", "context"}
 _OTHERS = tuple(key for key in _COMPARED if key not in _SHOWN)
 """Those that the page of a task does not show in a way of its own."""
+_TASK_QUERY = {"text", "difficulty", "group", "after", "before"}
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
 MOVED_SHOWN = 20
@@ -80,32 +81,64 @@ def dataset_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def dataset(request: HttpRequest, slug: str) -> HttpResponse:
-    dataset = dataset_or_404(slug)
-    versions = reads.versions_of(dataset)
-    number = params.whole_number(request.GET, "version")
-    version = version_or_404(dataset, number) if number else dataset.current_version
-    filters = params.task_filters(request.GET)
-    is_written, allowed = dataset.kind == Dataset.Kind.YAML, _permissions(request)
-    context = {
+    """The tab of results. Addresses of 0.1.0 that filter tasks lead to the tab of tasks."""
+    if _TASK_QUERY & request.GET.keys():
+        url = reverse("frontend:dataset-tasks", args=(dataset_or_404(slug).slug,))
+        return HttpResponseRedirect(f"{url}?{request.GET.urlencode()}")
+    context = _page(request, slug)
+    context |= {
         "live_state": live_state(),
-        "dataset": dataset,
-        "version": version,
-        "versions": VERSIONS.where(is_written=is_written, may_restore=is_written and allowed["change_dataset"]).of(
-            version_rows(dataset, versions)
-        ),
-        "numbers": [each.number for each in versions],
+        "runs": RUNS.of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
+        "charts": placed(_charts(context["dataset"]), "dataset-chart", slug),
+        "analysis": _analysis(context["version"]),
+    }
+    return render(request, "frontend/datasets/results.html", context)
+
+
+@require_safe
+def tasks(request: HttpRequest, slug: str) -> HttpResponse:
+    """The tasks of a version."""
+    context, filters = _page(request, slug), params.task_filters(request.GET)
+    version = context["version"]
+    context |= {
         "filters": filters,
         "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
-        "runs": RUNS.of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
-        "charts": placed(_charts(dataset), "dataset-chart", slug),
-        "analysis": _analysis(version),
+    }
+    return render(request, "frontend/datasets/tasks.html", context)
+
+
+@require_safe
+def versions(request: HttpRequest, slug: str) -> HttpResponse:
+    """All versions, with what can be done with each."""
+    context = _page(request, slug)
+    stored, is_written = reads.versions_of(context["dataset"]), context["is_written"]
+    table = VERSIONS.where(is_written=is_written, may_restore=is_written and context["may"]["change_dataset"])
+    context |= {
+        "versions": table.of(version_rows(context["dataset"], stored)),
+        "numbers": [each.number for each in stored],
+    }
+    return render(request, "frontend/datasets/versions.html", context)
+
+
+@require_safe
+def files(request: HttpRequest, slug: str) -> HttpResponse:
+    """The file that the dataset comes from, and its files to download."""
+    return render(request, "frontend/datasets/files.html", _page(request, slug))
+
+
+def _page(request: HttpRequest, slug: str) -> dict[str, Any]:
+    """What every tab of a dataset shows, of its current version unless ``?version=`` names another."""
+    dataset = dataset_or_404(slug)
+    number = params.whole_number(request.GET, "version")
+    return {
+        "dataset": dataset,
+        "version": version_or_404(dataset, number) if number else dataset.current_version,
         "may_launch": may_launch(request.user),
-        "may": allowed,
-        "is_written": is_written,
+        "may": _permissions(request),
+        "is_written": dataset.kind == Dataset.Kind.YAML,
         "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.name, None)],
         "tabs": dataset_tabs(request, dataset),
     }
-    return render(request, "frontend/datasets/detail.html", context)
 
 
 @require_safe
@@ -165,7 +198,7 @@ def choose_changes(request: HttpRequest, slug: str) -> HttpResponse:
     dataset = dataset_or_404(slug)
     old, new = (params.whole_number(request.GET, name) for name in ("old", "new"))
     if old is None or new is None:
-        return HttpResponseRedirect(f"{reverse('frontend:dataset', args=(dataset.slug,))}#versions")
+        return HttpResponseRedirect(reverse("frontend:dataset-versions", args=(dataset.slug,)))
     return HttpResponseRedirect(reverse("frontend:changes", args=(dataset.slug, old, new)))
 
 

@@ -137,8 +137,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 def status(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a run's page that changes while it is live."""
     run = run_or_404(pk, reads.run_status)
-    # Also of a run that has just ended: they give way with everything else once the page has fetched its other parts.
-    context = _status(run) | {"newest": _result_rows(run, newest_results(run))}
+    context = _status(run)
+    if not run.is_live:  # they give way with everything else, once the page has fetched its other parts
+        context["newest"] = _result_rows(run, newest_results(run))
     response = render(request, "frontend/runs/status.html", context)
     if not context["still_changes"]:
         response["HX-Trigger"] = "run-ended"  # the page fetches its other parts once, and polls no more

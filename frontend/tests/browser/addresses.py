@@ -20,9 +20,22 @@ PAGES: dict[str, dict[str, Address]] = {
     "dataset": {
         "dataset": lambda site: "/datasets/reasoning/",
         "dataset of canvases": lambda site: f"/datasets/{site.canvas_set}/",
-        "dataset searched in vain": lambda site: "/datasets/reasoning/?text=nowhere",
         "dataset without a run": lambda site: "/datasets/capitals/?version=1",
         "hostile dataset": lambda site: "/datasets/hostile/",
+    },
+    "dataset-tasks": {
+        "tasks of a dataset": lambda site: "/datasets/reasoning/tasks/",
+        "tasks of canvases": lambda site: f"/datasets/{site.canvas_set}/tasks/",
+        "tasks searched in vain": lambda site: "/datasets/reasoning/tasks/?text=nowhere",
+        "hostile tasks": lambda site: "/datasets/hostile/tasks/",
+    },
+    "dataset-versions": {
+        "versions of a dataset": lambda site: "/datasets/capitals/versions/",
+        "versions of the hostile": lambda site: "/datasets/hostile/versions/",
+    },
+    "dataset-files": {
+        "files of a dataset": lambda site: "/datasets/reasoning/files/",
+        "files of canvases": lambda site: f"/datasets/{site.canvas_set}/files/",
     },
     "model": {
         "model": lambda site: "/models/scripted/medium/",

@@ -251,7 +251,7 @@ def where_two_models_disagree(walk: Walk) -> None:
 def suspect_references(walk: Walk) -> None:
     walk.click("Datasets", within="header")
     walk.click("reasoning", "link", "main")
-    walk.click("Task analysis")
+    walk.click("Analysis")
     walk.page.locator("tbody input[name=task]").first.check()
     walk.clicks += 1
     walk.click("Create version without selected", "button")

@@ -175,6 +175,7 @@ def test_a_task_edited_in_the_admin_makes_a_new_version(new_tab: NewTab, site: S
     page = tab.open("/datasets/capitals/")
     assert page.locator(".figures dd").first.inner_text() == "3"
     page.get_by_text("Edited here since the file").wait_for()
+    page.get_by_role("link", name="Versions").click()
     page.get_by_role("link", name="Changes since version 2").click()
     page.locator("ins", has_text="Seine").wait_for()
 
@@ -208,15 +209,16 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     page.get_by_role("button", name="Save task").click()
     page.get_by_text("rivers now has version 2.").wait_for()
 
-    page = tab.open("/datasets/rivers/")
+    page = tab.open("/datasets/rivers/versions/")
     page.get_by_role("button", name="Show changes").click()
     page.locator("ins", has_text="river").wait_for()
-    page = tab.open("/datasets/rivers/")
+    page = tab.open("/datasets/rivers/versions/")
     with page.expect_download() as download:
         page.get_by_role("link", name="Version 1 as YAML").click()
     assert Path(download.value.path()).read_text() == RIVERS
     page.get_by_role("button", name="Restore version 1").click()
     page.get_by_text("is current again").wait_for()
+    page.get_by_role("link", name="Files").click()
     page.get_by_role("button", name="Delete dataset").click()
     page.get_by_role("button", name="Delete dataset").click()
     page.get_by_text("Dataset rivers deleted.").wait_for()
@@ -229,6 +231,7 @@ def test_a_task_that_a_model_failed_is_copied_to_a_new_dataset(tab: Tab, site: S
     page.fill("#id_slug", "hard-cases")
     page.get_by_role("button", name="Copy 1 task").click()
     page.get_by_text("1 task copied: hard-cases now has version 1.").wait_for()
+    page.get_by_role("link", name="Tasks", exact=True).click()
     page.locator("#tasks tbody a").first.click()
     page.locator("tr", has_text="scripted/small").locator(".is-wrong").first.wait_for()
 
