@@ -64,6 +64,13 @@ class Expected(Mean):
     n_expected: int | None = None
     """The N of n"""
 
+    @property
+    def if_missing_wrong(self) -> float | None:
+        """The mean of scores from 0 to 1 with every missing one counted as 0."""
+        if self.mean is None or not self.n_expected:
+            return self.mean
+        return self.mean * min(1.0, self.n / self.n_expected)
+
 
 @dataclass(frozen=True, slots=True)
 class Counted(Expected):
@@ -109,6 +116,16 @@ class MetricNumbers(Counted):
     n_cancelled: int = 0
     n_ungraded: int = 0
     n_missing: int = 0
+
+    @property
+    def n_no_answer(self) -> int:
+        """Results without a score because there is no answer: the endpoint failed, or nothing was sent."""
+        return self.n_provider_error + self.n_pending + self.n_cancelled
+
+    @property
+    def n_no_verdict(self) -> int:
+        """Answers without a score: the judge or another metric gave none."""
+        return self.n_judge_error + self.n_metric_error + self.n_ungraded + self.n_missing
 
 
 NO_NUMBERS = MetricNumbers()

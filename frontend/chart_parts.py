@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.sentences import n_of_expected, n_of_mean
 from benchmarks.summary import Expected
 
 Spec = dict[str, Any]
@@ -19,9 +19,10 @@ INTERVAL_COLUMNS = ("Mean", "Low", "High", "n")
 FIGURES = ("mean", "low", "high", "n")
 
 
-def figures(level: Expected) -> Spec:
-    """Mean, bounds, and n of N in words, as the tables and tooltips of charts show them."""
-    n_of = n_of_expected(level.n, level.n_expected)
+def figures(level: Expected, metric: str = "") -> Spec:
+    """Mean, bounds, and n of N in words, as the tables and tooltips of charts show them; without a metric, of an
+    average over datasets."""
+    n_of = n_of_mean(metric, level) if metric else n_of_expected(level.n, level.n_expected)
     return {"mean": level.mean, "low": level.low, "high": level.high, "n": n_of}
 
 

@@ -64,9 +64,13 @@ class Contender:
     model: str = ""
 
 
-def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Expected], measure: Measure) -> Chart | None:
-    """A mean with its interval for each level that has one."""
-    values: list[Spec] = [{"level": level, **figures(row)} for level, row in levels.items() if row.mean is not None]
+def by_level(
+    name: str, title: str, level_title: str, levels: Mapping[str, Expected], measure: Measure, *, metric: str = ""
+) -> Chart | None:
+    """A mean with its interval for each level that has one; ``metric`` as for ``figures``."""
+    values: list[Spec] = [
+        {"level": level, **figures(row, metric)} for level, row in levels.items() if row.mean is not None
+    ]
     table = tuple(tuple(row.values()) for row in values)
     for row in values:
         row["words"] = f"{score_words(row['mean'], measure)} (n = {row['n']})"

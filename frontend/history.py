@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.utils import timezone
 
-from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.history import History
 from frontend import charts
 from frontend.chart_parts import Chart
@@ -36,9 +36,9 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Ch
                         "version": f"v{point.run.version_label}",
                         "is_new": point.is_new_version,
                         "mean": point.mean,
-                        "low": point.low,
-                        "high": point.high,
-                        "n": n_of_expected(point.n, point.n_expected),
+                        "low": point.numbers.low,
+                        "high": point.numbers.high,
+                        "n": n_of_mean(history.metric, point.numbers),
                     }
                     for point in history.points
                 ],

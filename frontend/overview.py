@@ -10,7 +10,7 @@ from benchmarks.analysis.comparisons import Compared
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Dataset, Experiment, Run
 from benchmarks.presentation.numbers import n_of, number, plural, points
-from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.experiments import progress
 from benchmarks.queries.history import History, histories, latest_changes
 from frontend.view_models import RunRow, run_finding, run_rows
@@ -130,8 +130,8 @@ def _cell(history: History, of_row: str, compared: Mapping[int, Compared]) -> Ce
     return Cell(
         history.model,
         history,
-        n_of_expected(last.n, last.n_expected),
-        last.n == last.n_expected,
+        n_of_mean(history.metric, last.numbers),
+        last.numbers.n == last.numbers.n_expected,
         "" if about == of_row else about,
         pair,
         change,

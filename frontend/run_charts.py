@@ -71,7 +71,7 @@ def _surface_cells(run: Run, metric: str) -> list[Spec]:
     """The scored cells of the surface by task class, then by number of shapes."""
     scored = (cell for cell in run.parts.surface if cell.metric == metric and cell.mean is not None)
     return [
-        _cell(run, cell, sentence_case(cell.group), group=cell.group, n_shapes=cell.n_shapes)
+        _cell(run, metric, cell, sentence_case(cell.group), group=cell.group, n_shapes=cell.n_shapes)
         for cell in sorted(scored, key=lambda cell: (cell.group, cell.n_shapes))
     ]
 
@@ -81,16 +81,16 @@ def _variant_cells(run: Run, metric: str) -> list[Spec]:
     by_shapes = run.parts.facets.get("n_shapes", {})
     levels = {int(n_shapes): run.parts.at("n_shapes", n_shapes, metric) for n_shapes in by_shapes}
     return [
-        _cell(run, level, variant_of(run), n_shapes=n_shapes)
+        _cell(run, metric, level, variant_of(run), n_shapes=n_shapes)
         for n_shapes, level in sorted(levels.items())
         if level.mean is not None
     ]
 
 
-def _cell(run: Run, level: Counted, name: str, **filters: str | int) -> Spec:
+def _cell(run: Run, metric: str, level: Counted, name: str, **filters: str | int) -> Spec:
     """``filters``, among them the number of shapes, select the results of the cell."""
     url = f"{reverse('frontend:run', args=(run.pk,))}?{urlencode(filters)}#results"
-    return {"group": name, "n_shapes": filters["n_shapes"], **figures(level), "url": url}
+    return {"group": name, "n_shapes": filters["n_shapes"], **figures(level, metric), "url": url}
 
 
 def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:
@@ -103,7 +103,7 @@ def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:
                 for level in sorted(by_level, key=_order)
             }
             title = f"{row.title} by {words}"
-            yield charts.by_level(f"{key}-{row.name}", title, sentence_case(words), levels, row)
+            yield charts.by_level(f"{key}-{row.name}", title, sentence_case(words), levels, row, metric=row.name)
 
 
 def _order(level: str) -> tuple[int, str]:

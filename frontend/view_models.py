@@ -34,7 +34,7 @@ class MetricRow(Measure):
     """One metric of a run: its strict mean with interval and ``n_of``, the n of N; ``sample`` also says what counts as
     0 and what has no score, ``readable`` is the mean over answers without a fault, if any has one, and ``weighted`` the
     weighted mean, if the weights of the tasks differ. ``applies`` is a sentence where the metric applies to a part of
-    the results.
+    the results, ``if_missing`` what the score would be if all that is missing were wrong.
 
     ``corrected`` is the mean above guessing with its bounds, if guessing scores anything.
     """
@@ -49,6 +49,7 @@ class MetricRow(Measure):
     readable: str = ""
     applies: str = ""
     weighted: str = ""
+    if_missing: str = ""
     corrected: Expected | None = None
 
 
@@ -81,21 +82,24 @@ def metric_row(
     """A metric with its numbers from a run's summary. A metric that is no longer registered goes by its name."""
     metric = metric_named(name)
     title = metric.title if metric else name
+    bounded = metric is None or metric.range == (0.0, 1.0)
+    n_of = sentences.n_of_expected(numbers.n, numbers.n_expected) if live else sentences.n_of_mean(name, numbers)
     return MetricRow(
         name=name,
         title=title,
         unit=metric.unit if metric else "",
-        bounded=metric is None or metric.range == (0.0, 1.0),
+        bounded=bounded,
         judged=metric is not None and metric.judged,
         mean=numbers.mean,
         low=numbers.low,
         high=numbers.high,
-        n_of=sentences.n_of_expected(numbers.n, numbers.n_expected),
+        n_of=n_of,
         note=numbers.note,
         sample=sentences.sample(numbers, live=live),
         readable=sentences.readable(numbers),
         applies=sentences.applies_to(title, numbers),
         weighted=sentences.weighted(numbers),
+        if_missing="" if live else sentences.if_missing(name, numbers),
         corrected=corrected if corrected and corrected.mean is not None else None,
     )
 
@@ -197,7 +201,7 @@ def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
             mean, name, level = min(weak, key=lambda each: each[0])
             sentences_of[facet] = (
                 f"{title}: {name} has the lowest score, {score(mean)} ({interval(level.low, level.high)}; "
-                f"{sentences.n_of_expected(level.n, level.n_expected)}), below the score of the run."
+                f"{sentences.n_of_mean(row.name, level)}), below the score of the run."
             )
     return sentences_of
 

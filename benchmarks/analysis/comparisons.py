@@ -24,9 +24,9 @@ from benchmarks.statistics.paired import Comparison, compare, holm
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the tasks of one dataset can be split."""
-_FORMAT = 3
+_FORMAT = 4
 """Goes up when ``Comparison`` changes, so that no old one is read."""
-_PART_FORMAT = 2
+_PART_FORMAT = 3
 """The same of ``Part``."""
 _MOST_LEVELS = 30
 
@@ -157,15 +157,15 @@ def compared_runs(
 
     def comparison(a: Run, b: Run, metric: str) -> Comparison:
         def compute() -> Comparison:
-            (first, clusters), (second, _) = scores(a, metric), scores(b, metric)
-            return compare(first, second, clusters)
+            first, second = scores(a, metric), scores(b, metric)
+            return compare(first.scores, second.scores, first.clusters, unscored=(first.unscored, second.unscored))
 
         return kept_for(f"comparison:{_FORMAT}:{metric}", [a, b], compute)
 
     metrics = [name for name in common_metrics(chosen) if metrics is None or name in metrics]
     both = [(chosen[0], run) for run in chosen[1:]] if with_first else list(combinations(chosen, 2))
     pairs = [(a, b, metric, comparison(a, b, metric)) for a, b in both for metric in metrics]
-    p_values = [numbers.p_value for *_, numbers in pairs if numbers.p_value is not None]
+    p_values = [numbers.p_decisive for *_, numbers in pairs if numbers.p_decisive is not None]
     adjusted = iter(holm(p_values))
     names = labels(chosen) if names is None else names
     return [
@@ -174,7 +174,7 @@ def compared_runs(
             b,
             metric,
             numbers,
-            p_adjusted=None if numbers.p_value is None else next(adjusted),
+            p_adjusted=None if numbers.p_decisive is None else next(adjusted),
             family_size=len(p_values),
             name_a=names[a.pk],
             name_b=names[b.pk],
@@ -215,9 +215,12 @@ def breakdown(a: Run, b: Run, metric: str) -> list[Part]:
 
 
 def _breakdown(a: Run, b: Run, metric: str) -> list[Part]:
-    (first, clusters), (second, _) = task_scores(a, metric), task_scores(b, metric)
+    first, second = task_scores(a, metric), task_scores(b, metric)
+    unscored = first.unscored, second.unscored
     tasks = Task.objects.filter(version=a.dataset_version_id).order_by("position")
-    rows = [row for row in tasks.values_list("content_hash", *FACETS) if row[0] in first and row[0] in second]
+    rows = [
+        row for row in tasks.values_list("content_hash", *FACETS) if row[0] in first.scores and row[0] in second.scores
+    ]
     parts: list[Part] = []
     for place, facet in enumerate(FACETS, 1):
         levels: dict[object, list[Hashable]] = {}
@@ -227,13 +230,21 @@ def _breakdown(a: Run, b: Run, metric: str) -> list[Part]:
         if not 2 <= len(levels) <= _MOST_LEVELS:
             continue
         compared = [
-            (level, compare({task: first[task] for task in known}, {task: second[task] for task in known}, clusters))
+            (
+                level,
+                compare(
+                    {task: first.scores[task] for task in known},
+                    {task: second.scores[task] for task in known},
+                    first.clusters,
+                    unscored=unscored,
+                ),
+            )
             for level, known in levels.items()
         ]
-        p_values = [comparison.p_value for _, comparison in compared if comparison.p_value is not None]
+        p_values = [comparison.p_decisive for _, comparison in compared if comparison.p_decisive is not None]
         adjusted = iter(holm(p_values))
         parts += [
-            Part(facet, str(level), comparison, None if comparison.p_value is None else next(adjusted))
+            Part(facet, str(level), comparison, None if comparison.p_decisive is None else next(adjusted))
             for level, comparison in compared
         ]
     return parts

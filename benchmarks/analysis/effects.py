@@ -14,7 +14,7 @@ from benchmarks.presentation.numbers import number, points
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.ranking import LEVEL, Scores, difference_p_value, mean_of_intervals
 
-_FORMAT = 3
+_FORMAT = 4
 """Goes up when ``Effects`` changes, so that no old one is read."""
 
 
@@ -103,11 +103,12 @@ def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: 
             both = [cell.run for cell in (before, after) if cell is not None and has_ended(cell.run)]
             effect = None
             if len(both) == 2 and is_score(metric_of(both[0], metric)):
-                (first, clusters), (second, _) = (read(run, metric_of(run, metric)) for run in both)
-                comparison = compare(first, second, clusters)
+                first, second = (read(run, metric_of(run, metric)) for run in both)
+                unscored = first.unscored, second.unscored
+                comparison = compare(first.scores, second.scores, first.clusters, unscored=unscored)
                 if comparison.difference is not None and comparison.low is not None and comparison.high is not None:
                     effect = Effect(comparison.difference, comparison.low, comparison.high)
-                    p_values.append(comparison.p_value if comparison.p_value is not None else 1.0)
+                    p_values.append(comparison.p_decisive if comparison.p_decisive is not None else 1.0)
                     scores.append(scores_of(both, metric, read))
             cells.append(effect)
         overall = None

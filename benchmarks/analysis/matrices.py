@@ -19,7 +19,7 @@ from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.ranking import Place, Ranking, Verdict, mean_of_intervals
 from benchmarks.summary import NO_NUMBERS, Counted
 
-FORMAT = 4
+FORMAT = 5
 """Goes up when ``Standing``, or a statement that is made of it, changes, so that no old one is read."""
 
 
@@ -116,7 +116,7 @@ class Ranked:
     @property
     def by_rank(self) -> list[Row]:
         """Those without a rank come last."""
-        return sorted(self.rows, key=lambda row: -row.overall[0] if row.overall and row.place else 2.0)
+        return sorted(self.rows, key=lambda row: -row.place.mean if row.place else 2.0)
 
 
 def ranked_rows(members: Sequence[Run], metric: str) -> Ranked:

@@ -1,6 +1,7 @@
 """Models ranked by one metric, from the stored summaries of runs that stand in one table.
 
-A run in which fewer than ``MIN_COVERAGE`` of the expected results have a score is listed, but has no rank.
+The order is that of the means with every missing score counted as 0, so that no answer gains by breaking its judge. A
+run in which fewer than ``MIN_COVERAGE`` of the expected results have a score is listed, but has no rank.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def places(candidates: Sequence[Run], metric: str, choose: str = LATEST, rank: s
 
     def goodness(run: Run) -> tuple[float, ...]:
         # Equal thresholds are in the order of their means.
-        mean = sign * (run.numbers_of(metric).mean or 0.0)
+        numbers = run.numbers_of(metric)
+        mean = sign * ((numbers.if_missing_wrong if is_score(metric) else numbers.mean) or 0.0)
         return (*_threshold_key(run), mean) if rank == THRESHOLD else (mean,)
 
     found: list[Place] = []

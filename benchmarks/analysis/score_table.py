@@ -7,17 +7,18 @@ needs no memory, also while it is in progress and its summary is written again a
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from django.db.models import Case, Exists, F, FilteredRelation, OuterRef, Q, QuerySet, Value, When
 
 from benchmarks.analysis.kept import kept_for
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.deciding import is_deciding
-from benchmarks.models import UNSCORED, Result, Run, Score
+from benchmarks.models import UNSCORED, Outcome, Result, Run, Score
 from benchmarks.statistics.paired import TaskScores
 from benchmarks.statistics.panel import Verdict
 from benchmarks.statistics.ranking import Scores
@@ -33,12 +34,21 @@ OfScore = Literal["value", "status", "passes_at", "verdicts", "judge_calls"]
 OfKnownAnswer = Literal["question", "phrasing", "correct", "first", "second"]
 Column = OfResult | OfScore | OfKnownAnswer
 
-TaskScoresAndClusters = tuple[TaskScores[Hashable], dict[Hashable, Hashable]]
+
+class OfTasks(NamedTuple):
+    """By task: the mean score of a run over its repeats (``None`` without any), the cluster, and of a task of which
+    some repeats have a score the share of those without one, if any."""
+
+    scores: TaskScores[Hashable]
+    clusters: dict[Hashable, Hashable]
+    unscored: dict[Hashable, float]
+
 
 FETCHED = 5_000
 """Rows that are fetched from the database at a time."""
-DOUBTFUL = Score.Status.DOUBTFUL.value
-IN_DOUBT = Exists(Score.objects.filter(result=OuterRef("pk"), value__isnull=True, status=DOUBTFUL))
+LEFT_OUT = (Score.Status.NOT_APPLICABLE, Score.Status.DOUBTFUL)
+"""Statuses of scores that no mean is expected to contain: the task's doing, never that of an answer."""
+IN_DOUBT = Exists(Score.objects.filter(result=OuterRef("pk"), value__isnull=True, status=Score.Status.DOUBTFUL))
 """Of a result: whether a metric set it aside because of a doubtful reference."""
 _PATHS: Mapping[Column, str] = {
     "result": "pk",
@@ -155,6 +165,7 @@ def _of_several(results: QuerySet[Result]) -> tuple[QuerySet[Any, Any], Mapping[
         When(value__isnull=False, outcome__in=FAULTS, then=F("outcome")),
         When(value__isnull=False, then=Value(Score.Status.SCORED)),
         When(IN_DOUBT, then=Value(Score.Status.DOUBTFUL)),
+        When(outcome=Outcome.ANSWERED, then=Value(Score.Status.NOT_APPLICABLE)),
         When(outcome__in=UNSCORED, then=F("outcome")),
     )
     return results.annotate(score_status=status), {"value": "value", "status": "score_status"}
@@ -194,16 +205,17 @@ def _verdicts(stored: Sequence[Mapping[str, Any]], shared: dict[str, str]) -> tu
     )
 
 
-def task_scores(run: Run, metric: str) -> TaskScoresAndClusters:
-    """Content hash → mean score over repeats (``None`` without any score), and → the cluster of the task.
+def task_scores(run: Run, metric: str) -> OfTasks:
+    """The scores of a run by the content hash of each task, of all results of which a score is expected."""
+    import numpy as np
 
-    Tasks with a doubtful reference are left out, unless the run includes them.
-    """
     table = read_scores(run, metric, "content", "cluster", "status")
-    table = table.where(table["status"] != DOUBTFUL)
+    table = table.where(~np.isin(table["status"], LEFT_OUT))
     tasks, means = table.means("content")
     scores = {task: None if math.isnan(mean) else mean for task, mean in zip(tasks, means.tolist(), strict=True)}
-    return scores, dict(table.rows("content", "cluster"))
+    asked, without = Counter(table["content"].tolist()), Counter(table["content"][np.isnan(table.value)].tolist())
+    unscored = {task: n / asked[task] for task, n in without.items() if n < asked[task]}
+    return OfTasks(scores, dict(table.rows("content", "cluster")), unscored)
 
 
 def score_vector(run: Run, metric: str) -> Vector:
@@ -225,27 +237,23 @@ def metric_of(run: Run, metric: str) -> str:
     return metric if metric in run.all_metrics else run.headline
 
 
-def scores_of(
-    members: Sequence[Run], metric: str, read: Callable[[Run, str], TaskScoresAndClusters] = task_scores
-) -> Scores:
+def scores_of(members: Sequence[Run], metric: str, read: Callable[[Run, str], OfTasks] = task_scores) -> Scores:
     """The scores of runs on one dataset, by task of identical content."""
     import numpy as np
 
     columns: dict[Hashable, int] = {}
     clusters: dict[Hashable, int] = {}
     of_columns: list[int] = []
-    rows = []
-    for run in members:
-        scores, cluster_of = read(run, metric_of(run, metric))
-        for task in scores:
+    rows = [read(run, metric_of(run, metric)) for run in members]
+    for row in rows:
+        for task in row.scores:
             if task not in columns:
                 columns[task] = len(columns)
-                of_columns.append(clusters.setdefault(cluster_of[task], len(clusters)))
-        rows.append(scores)
+                of_columns.append(clusters.setdefault(row.clusters[task], len(clusters)))
     values = np.full((len(rows), len(columns)), np.nan)
-    for place, scores in enumerate(rows):
-        known = [(columns[task], value) for task, value in scores.items() if value is not None]
-        if known:
-            at, given = zip(*known, strict=True)
-            values[place, list(at)] = given
-    return Scores(values, np.array(of_columns, dtype=np.int64))
+    missing = np.zeros(values.shape)
+    for place, row in enumerate(rows):
+        for task, value in row.scores.items():
+            at = place, columns[task]
+            values[at], missing[at] = (np.nan, 1.0) if value is None else (value, row.unscored.get(task, 0.0))
+    return Scores(values, np.array(of_columns, dtype=np.int64), missing if missing.any() else None)

@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 
-from benchmarks.analysis.score_table import FETCHED, IN_DOUBT
+from benchmarks.analysis.score_table import FETCHED, IN_DOUBT, LEFT_OUT
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.deciding import deciding_name, is_deciding
 from benchmarks.models import UNSCORED, Result, Run, Score
 from benchmarks.statistics.intervals import Moments
 
-LEFT_OUT = (Score.Status.NOT_APPLICABLE, Score.Status.DOUBTFUL)
-"""Statuses of scores that no mean is expected to contain."""
 ADDED = ("n", "total", "squares", "cubes", "fourths", "graded", "readable_total", "results")
 
 _VALUE = F("value")

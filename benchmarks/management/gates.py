@@ -11,7 +11,7 @@ from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import number, percent, plural
-from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.sentences import if_missing, n_of_expected
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.services.errors import InvalidRequest
 
@@ -58,15 +58,17 @@ def read_thresholds(texts: Sequence[str], metrics: Sequence[str]) -> dict[str, f
 
 
 def threshold_gates(run: Run, thresholds: Mapping[str, float]) -> list[Gate]:
-    """A metric without scored results misses every threshold."""
+    """A missing score counts as 0. A metric without scored results misses every threshold."""
     gates = []
     for name, least in thresholds.items():
         metric = name or run.headline
         numbers = run.numbers_of(metric)
-        mean = numbers.mean if is_score(metric) else None
+        mean = numbers.if_missing_wrong if is_score(metric) else None
         words = f"{metric} has no scored results"
         if mean is not None:
-            words = f"{metric} is {percent(mean)} over {n_of_expected(numbers.n, numbers.n_expected)} results"
+            n_of = n_of_expected(numbers.n, numbers.n_expected)
+            least_mean = f"; {missing}" if (missing := if_missing(metric, numbers)) else ""
+            words = f"{metric} is {percent(numbers.mean)} over {n_of} results{least_mean}"
         gates.append(Gate(f"{metric} at least {percent(least)}", mean is not None and mean >= least, words))
     return gates
 

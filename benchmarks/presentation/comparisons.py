@@ -70,6 +70,10 @@ def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> lis
     else:
         lead = f"No significant difference between {a} and {b} ({b} minus {a}: {points(difference)} points, {bounds})."
     sentences = [lead, f"The paired test gives {p_text}."]
+    if comparison.is_undone_by_missing:
+        gains = b if difference > 0 else a
+        undone = f"but not with the missing scores counted against {gains}"
+        sentences[1:] = [f"By the scored tasks alone it would be ({p_text}), {undone}."]
     if comparison.note:
         sentences.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     if not comparison.is_hopeless and comparison.detectable_difference is not None:

@@ -48,6 +48,11 @@ GLOSSARY = {
         "Compares two runs task by task on the tasks that both answered, which shows smaller differences than "
         "comparing their means.",
     ),
+    "missing_scores": Entry(
+        "Missing scores",
+        "A result without an answer or verdict is in no mean, but helps no one: ranks count it as 0, and a difference "
+        "is significant only if it is with the missing scores counted against the model that gains.",
+    ),
     "p_value": Entry(
         "p value",
         "How often a difference at least this large would appear if the two were equally good; under 0.05 is called "

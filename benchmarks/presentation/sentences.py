@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Protocol, TypedDict
 
 from benchmarks.codec import stored
+from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.presentation.labels import OUTCOME, SCORE_STATUS, sentence_case
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, interval, money, n_of, number, percent, plural, score
-from benchmarks.summary import Canvases, MetricNumbers, Summary
+from benchmarks.summary import Canvases, Expected, MetricNumbers, Summary
 
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
 _ERRORS = {"n_provider_error": "provider error", "n_judge_error": "judge error", "n_metric_error": "metric error"}
@@ -25,19 +26,25 @@ class JudgeTrial(TypedDict):
 
 PLAINLY_CORRECT = 0.7
 """A judge that scores the correct answer of its trial lower than this is doubtful."""
-HEADLINE = ("mean", "low", "high", "n", "n_expected", "n_not_applicable", "coverage", "readable")
+HEADLINE = (
+    *("mean", "low", "high", "n", "n_expected", "n_no_answer", "n_no_verdict", "n_not_applicable", "coverage"),
+    *("if_missing_wrong", "readable"),
+)
 WEIGHTED = ("mean", "low", "high", "n", "n_effective")
 
 
 def headline_numbers(summary: Summary, metrics: Sequence[str]) -> dict[str, dict[str, object]]:
     """Metric → what other programs get of a run's summary: the strict mean with its 95% interval, ``n`` scores of
-    ``n_expected`` with the share (``coverage``), the results that the metric does not apply to, ``readable``, the mean
-    over answers without a fault, and ``weighted`` if the weights of the tasks differ.
+    ``n_expected`` with the share (``coverage``), the results without an answer and the answers without a verdict, the
+    results that the metric does not apply to, ``if_missing_wrong``, the mean with those without a score as 0,
+    ``readable``, the mean over answers without a fault, and ``weighted`` if the weights of the tasks differ.
     """
     numbers: dict[str, dict[str, object]] = {}
     for name in metrics:
         computed = summary.metrics.get(name)
         numbers[name] = {key: stored(getattr(computed, key, None)) for key in HEADLINE} | ({} if computed else {"n": 0})
+        if not is_score(name):
+            numbers[name]["if_missing_wrong"] = None
         if computed and computed.weighted:
             numbers[name]["weighted"] = {key: getattr(computed.weighted, key) for key in WEIGHTED}
     return numbers
@@ -48,6 +55,25 @@ def n_of_expected(n: int, expected: int | None) -> str:
     if expected is None:
         return number(n) if n else MISSING
     return n_of(n, expected) if n >= expected else f"{n_of(n, expected)} ({percent(n / expected)})"
+
+
+def n_of_mean(metric: str, numbers: Expected) -> str:
+    """The same beside a final mean; of a score with what it would be if all that is missing were wrong: ``190 of 200
+    (95.0%), at least 0.850``."""
+    words = n_of_expected(numbers.n, numbers.n_expected)
+    complete = numbers.mean is None or numbers.n_expected is None or numbers.n >= numbers.n_expected
+    return words if complete or not is_score(metric) else f"{words}, at least {score(numbers.if_missing_wrong)}"
+
+
+def if_missing(name: str, metric: MetricNumbers) -> str:
+    """What a score would be without what is missing: ``0.850 if the 10 without a verdict are wrong``; empty if nothing
+    is."""
+    kinds = (("answer", metric.n_no_answer), ("verdict", metric.n_no_verdict))
+    parts = [f"the {number(n)} without {'an' if kind == 'answer' else 'a'} {kind}" for kind, n in kinds if n]
+    if metric.if_missing_wrong is None or not parts or not is_score(name):
+        return ""
+    verb = "is" if metric.n_no_answer + metric.n_no_verdict == 1 else "are"
+    return f"{score(metric.if_missing_wrong)} if {' and '.join(parts)} {verb} wrong"
 
 
 def applies_to(title: str, metric: MetricNumbers) -> str:

@@ -14,6 +14,7 @@ from benchmarks.asking import difference, key_of
 from benchmarks.models import Dataset, Run
 from benchmarks.queries.leaderboard import Setting, is_whole, scored_runs, setting_of
 from benchmarks.statistics.paired import holm
+from benchmarks.summary import Expected
 
 MOST_RUNS = 200
 """How many of the latest completed runs are read."""
@@ -26,10 +27,7 @@ class Point:
 
     run: Run
     mean: float
-    low: float | None
-    high: float | None
-    n: int
-    n_expected: int | None
+    numbers: Expected
     is_new_version: bool
 
 
@@ -92,8 +90,8 @@ def latest_changes(histories: Sequence[History]) -> dict[int, Compared]:
         before, last = history.points[-2].run, history.last.run
         names = {run.pk: f"run {run.pk}" for run in (before, last)}
         pairs += compared_runs([before, last], names, metrics=[history.metric])
-    tested = [pair for pair in pairs if pair.comparison.p_value is not None]
-    adjusted = iter(holm([pair.comparison.p_value or 0.0 for pair in tested]))
+    tested = [pair for pair in pairs if pair.comparison.p_decisive is not None]
+    adjusted = iter(holm([pair.comparison.p_decisive or 0.0 for pair in tested]))
     return {
         pair.b.pk: replace(
             pair, family_size=len(tested), p_adjusted=None if pair.p_adjusted is None else next(adjusted)
@@ -109,8 +107,6 @@ def _points(runs: Sequence[Run], metric: str) -> list[Point]:
         numbers, content = run.numbers_of(metric), (run.dataset_version_id, run.added_canvases)
         assert numbers.mean is not None, "a series has no runs without a mean"
         is_new_version = version not in (None, content)
-        points.append(
-            Point(run, numbers.mean, numbers.low, numbers.high, numbers.n, numbers.n_expected, is_new_version)
-        )
+        points.append(Point(run, numbers.mean, numbers, is_new_version))
         version = content
     return points

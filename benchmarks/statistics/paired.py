@@ -6,15 +6,19 @@ a mean: it contains the differences δ for which
 
     (difference - δ)² <= c · (2 · q(δ) + δ · (1 - δ)),
 
-where q(δ) is the share of tasks that got worse, estimated under δ. Sources: Tango (1998), Stat. Med. 17:891; Connor
-(1987), Biometrics 43:207, for the detectable difference; Cohen (1988), Statistical Power Analysis, for the effect sizes
-g and d_z; Holm (1979), Scand. J. Stat. 6:65.
+where q(δ) is the share of tasks that got worse, estimated under δ.
+
+A missing score carries no claim: a difference is clear only if it stays so with every missing score at its worst for
+the run that gains, 0 for that run and 1 for the other (worst-case bounds). Sources: Tango (1998), Stat. Med. 17:891;
+Connor (1987), Biometrics 43:207, for the detectable difference; Cohen (1988), Statistical Power Analysis, for the
+effect sizes g and d_z; Holm (1979), Scand. J. Stat. 6:65; Manski (1989), J. Hum. Resour. 24:343, and Horowitz & Manski
+(2000), J. Am. Stat. Assoc. 95:77, for the bounds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -34,6 +38,11 @@ Task = TypeVar("Task", bound=Hashable)
 TaskScores = Mapping[Task, float | None]
 """A run's score on every task, the mean over its repeats; ``None`` if the task was sent but has no score."""
 
+Shares = Mapping[Task, float]
+"""Of tasks that have a score: the share of their repeats without one, if any."""
+Bounds = tuple[float, float]
+"""What a score would be if all that is missing of it were 0, and if it were 1."""
+
 _BISECTIONS = 60
 _CHANGED = 1e-9
 
@@ -43,7 +52,7 @@ class Comparison:
     """Run B compared with run A. Differences are B minus A, in scores from 0 to 1; ``None`` without shared tasks."""
 
     n_shared: int
-    """Tasks of both runs with a score in both. Everything but the worst and best case is based on them."""
+    """Tasks of both runs with a score in both. All but ``worst_case``, ``best_case``, ``p_missing`` is based on them"""
     n_missing: int
     """Tasks of both runs that lack a score in one or both."""
     n_only_a: int
@@ -63,6 +72,9 @@ class Comparison:
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
+    p_missing: float | None = None
+    """The same with the missing scores counted against the run that gains, 1 if that turns the difference; ``None`` if
+    nothing is missing."""
     method: str = "none"
     effect_size: float | None = None
     effect_size_name: str = ""
@@ -91,11 +103,22 @@ class Comparison:
         return self.smallest_p > 1 - self.confidence
 
     @property
+    def p_decisive(self) -> float | None:
+        """What a claim rests on: the larger of both p-values."""
+        return self.p_value if self.p_value is None or self.p_missing is None else max(self.p_value, self.p_missing)
+
+    @property
     def is_clear(self) -> bool:
-        """Whether the test and the interval both show a difference."""
-        if self.p_value is None or self.low is None or self.high is None:
+        """Whether the test, with and without the missing scores, and the interval all show a difference."""
+        if self.p_decisive is None or self.low is None or self.high is None:
             return False
-        return self.p_value <= 1 - self.confidence and (self.low > 0 or self.high < 0)
+        return self.p_decisive <= 1 - self.confidence and (self.low > 0 or self.high < 0)
+
+    @property
+    def is_undone_by_missing(self) -> bool:
+        """Whether the difference would be significant if it were not for the missing scores."""
+        level = 1 - self.confidence
+        return self.p_missing is not None and self.p_value is not None and self.p_value <= level < self.p_missing
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -118,33 +141,56 @@ def compare(
     b: TaskScores[Task],
     clusters: Mapping[Task, Hashable] | None = None,
     *,
+    unscored: tuple[Shares[Task], Shares[Task]] | None = None,
     confidence: float = 0.95,
     power: float = 0.8,
     seed: int = 0,
 ) -> Comparison:
     """Compare run B with run A on the tasks that both have.
 
-    ``clusters`` names the canvas of every common task. Raises ``ValueError`` for a score outside [0, 1], ``KeyError``
-    for a common task without a cluster.
+    ``clusters`` names the canvas of every common task, ``unscored`` of A and B what is missing of scored tasks. Raises
+    ``ValueError`` for a score outside [0, 1], ``KeyError`` for a common task without a cluster.
     """
+    missing_a, missing_b = unscored or ({}, {})
     pairs = {task: (_score(a[task], task), _score(b[task], task)) for task in a if task in b}
     scored = {
         task: (first, second) for task, (first, second) in pairs.items() if first is not None and second is not None
     }
+    bounds = [
+        (_bounds(a, missing_a.get(task, 0.0)), _bounds(b, missing_b.get(task, 0.0))) for task, (a, b) in pairs.items()
+    ]
     counted = Comparison(
         n_shared=len(scored),
         n_missing=len(pairs) - len(scored),
         n_only_a=len(a) - len(pairs),
         n_only_b=len(b) - len(pairs),
-        worst_case=_mean_difference(pairs.values(), missing_a=1.0, missing_b=0.0),
-        best_case=_mean_difference(pairs.values(), missing_a=0.0, missing_b=1.0),
+        worst_case=_mean([b - a for (_, a), (b, _) in bounds]),
+        best_case=_mean([b - a for (a, _), (_, b) in bounds]),
         confidence=confidence,
         power=power,
     )
     if not scored:
         return counted
     names = None if clusters is None else [clusters[task] for task in scored]
-    return _compared(counted, list(scored.values()), names, seed)
+    p_missing = None
+    if any(low < high for pair in bounds for low, high in pair):
+        observed = math.fsum(second - first for first, second in scored.values())
+        of_all = None if clusters is None else [clusters[task] for task in pairs]
+        p_missing = p_against_gain(bounds, of_all, observed, seed=seed)
+    return _compared(replace(counted, p_missing=p_missing), list(scored.values()), names, seed)
+
+
+def p_against_gain(
+    bounds: Sequence[tuple[Bounds, Bounds]], names: Sequence[Hashable] | None, observed: float, *, seed: int = 0
+) -> float:
+    """The p-value of B minus A with what is missing counted against the one that gains by the ``observed`` difference;
+    1 if the difference is then gone. ``bounds`` of A and B are those of all common tasks, ``names`` their clusters."""
+    sign = 1.0 if observed > 0 else -1.0
+    worst = [b[0] - a[1] if observed > 0 else b[1] - a[0] for a, b in bounds]
+    if sign * math.fsum(worst) <= _CHANGED:
+        return 1.0
+    sums = worst if names is None else [total for _, total in cluster_sums(worst, names)]
+    return sign_flip_test(sums, seed=seed).p_value
 
 
 def _compared(
@@ -164,7 +210,8 @@ def _compared(
     better = sum(difference > _CHANGED for difference in differences)
     changed = sum(abs(difference) > _CHANGED for difference in differences)
     low, high = _difference_bounds(differences, spread, binary=binary and not clustered, confidence=counted.confidence)
-    if test.p_value > 1 - counted.confidence:  # The interval must not show a difference that the test denies.
+    p_decisive = max(test.p_value, counted.p_missing or 0.0)
+    if p_decisive > 1 - counted.confidence:  # The interval must not show a difference that the test denies.
         low, high = min(low, 0.0), max(high, 0.0)
     effect_size, effect_size_name = _effect_size(spread, better, changed, binary=binary)
     compared = replace(
@@ -205,14 +252,13 @@ def _score(score: float | None, task: Hashable) -> float | None:
     return score
 
 
-def _mean_difference(
-    pairs: Collection[tuple[float | None, float | None]], *, missing_a: float, missing_b: float
-) -> float | None:
-    """The mean difference with every missing score replaced; ``None`` without pairs."""
-    if not pairs:
-        return None
-    differences = [(missing_b if b is None else b) - (missing_a if a is None else a) for a, b in pairs]
-    return math.fsum(differences) / len(pairs)
+def _bounds(score: float | None, unscored: float) -> Bounds:
+    low = 0.0 if score is None else score * (1 - unscored)
+    return low, 1.0 if score is None else low + unscored
+
+
+def _mean(differences: Sequence[float]) -> float | None:
+    return math.fsum(differences) / len(differences) if differences else None
 
 
 def _difference_bounds(

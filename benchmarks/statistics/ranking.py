@@ -1,7 +1,9 @@
 """Candidates ranked by their mean score on the same tasks, with what can be said of the order and what cannot.
 
-Every pair is tested by the sign-flip test on the tasks with a score in both, and all p-values are adjusted together by
-Holm's method: the chance that any two equal candidates of a ranking are separated is at most 5%. From the pairs follow
+The order is that of the means with every missing score counted as 0. Every pair is tested by the sign-flip test on the
+tasks with a score in both, and again with the missing scores counted against the one that gains; the larger p-value
+counts. All of them are adjusted together by Holm's method: the chance that any two equal candidates of a ranking are
+separated is at most 5%. From the pairs follow
 
 - the range of ranks of a candidate: one more than the number of significantly better ones, up to the number of
   candidates without the significantly worse ones;
@@ -44,11 +46,35 @@ class Scores:
     """The scores of all candidates on one dataset.
 
     ``values`` has a row for each candidate and a column for each task, from 0 to 1, not a number where there is no
-    score. ``clusters`` numbers the cluster of each task from 0.
+    score. ``clusters`` numbers the cluster of each task from 0. ``missing``, of the shape of ``values``, is the share
+    of each task's repeats that should have a score and has none; ``None`` if nothing is missing.
     """
 
     values: NDArray[np.float64]
     clusters: NDArray[np.int64]
+    missing: NDArray[np.float64] | None = None
+
+    @property
+    def expected(self) -> NDArray[np.bool_]:
+        """Where there should be a score; a candidate was not asked the other tasks."""
+        import numpy as np
+
+        known = ~np.isnan(self.values)
+        return known if self.missing is None else known | (self.missing > 0)
+
+    @property
+    def lowest(self) -> NDArray[np.float64]:
+        """The scores with all that is missing counted as 0; 0 where none is expected, too."""
+        import numpy as np
+
+        known = np.nan_to_num(self.values)
+        return known if self.missing is None else known * (1 - self.missing)
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Of each candidate, with what is missing counted as 0."""
+        means: NDArray[np.float64] = self.lowest.sum(axis=1) / self.expected.sum(axis=1)
+        return means
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +145,10 @@ class Ranking:
         import numpy as np
 
         self.datasets = datasets
-        self.means: NDArray[np.float64] = np.mean([np.nanmean(each.values, axis=1) for each in datasets], axis=0)
+        self.means: NDArray[np.float64] = np.mean([each.means for each in datasets], axis=0)
         self.n = len(self.means)
-        self.order: list[int] = sorted(range(self.n), key=lambda place: -self.means[place])
+        # Rounded, because equal scores may differ in the last place.
+        self.order: list[int] = sorted(range(self.n), key=lambda place: -round(self.means[place], 9))
         pairs = list(combinations(range(self.n), 2))
         adjusted = holm([difference_p_value(datasets, a, b) for a, b in pairs])
         self._p_values = dict(zip(pairs, adjusted, strict=True))
@@ -208,28 +235,62 @@ def mean_of_intervals(parts: Sequence[tuple[float, ...]]) -> tuple[float, float,
 
 
 def difference_p_value(datasets: Sequence[Scores], a: int, b: int) -> float:
-    """Of the average difference of two candidates over the datasets; 1 if they share no task on one of them."""
+    """Of the average difference of two candidates over the datasets, also with what is missing counted against the one
+    that gains; 1 if they share no task on one of them."""
     import numpy as np
 
     differences = [each.values[a] - each.values[b] for each in datasets]
+    if any(np.isnan(difference).all() for difference in differences):
+        return 1.0
+    observed = _average_test(datasets, differences)
+    if all(each.missing is None or not each.missing[[a, b]].any() for each in datasets):
+        return observed[1]
+    gains, loses = (a, b) if observed[0] > 0 else (b, a)
+    worst = _average_test(datasets, [_worst_difference(each, gains, loses) for each in datasets])
+    return max(observed[1], worst[1]) if worst[0] > 0 else 1.0
+
+
+def _average_test(datasets: Sequence[Scores], differences: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
+    """The average over the datasets of the mean difference, and its p-value; tasks that are not a number are left out.
+
+    Every dataset has a task.
+    """
+    import numpy as np
+
     shared = [~np.isnan(difference) for difference in differences]
     counts = [int(np.count_nonzero(both)) for both in shared]
-    if not all(counts):
-        return 1.0
     sums: list[float] = []
     for each, difference, both, count in zip(datasets, differences, shared, counts, strict=True):
         weight = round(_STEPS * max(counts) / count) if len(datasets) > 1 else 1
         totals = np.bincount(each.clusters[both], weights=difference[both] * weight)
         sums += totals[totals != 0].tolist()
-    return sign_flip_test(sums).p_value
+    return math.fsum(sums), sign_flip_test(sums).p_value
+
+
+def _worst_difference(scores: Scores, gains: int, loses: int) -> NDArray[np.float64]:
+    """One candidate minus another on the tasks expected of both, with what is missing 0 for the first, 1 for the
+    second."""
+    import numpy as np
+
+    lowest, missing = scores.lowest, np.zeros_like(scores.values) if scores.missing is None else scores.missing
+    both = scores.expected[gains] & scores.expected[loses]
+    return np.where(both, lowest[gains] - lowest[loses] - missing[loses], np.nan)
 
 
 def _comparison(scores: Scores, a: int, b: int) -> Comparison:
     """Candidate b compared with a on one dataset."""
     first, second = (
-        dict(enumerate(None if math.isnan(value) else value for value in scores.values[own].tolist())) for own in (a, b)
+        {
+            place: None if math.isnan(value) else value
+            for place, (value, expected) in enumerate(
+                zip(scores.values[own].tolist(), scores.expected[own].tolist(), strict=True)
+            )
+            if expected
+        }
+        for own in (a, b)
     )
-    return compare(first, second, dict(enumerate(scores.clusters.tolist())))
+    unscored = tuple({} if scores.missing is None else dict(enumerate(scores.missing[own].tolist())) for own in (a, b))
+    return compare(first, second, dict(enumerate(scores.clusters.tolist())), unscored=(unscored[0], unscored[1]))
 
 
 def mean_ranks(datasets: Sequence[Scores], *, seed: int = 0) -> list[MeanRank]:
@@ -246,7 +307,7 @@ def mean_ranks(datasets: Sequence[Scores], *, seed: int = 0) -> list[MeanRank]:
         # Rounded, because equal scores may differ in the last place. A sample without any score ranks last.
         return np.asarray(rankdata(-np.nan_to_num(means, nan=-1.0).round(5), axis=-1))
 
-    observed = np.mean([ranked(np.nanmean(each.values, axis=1)) for each in datasets], axis=0)
+    observed = np.mean([ranked(each.means) for each in datasets], axis=0)
     sampled = np.concatenate(
         [np.mean([ranked(means) for means in parts], axis=0) for parts in _sampled_means(datasets, seed)]
     )
@@ -290,14 +351,12 @@ def _sampled_means(datasets: Sequence[Scores], seed: int) -> Iterator[list[NDArr
 
 
 def _cluster_sums(scores: Scores) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The sum of each candidate's scores in each cluster, and their number."""
+    """The sum of each candidate's scores in each cluster, what is missing counted as 0, and their number."""
     import numpy as np
 
     size = int(scores.clusters.max()) + 1
-    known = ~np.isnan(scores.values)
-    filled = np.where(known, scores.values, 0.0)
-    totals = [np.bincount(scores.clusters, weights=row, minlength=size) for row in filled]
-    counts = [np.bincount(scores.clusters, weights=row.astype(float), minlength=size) for row in known]
+    totals = [np.bincount(scores.clusters, weights=row, minlength=size) for row in scores.lowest]
+    counts = [np.bincount(scores.clusters, weights=row.astype(float), minlength=size) for row in scores.expected]
     return np.asarray(totals, dtype=np.float32), np.asarray(counts, dtype=np.float32)
 
 

@@ -69,8 +69,8 @@ def blocks(client: Client, url: str) -> list[str]:
 
 
 def bare_means(texts: list[str], means: dict[str, str]) -> list[str]:
-    """Blocks that show a mean without its n of N."""
-    without_bounds = [re.sub(r"[−\d.]+ to [−\d.]+", "", text) for text in texts]
+    """Blocks that show a mean without its n of N. Bounds, of intervals and of what is missing, are no means."""
+    without_bounds = [re.sub(r"[−\d.]+ to [−\d.]+|at least [\d.]+|[\d.]+ if the", "", text) for text in texts]
     return [
         text
         for text in without_bounds

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.presentation.numbers import points, rank_range
-from benchmarks.presentation.sentences import n_of_expected, total_cost
+from benchmarks.presentation.sentences import n_of_mean, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.live import live_state
@@ -92,7 +92,7 @@ def _row(standing: ModelStanding, judged: str) -> StandingRow:
         metric=metric_row(run.headline),
         judged=judged,
         rank=rank,
-        n_of=n_of_expected(cell.n, cell.total),
+        n_of=n_of_mean(run.headline, run.numbers_of(run.headline)),
         difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),
         verdict=verdict,
         cost=total_cost(*per_thousand),

@@ -14,8 +14,8 @@ from django.db.models import Count, Sum
 from django.db.models.fields.json import KeyTransform
 
 from benchmarks import summary
-from benchmarks.analysis.score_table import FETCHED, read_scores
-from benchmarks.analysis.sums import LEFT_OUT, Cell, Sums, added, cluster_parts
+from benchmarks.analysis.score_table import FETCHED, LEFT_OUT, read_scores
+from benchmarks.analysis.sums import Cell, Sums, added, cluster_parts
 from benchmarks.engine.canvas_sets.audit import guess_score
 from benchmarks.engine.summary.means import WHOLE, Mean, Means
 from benchmarks.models import Run, Task

@@ -21,9 +21,8 @@ from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import MD5
 
 from benchmarks.analysis.preferences import preference_numbers
-from benchmarks.analysis.score_table import FETCHED
+from benchmarks.analysis.score_table import FETCHED, LEFT_OUT
 from benchmarks.analysis.sums import (
-    LEFT_OUT,
     Cell,
     Sums,
     added,

@@ -58,8 +58,10 @@ class ComparisonResource(Resource):
     low: float | None
     high: float | None
     p_value: float | None
+    p_missing: float | None
+    """With the missing scores counted against the run that gains; ``null`` if nothing is missing"""
     p_adjusted: float | None
-    """Holm-adjusted for ``family_size`` comparisons"""
+    """The larger of both, Holm-adjusted for ``family_size`` comparisons"""
     family_size: int
     is_clear: bool
     regression: bool

@@ -29,7 +29,8 @@ class PointResource(Resource):
     @classmethod
     def of(cls, row: Point, reader: Reader, **given: Any) -> Self:
         run = row.run
-        return super().of(row, reader, run=run.pk, created_at=run.created_at, version=run.version_label)
+        numbers = {name: getattr(row.numbers, name) for name in ("low", "high", "n", "n_expected")}
+        return super().of(row, reader, run=run.pk, created_at=run.created_at, version=run.version_label, **numbers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,10 +52,16 @@ class Mean(TypedDict):
     n: int
     n_expected: int | None
     """Results that the metric applies to"""
+    n_no_answer: int | None
+    """Results without a score because there is no answer: the endpoint failed, or nothing was sent"""
+    n_no_verdict: int | None
+    """Answers without a score: the judge or another metric gave none"""
     n_not_applicable: int | None
     """Results whose task lacks what the metric needs; they are in no mean of it"""
     coverage: float | None
     """n / n_expected"""
+    if_missing_wrong: float | None
+    """The mean with every missing score counted as 0, by which rankings are ordered; ``null`` of a measurement"""
     readable: Readable | None
     weighted: NotRequired[Weighted]
     """Only if the weights of the tasks differ"""

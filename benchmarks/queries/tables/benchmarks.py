@@ -7,7 +7,7 @@ from benchmarks.models import Dataset
 from benchmarks.presentation.cells import Cell, Group, Link, Mean, Moment, Part, Strip, Strong, Words, soft
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import interval, plural, score
-from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.benchmarks import Benchmark
 
@@ -49,7 +49,7 @@ def _best(row: Benchmark) -> Cell:
         return Words(row.note or "No results yet", "soft")
     models = [Link(run.model, "model", (run.model,)) for run in row.leaders]
     numbers = row.best.numbers
-    scored = f"{n_of_expected(numbers.n, numbers.n_expected)} scored"
+    scored = f"{n_of_mean(row.best.run.headline, numbers)} scored"
     of = f"of {plural(len(row.means), 'model')}" if len(row.means) > 1 else "only model"
     among = Link(of, "leaderboard", query={"dataset": row.dataset.slug})
     said = [*([soft(row.tie)] if row.tie else []), *([soft(row.note)] if row.note else [])]

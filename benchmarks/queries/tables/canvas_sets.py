@@ -10,7 +10,7 @@ from benchmarks.models import Run
 from benchmarks.presentation.cells import Bar, Cell, Link, Mean, Moment, Progress, Strong, Words, soft
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import number, plural, score
-from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.presentation.texts import cut
 from tasks_app.models import CanvasSet
@@ -191,9 +191,7 @@ def class_rows(slug: str, run: Run) -> list[ClassRow]:
     chance = (run.numbers.chance or {}).get(run.headline)
     guesses = {group.group: group.guess for group in chance.groups} if chance else {}
     found = [
-        ClassRow(
-            slug, run.pk, name, Mean(of.mean, of.low, of.high), n_of_expected(of.n, of.n_expected), guesses.get(name)
-        )
+        ClassRow(slug, run.pk, name, Mean(of.mean, of.low, of.high), n_of_mean(run.headline, of), guesses.get(name))
         for name, metrics in run.parts.facets.get("group", {}).items()
         if (of := metrics.get(run.headline))
     ]

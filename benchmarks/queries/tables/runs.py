@@ -53,7 +53,7 @@ def left_out(run: Run) -> list[str]:
 def headline(run: Run) -> tuple[Mean, str]:
     """The score of a run, and what it is the mean of: the metric and its n of N."""
     of = run.numbers_of(run.headline)
-    n_of = sentences.n_of_expected(of.n, of.n_expected)
+    n_of = sentences.n_of_expected(of.n, of.n_expected) if run.is_live else sentences.n_of_mean(run.headline, of)
     return Mean(of.mean, of.low, of.high), f"{metric_title(run.headline)}, {n_of}"
 
 

@@ -33,7 +33,7 @@ def test_runs_of_a_model_asked_in_the_same_way_are_one_history() -> None:
     (history,) = histories(latest_runs(dataset=dataset))
     assert [point.run for point in history.points] == [first, second]
     assert [point.mean for point in history.points] == pytest.approx([1.0, 10 / N])
-    assert {(point.n, point.n_expected) for point in history.points} == {(N, N)}
+    assert {(point.numbers.n, point.numbers.n_expected) for point in history.points} == {(N, N)}
     assert (history.model, history.metric, history.setting) == ("a/one", "exact_match", "no system prompt")
     low, high = history.last.low, history.last.high
     assert low is not None

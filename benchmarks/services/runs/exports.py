@@ -17,7 +17,7 @@ from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import OUTCOME, metric_title, run_status, sentence_case
 from benchmarks.presentation.numbers import MISSING as NO_NUMBER
 from benchmarks.presentation.numbers import UNKNOWN, duration, interval, n_of, number, percent, plural, score
-from benchmarks.presentation.sentences import adjustments, readable, sample, total_cost, weighted
+from benchmarks.presentation.sentences import adjustments, if_missing, readable, sample, total_cost, weighted
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
@@ -147,7 +147,7 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
         lead=" · ".join((*(known[name] for name in ("Dataset", "Status")), f"Cost: {known['Cost']}", started)),
         means=[
             *(
-                (f"{metric_title(name)}, strict", *_mean(run.numbers_of(name), judged.get(name, "")))
+                (f"{metric_title(name)}, strict", *_mean(name, run.numbers_of(name), judged.get(name, "")))
                 for name in run.all_metrics
             ),
         ],
@@ -181,15 +181,16 @@ def _times(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _mean(numbers: MetricNumbers, judged: str = "") -> tuple[str, str]:
+def _mean(metric: str, numbers: MetricNumbers, judged: str = "") -> tuple[str, str]:
     """A mean, and in words its interval, its n and who judged."""
     if numbers.mean is None:
         return NO_NUMBER, "No scored results"
     low, high = numbers.low, numbers.high
     bounds = "No interval" if low is None or high is None else f"95% interval {interval(low, high)}"
     strict = f"{bounds}, {sample(numbers, live=False)}"
+    missing = f"or {words}" if (words := if_missing(metric, numbers)) else ""
     others = {"Readable answers only": readable(numbers), "Weighted mean": weighted(numbers)}
-    said = [strict, judged, *(f"{name}: {words}" for name, words in others.items() if words)]
+    said = [strict, missing, judged, *(f"{name}: {words}" for name, words in others.items() if words)]
     return score(numbers.mean), ". ".join(filter(None, said))
 
 

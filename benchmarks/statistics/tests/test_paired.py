@@ -156,6 +156,48 @@ def test_tasks_without_a_score_are_left_out_and_bound_the_difference_both_ways()
     assert found.best_case == pytest.approx((0 + 1 + (1 - 0) + (1 - 1)) / 4)
 
 
+def test_a_run_whose_wrong_answers_have_no_verdict_is_not_better_for_it():
+    """170 and 180 of 200 right; without a verdict on 25 of its wrong answers, the first has 170 of 175."""
+    a, b = run([1] * 150 + [0] * 30 + [1] * 20), run([1] * 180 + [0] * 20)
+    honest = compare(b, a)
+    broken = compare(b, a | dict.fromkeys(range(150, 175)))
+    assert not honest.is_clear
+    assert broken.difference > 0 > broken.worst_case
+    assert (broken.p_value < 0.05, broken.p_missing, broken.p_decisive) == (True, 1.0, 1.0)
+    assert broken.is_undone_by_missing
+    assert not broken.is_clear
+    assert broken.low <= 0 <= broken.high
+
+
+def test_a_difference_that_no_missing_score_could_turn_stays_clear():
+    a, b = run([0] * 60 + [1] * 40), run([1] * 95 + [None] * 5)
+    found = compare(a, b)
+    assert found.is_clear
+    assert not found.is_undone_by_missing
+    assert found.p_missing == compare(a, run([1] * 95 + [0] * 5)).p_value
+
+
+def test_missing_scores_count_against_the_run_that_gains_whichever_it_is():
+    a, b = run([1] * 20 + [0] * 5), run([0] * 14 + [None] * 6 + [1] * 5)
+    worse = compare(a, b)
+    assert worse.difference < 0
+    assert worse.p_missing == compare(a, run([0] * 14 + [1] * 6 + [1] * 5)).p_value
+
+
+def test_repeats_without_a_score_bound_their_task():
+    """Of three repeats two have a score, 1 and 0: the third makes the task 1/3 or 2/3."""
+    found = compare(run([0.5, 0.0]), run([0.5, 1.0]), unscored=({0: 1 / 3}, {}))
+    assert found.n_missing == 0
+    assert found.worst_case == pytest.approx((0.5 - 2 / 3 + 1) / 2)
+    assert found.best_case == pytest.approx((0.5 - 1 / 3 + 1) / 2)
+    assert found.p_missing is not None
+
+
+def test_nothing_missing_changes_nothing():
+    found = compare(run([1, 0, 1]), run([0, 0, 1]))
+    assert (found.p_missing, found.p_decisive) == (None, found.p_value)
+
+
 def test_runs_without_a_shared_score_are_not_compared():
     found = compare({"a": 1.0, "b": None}, {"b": 1.0})
     assert (found.difference, found.p_value, found.low, found.is_clear) == (None, None, None, False)

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.permutation import sign_flip_test
 from benchmarks.statistics.ranking import LEVEL, Ranking, Scores, mean_of_intervals, mean_ranks
+from tests.benches.statistics.missing import ATTACKS, Attack, draw
 from tests.benches.statistics.rankings import DESIGNS, Design, false_separations, simulated
 
 NAN = float("nan")
@@ -76,6 +77,41 @@ def test_tasks_without_a_score_are_left_out_of_the_pair_alone() -> None:
     assert ranked.means.tolist() == [1.0, 0.0, 0.0]
     assert ranked.p_adjusted(0, 1) == pytest.approx(3 * sign_flip_test([1.0] * 8).p_value)
     assert ranked.p_adjusted(1, 2) == 1.0
+
+
+def test_what_is_missing_counts_as_zero_in_the_order_and_against_the_one_that_gains() -> None:
+    """The first has 0.895 on what is scored and at least 0.850; the second 0.880 on all."""
+    first = [1.0] * 170 + [0.0] * 20 + [NAN] * 10
+    values = np.array([first, right_of(200, 176)])
+    missing = np.isnan(values).astype(float)
+    ranked = Ranking([Scores(values, np.arange(200), missing)])
+    assert ranked.means.tolist() == [0.85, 0.88]
+    assert ranked.order == [1, 0]
+    assert not ranked.is_above(0, 1)
+    assert mean_ranks([Scores(values, np.arange(200), missing)])[1].mean == 1.0
+
+
+def test_the_p_value_with_missing_scores_is_that_of_the_comparison_of_two_runs() -> None:
+    random = np.random.default_rng(4)
+    values = random.integers(0, 2, (2, 60)).astype(float)
+    values[0, :25], values[1, :25] = 1.0, 0.0
+    missing = np.zeros((2, 60))
+    missing[0, 40:43], missing[1, 55:] = 1.0, 0.5
+    values[0, 40:43] = NAN
+    ranked = Ranking([Scores(values, np.arange(60), missing)])
+    first, second = ({k: None if np.isnan(v) else v for k, v in enumerate(row.tolist())} for row in values)
+    found = compare(second, first, unscored=(dict(enumerate(missing[1].tolist())), {}))
+    assert ranked.p_adjusted(0, 1) == pytest.approx(found.p_decisive)
+    assert ranked.difference(0, 1).mean == pytest.approx(found.difference)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_no_answer_without_a_verdict_gains_a_rank_or_a_claim(attack: Attack) -> None:
+    random = np.random.default_rng(11)
+    for _ in range(100):
+        drawn = draw(random, attack)
+        assert not (drawn.attacked.order[0] == 1 and drawn.honest.order[0] == 0)
+        assert not (drawn.attacked.is_above(1, 0) and not drawn.honest.is_above(1, 0))
 
 
 def test_candidates_that_share_no_task_are_not_separated() -> None:

@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.benches.statistics import coverage, false_alarms, people, preference, rankings, stopping, subsets, task_flags
+from tests.benches.statistics import (
+    coverage,
+    false_alarms,
+    missing,
+    people,
+    preference,
+    rankings,
+    stopping,
+    subsets,
+    task_flags,
+)
 
 SEED = 20_260_101
 Bench = Callable[[np.random.Generator], Iterator[str]]
@@ -40,6 +50,7 @@ BENCHES: dict[str, Bench] = {
     "Krippendorff's α": people.alphas,
     "Planned sizes (exact)": lambda _: false_alarms.planned_sizes(),
     "Weighted means": coverage.weighted_means,
+    "Answers that nobody can score": missing.attacks,
 }
 
 
