@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
+import re
 import threading
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -58,6 +60,11 @@ TRIAL = (
     'Return only JSON with the keys "score" (a number) and "reason" (a sentence).\n\nJSON:'
 )
 """A question, its expected answer, and an answer that any judge finds correct."""
+_FENCED = re.compile(
+    r"<<(?P<name>[A-Z ]+) (?P<code>[0-9a-f]{16})>>\n(?P<text>.*?)\n<</(?P=name) (?P=code)>>", re.DOTALL
+)
+_MOST_QUOTED = 200
+"""Characters of a judge's reply that the reason of its failure quotes."""
 _loading = threading.Lock()
 
 
@@ -105,7 +112,8 @@ class JudgeSession:
             except JudgeResponseError as error:
                 if not self.asks_again:
                     raise
-                return await self._ask_once(f"{prompt}\n\nAn earlier reply could not be used: {error}.\nJSON:", schema)
+                again = f"{as_strings(prompt)}\n\nAn earlier reply could not be used: {error}.\nJSON:"
+                return await self._ask_once(again, schema)
         finally:
             self.waiting.discard(task)
 
@@ -153,12 +161,15 @@ async def try_judge(judge: Judge, timeout_s: float = JUDGING_TIMEOUT_S) -> Score
             verdict = cast("TrialVerdict", await session.ask(TRIAL, TrialVerdict))
         score = scored(verdict.score / SCORE_RANGE[1], verdict.reason)
     except (ProviderError, JudgeResponseError, TimeoutError) as error:
-        score = judge_failure(judge.model, error, timeout_s)
+        score = judge_failure(session, error, timeout_s)
     return replace(score, usage=session.usage)
 
 
-def judge_failure(model: str, error: ProviderError | JudgeResponseError | TimeoutError, timeout_s: float) -> Score:
-    """The score without a value that says why the judge gave no verdict."""
+def judge_failure(
+    session: JudgeSession, error: ProviderError | JudgeResponseError | TimeoutError, timeout_s: float
+) -> Score:
+    """The score without a value that says why the judge gave no verdict, and what it wrote instead."""
+    model = session.judge.model
     if isinstance(error, ProviderError):
         return judge_error(
             f"The judge {model} could not be called: {error.message}",
@@ -167,7 +178,10 @@ def judge_failure(model: str, error: ProviderError | JudgeResponseError | Timeou
             systemic=error.systemic,
         )
     if isinstance(error, JudgeResponseError):
-        return judge_error(f"The judge {model} gave no verdict: {error}.")
+        wrote = session.responses[-1].strip() if session.responses else ""
+        # Some errors quote the reply themselves.
+        quoted = f" The judge wrote “{shortened(wrote, _MOST_QUOTED)}”." if wrote and "“" not in str(error) else ""
+        return judge_error(f"The judge {model} gave no verdict: {error}.{quoted}")
     reason = f"The judge {model} took longer than {timeout_s:g} s."
     return judge_error(reason, kind="timeout", retryable=True, systemic=False)
 
@@ -196,7 +210,7 @@ class DeepEvalMetric(JudgedMetric):
                 finally:
                     await session.settle()
         except (ProviderError, JudgeResponseError, TimeoutError) as error:
-            return judge_failure(session.judge.model, error, self.timeout_s)
+            return judge_failure(session, error, self.timeout_s)
         except Exception as error:  # vendor code on hostile text may raise anything, and none of it means a zero
             return judge_error(f"DeepEval could not compute {self.name}: {type(error).__name__}: {error}")
 
@@ -272,6 +286,20 @@ def as_data(name: str, text: str) -> str:
     text = text.encode("utf-8", "replace").decode().replace("[DEEPEVAL:", "[DEEPEVAL :")
     code = hashlib.sha256(text.encode()).hexdigest()[:16]
     return f"<<{name} {code}>>\n{text}\n<</{name} {code}>>"
+
+
+def as_strings(prompt: str) -> str:
+    """The prompt with everything that is fenced by ``as_data`` as a JSON string on one line, in other fences.
+
+    A judge that could not be read may have taken what it judges for its own reply; then it reads it in another form.
+    """
+
+    def quoted(found: re.Match[str]) -> str:
+        name, text = found["name"], json.dumps(found["text"], ensure_ascii=False)
+        code = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return f"<<{name} {code}>> (as a JSON string)\n{text}\n<</{name} {code}>>"
+
+    return _FENCED.sub(quoted, prompt)
 
 
 async def load_deepeval() -> DeepEval:

@@ -79,5 +79,5 @@ class Preference(JudgedMetric):
                 verdict = cast("Verdict", await session.ask(self.prompt(item), Verdict))
             score = scored(POINTS[verdict.verdict], verdict.reason)
         except (ProviderError, JudgeResponseError, TimeoutError) as error:
-            score = judge_failure(judge.model, error, self.timeout_s)
+            score = judge_failure(session, error, self.timeout_s)
         return replace(score, usage=session.usage)

@@ -207,7 +207,7 @@ class _JudgedByRubric(JudgedMetric):
             async with asyncio.timeout(self.timeout_s):
                 score = await rubric.scored_by(session, item)
         except (ProviderError, JudgeResponseError, TimeoutError) as error:
-            score = judge_failure(judge.model, error, self.timeout_s)
+            score = judge_failure(session, error, self.timeout_s)
         return replace(score, usage=session.usage)
 
 
