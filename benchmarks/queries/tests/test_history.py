@@ -35,7 +35,7 @@ def test_runs_of_a_model_asked_in_the_same_way_are_one_history() -> None:
     assert [point.mean for point in history.points] == pytest.approx([1.0, 10 / N])
     assert {(point.numbers.n, point.numbers.n_expected) for point in history.points} == {(N, N)}
     assert (history.model, history.metric, history.setting) == ("a/one", "exact_match", "no system prompt")
-    low, high = history.last.low, history.last.high
+    low, high = history.last.numbers.low, history.last.numbers.high
     assert low is not None
     assert high is not None
     assert low < 10 / N < high
