@@ -149,7 +149,8 @@ def needs(count: int) -> str:
 
 def moved(shown: Board) -> str:
     """Which scores changed significantly, as a sentence; empty where nothing was compared."""
-    if not any(cell.compared for row in shown.rows for cell in row.cells):
+    n_compared = sum(cell.compared is not None for row in shown.rows for cell in row.cells)
+    if not n_compared:
         return ""
     words = [
         f"{cell.model} {'rose' if cell.direction == 'up' else 'fell'} by {cell.change} points on {row.dataset.name}"
@@ -158,10 +159,12 @@ def moved(shown: Board) -> str:
         if cell.change
     ]
     if not words:
-        return "No score moved."
+        return f"No score moved significantly, of {number(n_compared)} compared."
     if len(words) > 2:
         return f"{words[0]}, and {plural(len(words) - 1, 'other score')} moved."
-    return f"{' and '.join(words)}; everything else is as it was."
+    others = n_compared - len(words)
+    rest = f"; {plural(others, 'other compared score')} did not move significantly" if others else ""
+    return f"{' and '.join(words)}{rest}."
 
 
 def latest(found: Sequence[Experiment], findings: Mapping[int, str], runs: Sequence[Run], most: int) -> list[Latest]:

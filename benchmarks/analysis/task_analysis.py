@@ -88,24 +88,33 @@ class TaskAnalysis:
         tasks = plural(len(self.tasks), "task")
         if self.effective is None:
             return f"Not enough comparable runs to judge the {tasks}: at least 2 models are required."
-        interval = ""
-        if self.effective.low is not None:
-            interval = f" ({number(self.effective.low)} to {number(self.effective.high)})"
-        return f"The {tasks} are worth about {number(self.effective.tasks)} fully informative ones{interval}."
+        saturated = len(self.flags["saturated"])
+        if not saturated:
+            return f"None of {tasks} is answered correctly by every strong model."
+        return f"{number(saturated)} of {tasks} no longer {'tells' if saturated == 1 else 'tell'} strong models apart."
 
     @property
     def findings(self) -> str:
-        """How many tasks have each flag; empty without any."""
+        """How many tasks have each flag that the verdict does not name, and the number of effective tasks."""
         words = {
             "suspect": "a suspect reference",
             "negative": "negative discrimination",
             "never": "no correct answer yet",
-            "saturated": "a correct answer from every strong model",
             "duplicate": "a duplicate before them",
         }
         counts = [(len(self.flags[kind]), text) for kind, text in words.items() if self.flags[kind]]
         listed = ", ".join(f"{number(count)} with {text}" for count, text in counts)
-        return f"Flagged tasks: {listed}." if counts else ""
+        flagged = f"Flagged tasks: {listed}." if counts else ""
+        return " ".join(filter(None, [flagged, self._effective]))
+
+    @property
+    def _effective(self) -> str:
+        if self.effective is None:
+            return ""
+        interval = ""
+        if self.effective.low is not None:
+            interval = f" ({number(self.effective.low)} to {number(self.effective.high)})"
+        return f"Effective tasks: about {number(self.effective.tasks)}{interval}."
 
     @property
     def separation_sentences(self) -> list[str]:

@@ -125,7 +125,8 @@ GLOSSARY = {
     "strength": Entry(
         "Strength",
         "How often the answers of a run are preferred to those of the others, as log odds with mean 0 (Bradley-Terry): "
-        "with a lead of 1, an answer is preferred 2.7 times as often.",
+        "with a lead of 1, an answer is preferred 2.7 times as often. The 95% interval is Wald's, too wide for a run "
+        "that wins everything. Sign-flip tests of all pairs by task give the ranks. In a win rate, a tie is half one.",
     ),
     "weighted": Entry(
         "Weighted mean",

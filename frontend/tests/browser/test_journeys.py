@@ -194,6 +194,7 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     page.get_by_role("button", name="Upload dataset").click()
     page.get_by_text("Dataset rivers created with 1 task.").wait_for()
 
+    page.get_by_role("link", name="Tasks", exact=True).click()
     page.get_by_role("link", name="nile", exact=True).click()
     page.get_by_role("link", name="Edit task").click()
     checked = page.locator("#checked")
