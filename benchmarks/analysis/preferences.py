@@ -73,9 +73,9 @@ def places_of(run: Run) -> dict[int, int]:
 
 def verdicts_of(run: Run, places: Mapping[int, int]) -> Iterator[tuple[str, Judgement]]:
     """The verdicts of a preference run, each with the content hash of its pair; what has no verdict is left out."""
-    table = read_scores(run, PreferenceMetric.name, "content", "cluster", "first", "second").scored
-    for pair, cluster, first, second, value in table.rows():
-        yield pair, Judgement(cluster, places[first], places[second], choice_of(value))
+    table = read_scores(run, PreferenceMetric.name, "content", "cluster", "first", "second", "judge_calls").scored
+    for pair, cluster, first, second, calls, value in table.rows():
+        yield pair, Judgement(cluster, places[first], places[second], choice_of(value), identical=calls is None)
 
 
 def choice_of(value: float) -> Choice:
@@ -125,18 +125,19 @@ def peoples_choices(run: Run, with_open: bool, others: Sequence[Run] = ()) -> Pe
     rows = list(labels.order_by("pk").values_list(*columns, "author_name", "queue"))
     if not rows:
         return None
-    scores = read_scores(run, PreferenceMetric.name, "content").scored
-    judge = {pair: choice_of(value) for pair, value in scores.rows()}
+    verdicts = dict(verdicts_of(run, places))
     judgements, both, ratings = [], [], defaultdict(list)
     for pair, task, known, value, _, _ in rows:
         choice = choice_of(value or 0.0)
-        judgements.append(Judgement(task, places[known["first"]], places[known["second"]], choice))
+        identical = pair in verdicts and verdicts[pair].identical
+        judgements.append(Judgement(task, places[known["first"]], places[known["second"]], choice, identical))
         ratings[pair, task].append(value)
-        if pair in judge:
-            both.append((choice, judge[pair], task))
+        if pair in verdicts:
+            both.append((choice, verdicts[pair].choice, task))
     clusters = [task for _, _, task in both]
     # People see a pair in one order, drawn at random, so what they choose more often than half of the time is a bias.
-    first = mean_interval([each.points_of(each.first) for each in judgements], [each.task for each in judgements])
+    ordered = [each for each in judgements if not each.identical]
+    first = mean_interval([each.points_of(each.first) for each in ordered], [each.task for each in ordered])
     position = Position.of(first, is_clear=PositionBias(first, None).is_clear)
     return PeoplesChoices(
         replace(numbers_of_judgements(len(places), judgements), position=position),

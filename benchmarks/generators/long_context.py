@@ -93,7 +93,8 @@ def holder(random: KeyedRandom, level: int, tokens: int) -> Task:
     planted += [f"{giver} gives it to {taker}." for giver, taker in pairwise(people)]
     planted = [line.replace(" it ", f" the {key} ") for line in planted]
     place = random.randrange(len(people))
-    before = "at the end" if place == len(people) - 1 else f"after it has been given on {place} times"
+    passed = {0: "before it is given on", 1: "after it has been given on once", len(people) - 1: "at the end"}
+    before = passed.get(place, f"after it has been given on {place} times")
     question = f"Who has the {key} {before}?"
     return _task("Who has the key", question, "<name>", people[place], _register(random, planted, key, tokens))
 

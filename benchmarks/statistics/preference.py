@@ -48,12 +48,16 @@ _TOLERANCE = 1e-10
 
 
 class Judgement(NamedTuple):
-    """One choice. ``first`` and ``second`` are the numbers of the candidates in the order in which they were shown."""
+    """One choice. ``first`` and ``second`` are the numbers of the candidates in the order in which they were shown.
+
+    ``identical`` answers tie without a judge.
+    """
 
     task: Hashable
     first: int
     second: int
     choice: Choice
+    identical: bool = False
 
     def points_of(self, candidate: int) -> float:
         """1 for a win, 0.5 for a tie, 0 for a loss."""
@@ -226,10 +230,13 @@ def position_bias(judgements: Sequence[Judgement]) -> PositionBias:
     """The bias for a position, from the tasks and pairs that were judged in both orders.
 
     Each such pair of judgements counts once: 1 if the first answer was chosen in both orders, 0 if the second was, and
-    0.5 if the same candidate was chosen, so differences between candidates cancel.
+    0.5 if the same candidate was chosen, so differences between candidates cancel. Identical answers have no order, and
+    would dilute the bias.
     """
     shown: dict[tuple[Hashable, int, int], list[Judgement]] = {}
     for given in judgements:
+        if given.identical:
+            continue
         shown.setdefault((given.task, given.first, given.second), []).append(given)
     values, tasks, same = [], [], []
     for (task, first, second), one_way in shown.items():

@@ -98,6 +98,7 @@ def test_identical_answers_tie_without_the_judge(endpoint: Endpoint) -> None:
     assert run.status == RunStatus.COMPLETED
     assert judge_prompts(server) == []
     assert numbers_of(run).pairs[0].ties == 12
+    assert numbers_of(run).position.n == 0
 
 
 def test_answers_cannot_talk_to_the_judge(endpoint: Endpoint) -> None:

@@ -33,7 +33,8 @@ def read(task: TaskSpec) -> tuple[str, int]:
         return str(sum(numbers)), len(own)
     key, when = re.search(r"Who has the (\w+ key) (.*)\?", task.input).groups()
     holders = [line.rstrip(".").split()[-1] if "gives" in line else line.split()[0] for line in lines if key in line]
-    return holders[-1 if when == "at the end" else int(re.search(r"\d+", when)[0])], len(holders)
+    steps = {"at the end": -1, "before it is given on": 0, "after it has been given on once": 1}
+    return holders[steps[when] if when in steps else int(re.search(r"\d+", when)[0])], len(holders)
 
 
 def test_a_second_reader_agrees_with_every_answer() -> None:

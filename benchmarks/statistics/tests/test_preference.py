@@ -109,6 +109,13 @@ def test_a_bias_for_a_position_does_not_change_strengths_and_is_found() -> None:
     assert (fair.consistent or 0) > 0.5
 
 
+def test_identical_answers_do_not_dilute_a_bias_for_a_position() -> None:
+    chosen = [Judgement(task, *order, "first") for task in range(20) for order in ((0, 1), (1, 0))]
+    same = [Judgement(task, *order, "tie", identical=True) for task in range(20, 80) for order in ((0, 1), (1, 0))]
+    assert position_bias(chosen + same) == position_bias(chosen)
+    assert position_bias(same).first.n == 0
+
+
 def test_position_bias_needs_both_orders() -> None:
     found = position_bias([Judgement(task, 0, 1, "first") for task in range(50)])
     assert (found.first.n, found.consistent, found.is_clear) == (0, None, False)
