@@ -22,7 +22,7 @@ from benchmarks.metrics.deciding import deciding_name, is_deciding
 from benchmarks.models import UNSCORED, Result, Run, Score
 from benchmarks.statistics.intervals import Moments
 
-ADDED = ("n", "total", "squares", "cubes", "fourths", "graded", "readable_total", "results")
+ADDED = ("n", "total", "squares", "cubes", "fourths", "graded", "zeros", "readable_total", "results")
 
 _VALUE = F("value")
 _MOMENTS = {
@@ -33,6 +33,7 @@ _MOMENTS = {
     "cubes": Sum(_VALUE * _VALUE * _VALUE),
     "fourths": Sum(_VALUE * _VALUE * _VALUE * _VALUE),
     "graded": Count("pk", filter=Q(value__isnull=False) & ~Q(value__in=(0.0, 1.0))),
+    "zeros": Count("pk", filter=Q(value=0.0)),
     "highest": Max("value"),
 }
 

@@ -9,6 +9,9 @@ vary together, which raises c by the design effect; graded scores vary less than
 lowers it. The interval never leaves [0, 1], and is asymmetric near its ends. A measurement has no upper bound, so it
 gets a t interval with the same variance.
 
+An answer with a fault scores 0. Where graded scores hold no 0, rare faults may not have occurred yet, and the observed
+variance says nothing of them: half a result, or cluster, with the score 0 is added to it. The same holds for 1.
+
 Sources: Wilson (1927), JASA 22:209; Dean & Pagano (2015), J. Surv. Stat. Methodol. 3:484, and Franco, Little, Louis &
 Slud (2019), J. Surv. Stat. Methodol. 7:334, for Wilson's interval with a design effect; Student (1908), Biometrika 6:1.
 The variances are those of :mod:`benchmarks.statistics.spread`. Simulated coverage: ``tests/benches/statistics``.
@@ -21,11 +24,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.statistics.spread import (
+    NO_SPREAD,
     ClusterCount,
     ClusteredSpread,
     Spread,
+    accumulated,
     cluster_sums,
-    clustered_spread,
     counted,
     independent_spread,
     score_factor,
@@ -35,6 +39,9 @@ from benchmarks.statistics.spread import (
 
 FEW = 30
 """With fewer results, or fewer clusters, the note of an interval says that the sample is small."""
+
+UNSEEN = 0.5
+"""How many results with the score 0, or 1, stand for those that have not occurred yet."""
 
 Clusters = Iterable[ClusterCount] | ClusteredSpread
 """How many clusters there are of each size and sum, in any order, iterated once; or clusters already accumulated."""
@@ -76,6 +83,7 @@ class Moments:
     fourths: float = 0.0
     graded: int = 0
     """How many values are neither 0 nor 1. Cubes and fourth powers matter only if there are any."""
+    zeros: int = 0
 
     @classmethod
     def of(cls, values: Iterable[tuple[float, int]]) -> Moments:
@@ -84,7 +92,8 @@ class Moments:
         n = sum(count for _, count in pairs)
         graded = sum(count for value, count in pairs if value not in (0, 1))
         sums = [math.fsum(count * value**power for value, count in pairs) for power in (1, 2, 3, 4)]
-        return cls(n, sums[0], sums[1], sums[2], sums[3], graded)
+        zeros = sum(count for value, count in pairs if value == 0)
+        return cls(n, sums[0], sums[1], sums[2], sums[3], graded, zeros)
 
     @property
     def mean(self) -> float:
@@ -129,11 +138,13 @@ def interval_from_moments(moments: Moments, clusters: Clusters | None = None, *,
     # Sums of floats can leave [0, 1] by rounding, and the variance can fall below 0.
     mean = min(1.0, max(0.0, moments.mean))
     variance = max(0.0, moments.squares / n - mean * mean)
-    spread = None if clusters is None else _grouped_spread(clusters, n, mean, variance)
+    unseen = [] if variance <= NO_SPREAD else _unseen(moments, mean)
+    spread = None if clusters is None else _grouped_spread(clusters, n, mean, variance, unseen)
     n_clusters = None if spread is None else spread.n_clusters
     is_clustered = spread is not None and n_clusters != n
     if spread is None or not is_clustered:
-        spread = independent_spread(n, mean, variance, moments.fourth_central_moment())
+        fourth = moments.fourth_central_moment() + UNSEEN * sum(each**4 for each in unseen) / n
+        spread = independent_spread(n, mean, variance + UNSEEN * sum(each**2 for each in unseen) / n, fourth)
     is_wilson = not moments.graded and not is_clustered
     factor = two_sided_z(confidence) ** 2 / n if is_wilson else score_factor(spread, mean * (1 - mean), confidence)
     low, high = score_bounds(mean, factor)
@@ -157,7 +168,7 @@ def measurement_interval(
     variance = max(0.0, moments.squares / n - mean * mean)
     spread = independent_spread(n, mean, variance, None)
     n_clusters = None
-    if clusters is not None and (grouped := _grouped_spread(clusters, n, mean, variance)).n_clusters < n:
+    if clusters is not None and (grouped := _grouped_spread(clusters, n, mean, variance, ())).n_clusters < n:
         spread, n_clusters = grouped, grouped.n_clusters
     note = sample_note(n, n_clusters)
     if spread.degrees <= 0:
@@ -176,10 +187,18 @@ def score_bounds(mean: float, factor: float) -> tuple[float, float]:
     return (0.0 if mean == 0 else max(0.0, low)), (1.0 if mean == 1 else min(1.0, high))
 
 
-def _grouped_spread(clusters: Clusters, n: int, mean: float, variance: float) -> Spread:
-    if isinstance(clusters, ClusteredSpread):
-        return clusters.spread(variance)
-    return clustered_spread(n, mean, variance, clusters)
+def _unseen(moments: Moments, mean: float) -> list[float]:
+    """How far from the mean those of 0 and 1 are that graded scores do not hold."""
+    if not moments.graded:
+        return []
+    ones = moments.n - moments.graded - moments.zeros
+    return [*([] if moments.zeros else [mean]), *([] if ones else [1 - mean])]
+
+
+def _grouped_spread(clusters: Clusters, n: int, mean: float, variance: float, unseen: Sequence[float]) -> Spread:
+    if not isinstance(clusters, ClusteredSpread):
+        clusters = accumulated(n, mean, clusters)
+    return clusters.spread(variance + UNSEEN * sum(each**2 for each in unseen) / n, unseen, UNSEEN)
 
 
 def sample_note(n: int, n_clusters: int | None = None, *, all_equal: bool = False) -> str:

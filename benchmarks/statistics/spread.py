@@ -16,7 +16,7 @@ from statistics import NormalDist
 ClusterCount = tuple[int, float, int]
 """Size and sum of a cluster, and how many clusters have both. Several entries may have the same size and sum."""
 
-_NO_SPREAD = 1e-12
+NO_SPREAD = 1e-12
 """A smaller variance is rounding, not spread: scores closer together than a millionth are equal."""
 _EQUAL = 1e-9
 """Means of equal scores may differ in their last digits."""
@@ -67,7 +67,7 @@ class Spread:
     @property
     def is_flat(self) -> bool:
         """Whether all values are equal, which does not say how much they could have varied."""
-        return self.population_variance <= _NO_SPREAD
+        return self.population_variance <= NO_SPREAD
 
 
 def spread_of(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Spread:
@@ -101,7 +101,7 @@ def independent_spread(n: int, mean: float, variance: float, fourth_moment: floa
     if n == 1:
         return Spread(n, n, mean, variance, 0.0, 0.0, 1.0)
     degrees = float(n - 1)
-    if fourth_moment is not None and variance > _NO_SPREAD:
+    if fourth_moment is not None and variance > NO_SPREAD:
         degrees = _trusted_degrees(degrees, fourth_moment / (n * variance * variance), n)
     return Spread(n, n, mean, variance, variance / (n - 1), degrees, 1 / n)
 
@@ -136,24 +136,35 @@ class ClusteredSpread:
             self.leverage += count * share**2 / (1 - share)
             self.squared_leverage += count * (share**2 / (1 - share)) ** 2
 
-    def spread(self, variance: float) -> Spread:
-        """The spread, given the variance of the single values. Raises ``ValueError`` unless all ``n`` were added."""
+    def spread(self, variance: float, unseen: Sequence[float] = (), each: float = 1.0) -> Spread:
+        """The spread, given the variance of the single values. Raises ``ValueError`` unless all ``n`` were added.
+
+        ``each`` average cluster that deviates as much as one of ``unseen`` is added to the variance of the mean.
+        """
         if not math.isclose(self.n_values, self.n):
             raise ValueError(f"the clusters contain {self.n_values:g} values, not {self.n:g}: count each value once")
         if self.n_clusters == 1:
             return Spread(self.n, 1, self.mean, variance, 0.0, 0.0, 1.0)
         degrees = 1 / (self.concentration + self.leverage**2 - self.squared_leverage)
-        if self.variance_of_mean > 0:
-            degrees = _trusted_degrees(degrees, self.fourths / self.variance_of_mean**2, self.n_clusters)
-        return Spread(self.n, self.n_clusters, self.mean, variance, self.variance_of_mean, degrees, self.concentration)
+        squares = [(deviation / self.n_clusters) ** 2 for deviation in unseen]
+        variance_of_mean = self.variance_of_mean + each * sum(squares)
+        fourths = self.fourths + each * sum(square**2 for square in squares)
+        if variance_of_mean > 0:
+            degrees = _trusted_degrees(degrees, fourths / variance_of_mean**2, self.n_clusters)
+        return Spread(self.n, self.n_clusters, self.mean, variance, variance_of_mean, degrees, self.concentration)
 
 
 def clustered_spread(n: int, mean: float, variance: float, clusters: Iterable[ClusterCount]) -> Spread:
     """The spread of clustered values. ``clusters`` is iterated once."""
-    accumulated = ClusteredSpread(n, mean)
+    return accumulated(n, mean, clusters).spread(variance)
+
+
+def accumulated(n: int, mean: float, clusters: Iterable[ClusterCount]) -> ClusteredSpread:
+    """The clusters of ``n`` values with this mean, added one by one."""
+    added = ClusteredSpread(n, mean)
     for size, subtotal, count in clusters:
-        accumulated.add(size, subtotal, count)
-    return accumulated.spread(variance)
+        added.add(size, subtotal, count)
+    return added
 
 
 def _trusted_degrees(degrees: float, fourth_share: float, n_clusters: int) -> float:

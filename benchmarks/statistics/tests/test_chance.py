@@ -24,7 +24,7 @@ def test_groups_have_the_same_weight_whatever_their_size():
 def test_the_average_of_a_single_group_is_its_own_corrected_interval():
     rng = np.random.default_rng(3)
     binary, clusters = rng.integers(0, 2, 120).tolist(), [place // 6 for place in range(120)]
-    graded = rng.random(200).tolist()
+    graded = [0.0, 1.0, *rng.random(198).tolist()]
     for values, guess, names in ((binary, 0.0, clusters), (graded, 0.25, list(range(200)))):
         parts: dict = {}
         for name, value in zip(names, values, strict=True):

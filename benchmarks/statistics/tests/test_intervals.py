@@ -30,12 +30,33 @@ def test_the_wilson_interval_of_newcombes_first_example():
 
 
 def test_the_bounds_of_graded_scores_solve_the_score_equation_with_a_t_quantile():
-    values = [0.2, 0.35, 0.5, 0.55, 0.7, 0.8, 0.4, 0.6]
+    values = [0.0, 0.35, 0.5, 0.55, 0.7, 1.0, 0.4, 0.6]
     interval = mean_interval(values)
     variance_of_mean = np.var(values, ddof=1) / len(values)
     factor = two_sided_t(0.95, len(values) - 1) ** 2 * variance_of_mean / (interval.mean * (1 - interval.mean))
     for bound in (interval.low, interval.high):
         assert (interval.mean - bound) ** 2 == pytest.approx(factor * bound * (1 - bound), rel=1e-9)
+
+
+def test_half_a_zero_stands_for_those_that_graded_scores_do_not_hold_yet():
+    """Twenty scores near 0.8 say nothing of a fault that one answer in twenty has."""
+    values = [1.0, *np.linspace(0.7, 0.9, 19).tolist()]
+    mean = np.mean(values)
+    variance = (np.var(values) * 20 + 0.5 * mean**2) / 20
+    interval = mean_interval(values)
+    assert interval.low < 0.72 < mean_interval([0.8] * 18 + [0.7, 0.0]).high
+    assert (interval.high - interval.low) / 2 > 1.96 * math.sqrt(variance / 20)
+    assert mean_interval(values, [place // 2 for place in range(20)]).low < 0.72
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.02, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("n", [10, 20, 50])
+def test_graded_scores_with_rare_zeros_are_covered(zeros: float, n: int):
+    random = np.random.default_rng(17)
+    drawn = np.where(random.random((400, n)) < zeros, 0.0, random.beta(20, 3, (400, n)))
+    truth = (1 - zeros) * 20 / 23
+    held = [interval.low <= truth <= interval.high for interval in map(mean_interval, drawn.tolist())]
+    assert np.mean(held) > 0.92
 
 
 def test_many_graded_scores_get_the_usual_t_interval():
@@ -58,10 +79,10 @@ def test_the_variance_of_equal_clusters_is_that_of_statsmodels():
 
 def test_the_clustered_variance_and_its_degrees_are_the_matrix_formulas_of_bell_and_mccaffrey():
     """With clusters of equal weight in the variance, so that none of them costs further degrees of freedom."""
-    sizes = [1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 3, 5, 6, 4, 4, 5, 6, 7, 2]
+    sizes = [1, 1, 3, 3, 4, 5, 6, 6, 7, 8, 9, 3, 5, 6, 4, 4, 5, 6, 7, 2]
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     n = len(clusters)
-    values = 0.5 + np.array([(-1) ** cluster * 0.4 / size for cluster, size in enumerate(sizes)])[clusters]
+    values = 0.5 + np.array([(-1) ** cluster * 0.5 / size for cluster, size in enumerate(sizes)])[clusters]
     annihilator = np.eye(n) - 1 / n
     weights = []
     for cluster in range(len(sizes)):
@@ -157,6 +178,7 @@ def test_the_sums_of_a_run_give_the_interval_of_its_values(values, grouped):
     clusters = [place % 7 for place in range(len(values))] if grouped else None
     moments = Moments(len(values), *(sum(value**power for value in values) for power in (1, 2, 3, 4)))
     moments.graded = sum(value not in (0, 1) for value in values)
+    moments.zeros = values.count(0)
     sums = reversed(counted(cluster_sums(values, clusters))) if clusters else None
     from_sums = interval_from_moments(moments, sums)
     from_values = mean_interval(values, clusters)

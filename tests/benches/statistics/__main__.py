@@ -51,6 +51,7 @@ BENCHES: dict[str, Bench] = {
     "Planned sizes (exact)": lambda _: false_alarms.planned_sizes(),
     "Weighted means": coverage.weighted_means,
     "Answers that nobody can score": missing.attacks,
+    "Graded scores with rare zeros": coverage.rare_zeros,
 }
 
 

@@ -162,6 +162,29 @@ def graded_scores(random: np.random.Generator) -> Iterator[str]:
     yield band_summary(values)
 
 
+def rare_zeros(random: np.random.Generator) -> Iterator[str]:
+    """Graded scores of which a share is 0, as faults of answers are."""
+    kinds: dict[str, tuple[Callable[[tuple[int, int]], Floats], float]] = {
+        "beta(20, 3)": (lambda shape: random.beta(20, 3, shape), 20 / 23),
+        "beta(8, 2)": (lambda shape: random.beta(8, 2, shape), 0.8),
+        "beta(2, 2)": (lambda shape: random.beta(2, 2, shape), 0.5),
+        "70% ones, else uniform": (lambda shape: np.where(random.random(shape) < 0.7, 1.0, random.random(shape)), 0.85),
+    }
+    sizes = (5, 10, 20, 50, 100, 200)
+    values: list[float] = []
+    rows: list[list[object]] = []
+    for name, (draw, mean) in kinds.items():
+        for zeros in (0.0, 0.02, 0.05, 0.1, 0.2):
+            row = []
+            for n in sizes:
+                drawn = np.where(random.random((REPEATS, n)) < zeros, 0.0, draw((REPEATS, n)))
+                row.append(_share(holds(mean_interval(scores), (1 - zeros) * mean) for scores in drawn.tolist()))
+            values += row
+            rows.append([f"{name}, {zeros:.0%} zeros", *map(coverage, row)])
+    yield table(["scores", *(f"n = {n}" for n in sizes)], rows)
+    yield band_summary(values)
+
+
 def averaged_groups(random: np.random.Generator) -> Iterator[str]:
     """The corrected average over three task classes with questions about the same canvases."""
     guesses = {"existence": 0.5, "coordinate": 0.125, "count": 0.25}
