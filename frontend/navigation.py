@@ -13,7 +13,7 @@ from benchmarks.models import Dataset, Experiment
 from benchmarks.presentation.numbers import number
 from benchmarks.queries.reviews import answers_to_label
 from benchmarks.queries.runs import count_running
-from benchmarks.services.access import may
+from benchmarks.services.access import may, may_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,13 @@ ENTRIES = (
 
 
 def entries(request: HttpRequest) -> list[Tab]:
-    """The entries as the navigation shows them: settings for members only, and what runs and waits in two queries."""
-    here, running, waiting = _entry_of(request), count_running(), answers_to_label()
-    counts = {"Runs": f"{number(running)} running" if running else None, "Review": number(waiting) if waiting else None}
+    """The entries as the navigation shows them: settings for members only; to readers what runs and waits, in two
+    queries."""
+    here, counts = _entry_of(request), dict[str, str | None]()
+    if may_read(getattr(request, "user", None)):
+        running, waiting = count_running(), answers_to_label()
+        counts["Runs"] = f"{number(running)} running" if running else None
+        counts["Review"] = number(waiting) if waiting else None
     return [
         Tab(entry.title, entry.places[0].url, entry is here, counts.get(entry.title), entry.icon)
         for entry in ENTRIES

@@ -43,12 +43,12 @@ def line(*arguments: Any, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("given", ["ab-12.C_3", "x" * 64])
-def test_a_plain_request_id_of_the_caller_is_kept(client: Client, given: str) -> None:
+def test_a_plain_request_id_of_the_caller_is_kept(client: Client, db: None, given: str) -> None:
     assert client.get("/login/", headers={"X-Request-ID": given})["X-Request-ID"] == given
 
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", 'a"}\n{"level":"forged', "é"])
-def test_any_other_request_id_is_replaced(client: Client, given: str) -> None:
+def test_any_other_request_id_is_replaced(client: Client, db: None, given: str) -> None:
     found = client.get("/login/", headers={"X-Request-ID": given})["X-Request-ID"]
     assert found != given
     assert len(found) == 32
@@ -63,7 +63,7 @@ def test_a_request_is_logged_without_its_query(client: Client, caplog: pytest.Lo
     assert "confidential" not in text
 
 
-def test_nothing_of_a_request_stays_behind_it(client: Client) -> None:
+def test_nothing_of_a_request_stays_behind_it(client: Client, db: None) -> None:
     client.get("/login/", headers={"X-Request-ID": "mine"})
     assert (origin.request_id.get(), origin.token_name.get()) == ("", "")
 

@@ -521,6 +521,12 @@ def test_the_navigation_says_what_runs_and_what_waits_for_a_label(client: Client
     assert re.findall(r'class="count">([^<]+)<', page(client, "/settings/")) == ["1 running", "1"]
 
 
+def test_the_navigation_tells_strangers_nothing_of_what_runs(settings: Any) -> None:
+    make_scored_run(status=RunStatus.RUNNING, completed_at=None)
+    settings.DEV_MODE = settings.PUBLIC_READING = False
+    assert 'class="count"' not in page(Client(), "/login/")
+
+
 def test_what_changed_between_two_versions_is_shown(client: Client) -> None:
     make_dataset(2, slug="sums")
     make_dataset(3, slug="sums")

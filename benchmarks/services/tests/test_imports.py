@@ -292,7 +292,7 @@ def test_a_file_of_two_prompts_and_three_providers_compares_prompt_with_prompt_o
     assert known["knows", "plain"] == known["knows", "step by step"] == 1.0
     assert (known["guesses", "plain"], known["guesses", "step by step"]) == (0.25, 0.25)
     assert all(mean is not None for mean in known.values())
-    for address in ("", "tasks/"):
+    for address in ("", "answers/"):
         assert client.get(f"/experiments/{experiment.pk}/{address}").status_code == 200
     assert not any(each.is_new for each in import_runs(path))
     assert Experiment.objects.count() == 1
