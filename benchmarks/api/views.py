@@ -19,14 +19,14 @@ from benchmarks.api import filters, serializers
 from benchmarks.api.pagination import ResultPages
 from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, serializer_of
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import HIDDEN_KINDS, OF_MODELS, Dataset, Result, Run, Task
+from benchmarks.models import HIDDEN_KINDS, Dataset, Result, Run, Task
 from benchmarks.queries.datasets import full_datasets, full_tasks
 from benchmarks.queries.judge_words import measured_metrics
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource, TaskResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import ResultResource, RunResource
 from benchmarks.queries.results import full_results
-from benchmarks.queries.runs import full_runs, run_detail, run_status, scorings
+from benchmarks.queries.runs import full_runs, listed_kinds, run_detail, run_status, scorings
 from benchmarks.services.runs import control
 from benchmarks.services.runs.control import RunEdit, edit_run
 from benchmarks.services.runs.estimate import plan_run
@@ -76,9 +76,9 @@ class RunViewSet(ResourceViewSet[Run]):
     filterset_class = filters.RunFilter
 
     def get_queryset(self) -> QuerySet[Run]:
-        """Every run by its number; the list leaves judge calibrations to theirs."""
-        runs = super().get_queryset()
-        return runs.filter(OF_MODELS) if self.action == "list" else runs
+        """Every run by its number; the list leaves judge calibrations to theirs, and trials out."""
+        runs, tag = super().get_queryset(), self.request.query_params.get("tag", "")
+        return runs.filter(listed_kinds(tag)) if self.action == "list" else runs
 
     @extend_schema(
         request=RunRequest,

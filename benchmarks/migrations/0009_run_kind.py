@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
                     ("pushed", "Sent by another tool"),
                     ("calibration", "Known answers, which measure a judge"),
                     ("preference", "Pairs of stored answers, between which a judge or people choose"),
+                    ("trial", "A few tasks, asked to try what is about to start"),
                 ],
                 default="asked",
                 editable=False,

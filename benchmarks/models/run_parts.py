@@ -48,10 +48,11 @@ class RunKind(models.TextChoices):
     PUSHED = "pushed", "Sent by another tool"
     CALIBRATION = "calibration", "Known answers, which measure a judge"
     PREFERENCE = "preference", "Pairs of stored answers, between which a judge or people choose"
+    TRIAL = "trial", "A few tasks, asked to try what is about to start"
 
 
-OF_MODELS = ~models.Q(kind__in=(RunKind.CALIBRATION, RunKind.PREFERENCE))
-"""Runs that measure a model; the others replay stored answers for a judge, and have lists of their own."""
+OF_MODELS = ~models.Q(kind__in=(RunKind.CALIBRATION, RunKind.PREFERENCE, RunKind.TRIAL))
+"""Runs that measure a model. Trials do not; the others replay stored answers for a judge, in lists of their own."""
 
 
 class RunRequest(models.Model):

@@ -84,7 +84,7 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
             return RunKind.RESCORED
         if self.import_format:
             return RunKind.PUSHED if self.import_format == PUSHED else RunKind.IMPORTED
-        return RunKind.ASKED
+        return RunKind.TRIAL if self.kind == RunKind.TRIAL else RunKind.ASKED
 
     def note_asked(self) -> None:
         """Set what is stored of how the run asks, without saving it."""

@@ -10,7 +10,7 @@ from django.db.models import FloatField, Max
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
-from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, Task
+from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, RunKind, Task
 
 MOST_ANSWERS = 60
 """Of runs that are tried out, which have three tasks each."""
@@ -29,8 +29,9 @@ def models_used_last(account: User | None) -> list[str]:
 
 
 def trial_answers(pks: Sequence[int]) -> tuple[list[Run], list[tuple[Task, list[Result | None]]]]:
-    """The runs that exist, and each of their tasks with the result of each run, ``None`` of one that has none yet."""
-    runs = list(Run.objects.filter(OF_MODELS, pk__in=pks).select_related("dataset").defer("summary").order_by("pk"))
+    """The trials that exist, and each of their tasks with the result of each run, ``None`` of one that has none yet."""
+    trials = Run.objects.filter(kind=RunKind.TRIAL, pk__in=pks)
+    runs = list(trials.select_related("dataset").defer("summary").order_by("pk"))
     found: dict[int, dict[int, Result]] = {}
     results = Result.objects.filter(run__in=runs, repeat=1).select_related("task", "transcript")
     for result in results.order_by("position")[:MOST_ANSWERS]:

@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QueryS
 
 from benchmarks.models import OF_MODELS, Experiment, Run, RunKind, ScoreDrop
 from benchmarks.queries.experiments import Progress, experiments, findings, progress
-from benchmarks.queries.runs import HasTag, RunFilters, matching, run_list, runs
+from benchmarks.queries.runs import HasTag, RunFilters, listed_kinds, matching, run_list, runs
 
 IMPORTED = (RunKind.IMPORTED, RunKind.PUSHED)
 TABS: Mapping[str, dict[str, Any]] = {
@@ -48,7 +48,7 @@ def rows_of(tab: str, filters: RunFilters) -> QuerySet[Any]:
         return run_list(replace(filters, **TABS[tab]))
     if tab == "experiments":
         return _experiments(filters).order_by("-id")
-    single = matching(Run.objects.filter(OF_MODELS, experiment=None), filters)
+    single = matching(Run.objects.filter(listed_kinds(filters.tag), experiment=None), filters)
     both = (
         single.order_by().annotate(first=F("pinned"), is_run=Value(True, BooleanField())),
         _experiments(filters).order_by().annotate(first=_no(), is_run=_no()),
@@ -84,7 +84,7 @@ def listed(tab: str, page: Iterable[Any]) -> list[Listed]:
         found = {}
     else:
         chosen = [(pk, is_run) for _, _, pk, is_run in page]
-        found = _runs(runs().filter(pk__in=[pk for pk, is_run in chosen if is_run]))
+        found = _runs(runs(Q()).filter(pk__in=[pk for pk, is_run in chosen if is_run]))
     folded = _folded([pk for pk, is_run in chosen if not is_run])
     return [found[pk] if is_run else folded[pk] for pk, is_run in chosen]
 

@@ -42,6 +42,7 @@ from benchmarks.models import (
     Result,
     ResultState,
     Run,
+    RunKind,
     RunStatus,
 )
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides
@@ -153,9 +154,9 @@ class RunFilters:
     sort: str = "-run"
 
 
-def runs() -> QuerySet[Run]:
+def runs(which: Q = OF_MODELS) -> QuerySet[Run]:
     """All runs as lists show them, newest first. Judge calibrations have lists of their own."""
-    runs = Run.objects.filter(OF_MODELS)
+    runs = Run.objects.filter(which)
     return runs.select_related("dataset", "dataset_version").only(*_LIST_FIELDS)
 
 
@@ -167,10 +168,16 @@ def full_runs() -> QuerySet[Run]:
 
 def run_list(filters: RunFilters, *, full: bool = False) -> QuerySet[Run]:
     """Runs in the order of ``filters``, those that are pinned first; ``full`` as in ``full_runs``."""
-    every = full_runs().filter(OF_MODELS) if full else runs()
+    which = listed_kinds(filters.tag)
+    every = full_runs().filter(which) if full else runs(which)
     descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")
     order = OrderBy(SORTS.get(key, SORTS["run"]), descending=descending, nulls_last=True)
     return matching(every, filters).order_by("-pinned", order, "-id")
+
+
+def listed_kinds(tag: str) -> Q:
+    """Runs that measure a model; the trials in their place if a list is filtered by their tag."""
+    return Q(kind=RunKind.TRIAL) if tag == RunKind.TRIAL else OF_MODELS
 
 
 def matching(every: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution.preparing import chosen_tasks
-from benchmarks.models import DatasetVersion, Experiment, Run, Schedule
+from benchmarks.models import DatasetVersion, Experiment, Run, RunKind, Schedule
 from benchmarks.presentation.numbers import duration
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
@@ -213,6 +213,22 @@ def test_the_metrics_that_a_dataset_names_are_selected_in_its_order(client: Clie
     run = start_run({"dataset": "quiz", "model": "baseline/reference"})
     assert run.metrics == ["rouge_l", "contains"]
     assert spec_of(dataset.versions.get()).metrics == ("rouge_l", "contains")
+
+
+def test_trials_are_in_no_list_but_that_of_their_tag(client: Client) -> None:
+    make_dataset(5, slug="sums")
+    sent = {"dataset": "sums", "model": "baseline/reference", "given-sums": "", "metrics-sums": ["exact_match"]}
+    assert client.post("/runs/new/try/", sent).status_code == 200
+    trial = Run.objects.get()
+    assert (trial.kind, trial.limit, trial.tags) == (RunKind.TRIAL, 3, ["trial"])
+    for address in ("/", "/runs/", "/experiments/", "/models/", "/leaderboard/", "/benchmarks/"):
+        response = client.get(address, follow=True)
+        assert f"/runs/{trial.pk}/" not in response.content.decode(), address
+    api = "/api/v1/benchmarks/runs"
+    assert client.get(api).json()["results"] == []
+    assert [row["id"] for row in client.get(f"{api}?tag=trial").json()["results"]] == [trial.pk]
+    assert f"/runs/{trial.pk}/" in page(client, "/runs/?tag=trial")
+    assert "Trial of 3 tasks" in page(client, f"/runs/{trial.pk}/")
 
 
 def test_the_task_of_a_result_is_asked_again(client: Client) -> None:

@@ -41,9 +41,9 @@ def enqueue_status(run_id: int, status: RunStatus, completed_at: datetime | None
 
 
 def enqueue_deliveries(run_id: int, event: WebhookDelivery.Event, completed_at: datetime | None) -> None:
-    """Store a delivery of ``event``, due now, for every subscribed webhook. Judge calibrations are not reported."""
+    """Store a delivery of ``event``, due now, for every subscribed webhook. Calibrations and trials have none."""
     webhooks = names_for(event)
-    if not webhooks or Run.objects.filter(pk=run_id, kind=RunKind.CALIBRATION).exists():
+    if not webhooks or Run.objects.filter(pk=run_id, kind__in=(RunKind.CALIBRATION, RunKind.TRIAL)).exists():
         return
     now = timezone.now()
     WebhookDelivery.objects.bulk_create(
