@@ -11,7 +11,7 @@ from django.db.models.functions import Concat, Left
 
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.work_items import Prompt
-from benchmarks.models import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Run, Task
+from benchmarks.models import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Run, RunKind, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, window_page
 from tasks_app.loader import REPRESENTATIONS
 
@@ -40,10 +40,9 @@ class VersionChanges:
 
 def dataset_list(kind: str = "") -> QuerySet[Dataset]:
     """Datasets with their current version, file, number of runs and latest run."""
-    latest = Run.objects.filter(dataset=OuterRef("pk")).order_by("-id")
-    counted = (
-        Run.objects.filter(dataset=OuterRef("pk")).order_by().values("dataset").annotate(n=Count("pk")).values("n")
-    )
+    runs = Run.objects.filter(~Q(kind=RunKind.TRIAL), dataset=OuterRef("pk"))
+    latest = runs.order_by("-id")
+    counted = runs.order_by().values("dataset").annotate(n=Count("pk")).values("n")
     datasets = (
         Dataset.objects.select_related("current_version", "file")
         .defer(

@@ -176,8 +176,8 @@ def run_list(filters: RunFilters, *, full: bool = False) -> QuerySet[Run]:
 
 
 def listed_kinds(tag: str) -> Q:
-    """Runs that measure a model; the trials in their place if a list is filtered by their tag."""
-    return Q(kind=RunKind.TRIAL) if tag == RunKind.TRIAL else OF_MODELS
+    """Runs that measure a model; trials, too, if a list is filtered by their tag."""
+    return OF_MODELS | Q(kind=RunKind.TRIAL) if tag == RunKind.TRIAL else OF_MODELS
 
 
 def matching(every: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
@@ -205,7 +205,7 @@ def matching(every: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
 
 def tags_used() -> list[str]:
     """All tags of runs, sorted."""
-    tagged = Run.objects.filter(OF_MODELS).exclude(tags=[]).order_by()
+    tagged = Run.objects.filter(OF_MODELS | Q(kind=RunKind.TRIAL)).exclude(tags=[]).order_by()
     return sorted({tag for tags in tagged.values_list("tags", flat=True) for tag in tags})
 
 

@@ -128,7 +128,7 @@ def test_a_push_that_was_killed_continues_and_doubles_nothing(client: Client) ->
     for _ in ("the rest", "what is closed already"):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         run = client.run(int(done.stdout))
-        assert run.fields["progress"] == {"total": 10_000, "done": 10_000, "errors": 0}
+        assert run.fields["progress"] == {"total": 10_000, "done": 10_000, "errors": 0, "judging": False}
         assert run.summary["api:accuracy"]["mean"] == 0.375
     assert [listed.id for listed in client.runs(model="ci/model")] == [run.id]
     rows = list(run.results())

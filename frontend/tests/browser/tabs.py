@@ -122,7 +122,9 @@ def _count_load(tab: Tab) -> None:
 
 
 def _record_message(tab: Tab, message: ConsoleMessage) -> None:
-    if message.type in ("error", "warning"):
+    # Of a request under way when its page is left, htmx logs these two; of one that fails it logs another, too.
+    was_left = message.text.startswith(("htmx:sendAbort", "htmx:afterRequest"))
+    if message.type in ("error", "warning") and not was_left:
         tab.problems.append(f"{tab.page.url}: {message.type}: {message.text[:300]}")
 
 
