@@ -21,6 +21,7 @@ from benchmarks.management.actions import (
     writing,
 )
 from benchmarks.management.following import Progress, follow
+from benchmarks.management.printing import cost_text
 from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import LIVE, Experiment, Run, RunStatus
 from benchmarks.page_urls import page_address
@@ -30,7 +31,6 @@ from benchmarks.presentation.numbers import (
     duration,
     interval,
     milliseconds,
-    money_range,
     n_of,
     percent,
     plural,
@@ -59,7 +59,7 @@ def plan_text(plan: ExperimentPlan) -> str:
     judged = f", plus {plural(plan.judge_requests, 'request')} to the judge" if plan.judge_requests else ""
     lines = [
         f"{plural(plan.runs, 'run')}, {plural(plan.requests, 'request')}{judged}",
-        f"cost: {money_range(plan.cost_low, plan.cost_high)}",
+        f"cost: {cost_text(plan)}",
         f"duration: {duration(plan.seconds_low)} (all at once) to {duration(plan.seconds_high)} (one after the other)",
     ]
     for slug, difference in plan.detectable.items():

@@ -45,6 +45,7 @@ from benchmarks.queries.tables.statistics import (
     repeated_rows,
     repeats_note,
 )
+from benchmarks.services.experiments.start import ExperimentPlan
 from benchmarks.services.runs.estimate import RunPlan
 from benchmarks.summary import Mean
 
@@ -128,13 +129,21 @@ def run_text(run: Run) -> str:
     return "\n".join(lines)
 
 
+def cost_text(plan: RunPlan | ExperimentPlan) -> str:
+    """The estimated cost; if a price is missing, the known part and the models without one."""
+    if not plan.unpriced:
+        return money_range(plan.cost_low, plan.cost_high)
+    known = f"at least {money_range(plan.known_low, plan.known_high)}" if plan.known_high else UNKNOWN
+    return f"{known}; no price for {', '.join(plan.unpriced)}"
+
+
 def plan_text(plan: RunPlan) -> str:
     rows = [
         ("requests", number(plan.requests)),
         ("judge requests", number(plan.judge_requests)),
         ("tokens in", f"{number(plan.tokens_in_low)} to {number(plan.tokens_in_high)}"),
         ("tokens out", f"{number(plan.tokens_out_low)} to {number(plan.tokens_out_high)}"),
-        ("cost", money_range(plan.cost_low, plan.cost_high)),
+        ("cost", cost_text(plan)),
         ("duration", f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}"),
     ]
     return "\n".join(

@@ -400,7 +400,20 @@ def test_a_plan_of_an_unknown_price_has_an_unknown_cost(endpoint: Endpoint, sett
     endpoint()
     settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"models": {}})
     make_dataset(4)
-    assert "unknown" in run("plan", *SUMS)[1]
+    assert "unknown; no price for loop/model" in run("plan", *SUMS)[1]
+
+
+def test_a_plan_shows_the_known_part_of_a_cost(endpoint: Endpoint) -> None:
+    endpoint()
+    make_dataset(4)
+    judged = ["sums", "--model", MODEL, "--metrics", "correctness", "--judge-model", "loop/unpriced"]
+    code, output = run("plan", *judged)
+    assert code == 0, output
+    assert "at least $" in output
+    assert "; no price for loop/unpriced" in output
+    plan = json.loads(run("plan", *judged, "--json")[1])
+    assert (plan["cost_high"], plan["unpriced"]) == (None, ["loop/unpriced"])
+    assert 0 < plan["known_low"] <= plan["known_high"]
 
 
 def test_a_plan_says_how_many_tasks_show_a_difference(endpoint: Endpoint) -> None:

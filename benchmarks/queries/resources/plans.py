@@ -33,6 +33,11 @@ class _Totals(Resource):
     judge_requests: int
     cost_low: float | None
     cost_high: float | None
+    known_low: float
+    """The part of the cost that has a price"""
+    known_high: float
+    unpriced: list[str]
+    """Models without a price"""
     seconds_low: float
     seconds_high: float
 
