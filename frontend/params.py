@@ -14,6 +14,8 @@ from benchmarks.queries.task_grid import SHOWN, TaskGridFilters
 from benchmarks.queries.task_grid import SORTS as TASK_SORTS
 
 TEXT_LENGTH = 200
+MOST_DAYS = 36_500
+"""What began earlier than that has no date in some databases."""
 RESULT_FILTERS = (
     "outcome",
     "reason",
@@ -52,7 +54,7 @@ def real_number(query: QueryDict, name: str) -> float | None:
 
 
 def run_filters(query: QueryDict) -> RunFilters:
-    sort = text(query, "sort")
+    sort, days = text(query, "sort"), whole_number(query, "days") or 0
     return RunFilters(
         dataset=text(query, "dataset"),
         model=text(query, "model"),
@@ -61,7 +63,7 @@ def run_filters(query: QueryDict) -> RunFilters:
         tag=text(query, "tag"),
         pinned=bool(text(query, "pinned")),
         text=text(query, "text"),
-        days=whole_number(query, "days") or None,
+        days=days if 0 < days <= MOST_DAYS else None,
         sort=sort if sort.removeprefix("-") in SORTS else "-run",
     )
 

@@ -145,3 +145,9 @@ def test_the_list_needs_as_many_queries_for_more_rows(client: Client) -> None:
         made_experiment(name)
         make_scored_run(make_dataset(1))
     assert [warm(url) for url in urls] == few
+
+
+def test_more_days_than_a_calendar_has_filter_nothing(client: Client) -> None:
+    make_scored_run(model="loop/old")
+    for days in ("36501", "9999999", "999999999"):
+        assert "loop/old" in client.get(f"/runs/?days={days}").content.decode(), days
