@@ -12,7 +12,7 @@ from functools import cache
 from itertools import combinations
 
 from benchmarks.analysis.kept import kept_for
-from benchmarks.analysis.score_table import task_scores
+from benchmarks.analysis.score_table import compare_scores, task_scores
 from benchmarks.asking import values_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run, Task
@@ -20,7 +20,7 @@ from benchmarks.presentation.comparisons import comparison_sentences, missing_se
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.run_parameters import Decides, RunParameter, deciding
-from benchmarks.statistics.paired import Comparison, compare, holm
+from benchmarks.statistics.paired import Comparison, holm
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the tasks of one dataset can be split."""
@@ -157,8 +157,7 @@ def compared_runs(
 
     def comparison(a: Run, b: Run, metric: str) -> Comparison:
         def compute() -> Comparison:
-            first, second = scores(a, metric), scores(b, metric)
-            return compare(first.scores, second.scores, first.clusters, unscored=(first.unscored, second.unscored))
+            return compare_scores(scores(a, metric), scores(b, metric))
 
         return kept_for(f"comparison:{_FORMAT}:{metric}", [a, b], compute)
 
@@ -216,7 +215,6 @@ def breakdown(a: Run, b: Run, metric: str) -> list[Part]:
 
 def _breakdown(a: Run, b: Run, metric: str) -> list[Part]:
     first, second = task_scores(a, metric), task_scores(b, metric)
-    unscored = first.unscored, second.unscored
     tasks = Task.objects.filter(version=a.dataset_version_id).order_by("position")
     rows = [
         row for row in tasks.values_list("content_hash", *FACETS) if row[0] in first.scores and row[0] in second.scores
@@ -229,22 +227,11 @@ def _breakdown(a: Run, b: Run, metric: str) -> list[Part]:
                 levels.setdefault(row[place], []).append(row[0])
         if not 2 <= len(levels) <= _MOST_LEVELS:
             continue
-        compared = [
-            (
-                level,
-                compare(
-                    {task: first.scores[task] for task in known},
-                    {task: second.scores[task] for task in known},
-                    first.clusters,
-                    unscored=unscored,
-                ),
-            )
-            for level, known in levels.items()
-        ]
-        p_values = [comparison.p_decisive for _, comparison in compared if comparison.p_decisive is not None]
+        by_level = [(level, compare_scores(first, second, known)) for level, known in levels.items()]
+        p_values = [comparison.p_decisive for _, comparison in by_level if comparison.p_decisive is not None]
         adjusted = iter(holm(p_values))
         parts += [
             Part(facet, str(level), comparison, None if comparison.p_decisive is None else next(adjusted))
-            for level, comparison in compared
+            for level, comparison in by_level
         ]
     return parts

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from benchmarks.analysis.kept import has_ended, kept_for
 from benchmarks.analysis.matrices import Grid, Row
-from benchmarks.analysis.score_table import metric_of, scores_of, task_scores
+from benchmarks.analysis.score_table import compare_scores, metric_of, scores_of, task_scores
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.presentation.numbers import number, points
-from benchmarks.statistics.paired import compare, holm
+from benchmarks.statistics.paired import holm
 from benchmarks.statistics.ranking import LEVEL, Scores, difference_p_value, mean_of_intervals
 
 _FORMAT = 4
@@ -104,8 +104,7 @@ def _effects(datasets: Sequence[str], pairs: Sequence[tuple[Row, Row]], metric: 
             effect = None
             if len(both) == 2 and is_score(metric_of(both[0], metric)):
                 first, second = (read(run, metric_of(run, metric)) for run in both)
-                unscored = first.unscored, second.unscored
-                comparison = compare(first.scores, second.scores, first.clusters, unscored=unscored)
+                comparison = compare_scores(first, second)
                 if comparison.difference is not None and comparison.low is not None and comparison.high is not None:
                     effect = Effect(comparison.difference, comparison.low, comparison.high)
                     p_values.append(comparison.p_decisive if comparison.p_decisive is not None else 1.0)

@@ -19,7 +19,7 @@ from benchmarks.analysis.kept import kept_for
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.models import UNSCORED, Outcome, Result, Run, Score
-from benchmarks.statistics.paired import TaskScores
+from benchmarks.statistics.paired import Comparison, TaskScores, compare
 from benchmarks.statistics.panel import Verdict
 from benchmarks.statistics.ranking import Scores
 
@@ -216,6 +216,14 @@ def task_scores(run: Run, metric: str) -> OfTasks:
     asked, without = Counter(table["content"].tolist()), Counter(table["content"][np.isnan(table.value)].tolist())
     unscored = {task: n / asked[task] for task, n in without.items() if n < asked[task]}
     return OfTasks(scores, dict(table.rows("content", "cluster")), unscored)
+
+
+def compare_scores(first: OfTasks, second: OfTasks, tasks: Sequence[Hashable] | None = None) -> Comparison:
+    """The second run compared with the first, on all their common tasks or on some of them."""
+    a, b = first.scores, second.scores
+    if tasks is not None:
+        a, b = {task: a[task] for task in tasks}, {task: b[task] for task in tasks}
+    return compare(a, b, first.clusters, unscored=(first.unscored, second.unscored))
 
 
 def score_vector(run: Run, metric: str) -> Vector:

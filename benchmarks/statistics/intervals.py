@@ -40,9 +40,6 @@ from benchmarks.statistics.spread import (
 FEW = 30
 """With fewer results, or fewer clusters, the note of an interval says that the sample is small."""
 
-UNSEEN = 0.5
-"""How many results with the score 0, or 1, stand for those that have not occurred yet."""
-
 Clusters = Iterable[ClusterCount] | ClusteredSpread
 """How many clusters there are of each size and sum, in any order, iterated once; or clusters already accumulated."""
 
@@ -143,8 +140,7 @@ def interval_from_moments(moments: Moments, clusters: Clusters | None = None, *,
     n_clusters = None if spread is None else spread.n_clusters
     is_clustered = spread is not None and n_clusters != n
     if spread is None or not is_clustered:
-        fourth = moments.fourth_central_moment() + UNSEEN * sum(each**4 for each in unseen) / n
-        spread = independent_spread(n, mean, variance + UNSEEN * sum(each**2 for each in unseen) / n, fourth)
+        spread = independent_spread(n, mean, variance, moments.fourth_central_moment(), unseen)
     is_wilson = not moments.graded and not is_clustered
     factor = two_sided_z(confidence) ** 2 / n if is_wilson else score_factor(spread, mean * (1 - mean), confidence)
     low, high = score_bounds(mean, factor)
@@ -198,7 +194,7 @@ def _unseen(moments: Moments, mean: float) -> list[float]:
 def _grouped_spread(clusters: Clusters, n: int, mean: float, variance: float, unseen: Sequence[float]) -> Spread:
     if not isinstance(clusters, ClusteredSpread):
         clusters = accumulated(n, mean, clusters)
-    return clusters.spread(variance + UNSEEN * sum(each**2 for each in unseen) / n, unseen, UNSEEN)
+    return clusters.spread(variance, unseen)
 
 
 def sample_note(n: int, n_clusters: int | None = None, *, all_equal: bool = False) -> str:

@@ -18,6 +18,8 @@ ClusterCount = tuple[int, float, int]
 
 NO_SPREAD = 1e-12
 """A smaller variance is rounding, not spread: scores closer together than a millionth are equal."""
+UNSEEN = 0.5
+"""How many results with the score 0, or 1, stand for those that have not occurred yet."""
 _EQUAL = 1e-9
 """Means of equal scores may differ in their last digits."""
 
@@ -96,8 +98,16 @@ def counted(sums: Iterable[tuple[int, float]]) -> list[ClusterCount]:
     return [(size, total, count) for (size, total), count in Counter(sums).items()]
 
 
-def independent_spread(n: int, mean: float, variance: float, fourth_moment: float | None) -> Spread:
-    """The spread of independent values from their central moments; without the fourth, n - 1 degrees of freedom."""
+def independent_spread(
+    n: int, mean: float, variance: float, fourth_moment: float | None, unseen: Sequence[float] = ()
+) -> Spread:
+    """The spread of independent values from their central moments; without the fourth, n - 1 degrees of freedom.
+
+    ``UNSEEN`` values are added to the variance for each deviation of ``unseen``.
+    """
+    variance += _unseen_variance(n, unseen)
+    if fourth_moment is not None:
+        fourth_moment += UNSEEN * sum(deviation**4 for deviation in unseen) / n
     if n == 1:
         return Spread(n, n, mean, variance, 0.0, 0.0, 1.0)
     degrees = float(n - 1)
@@ -136,19 +146,20 @@ class ClusteredSpread:
             self.leverage += count * share**2 / (1 - share)
             self.squared_leverage += count * (share**2 / (1 - share)) ** 2
 
-    def spread(self, variance: float, unseen: Sequence[float] = (), each: float = 1.0) -> Spread:
+    def spread(self, variance: float, unseen: Sequence[float] = ()) -> Spread:
         """The spread, given the variance of the single values. Raises ``ValueError`` unless all ``n`` were added.
 
-        ``each`` average cluster that deviates as much as one of ``unseen`` is added to the variance of the mean.
+        ``UNSEEN`` clusters of average size are added to the variance for each deviation of ``unseen``.
         """
+        variance += _unseen_variance(self.n, unseen)
         if not math.isclose(self.n_values, self.n):
             raise ValueError(f"the clusters contain {self.n_values:g} values, not {self.n:g}: count each value once")
         if self.n_clusters == 1:
             return Spread(self.n, 1, self.mean, variance, 0.0, 0.0, 1.0)
         degrees = 1 / (self.concentration + self.leverage**2 - self.squared_leverage)
         squares = [(deviation / self.n_clusters) ** 2 for deviation in unseen]
-        variance_of_mean = self.variance_of_mean + each * sum(squares)
-        fourths = self.fourths + each * sum(square**2 for square in squares)
+        variance_of_mean = self.variance_of_mean + UNSEEN * sum(squares)
+        fourths = self.fourths + UNSEEN * sum(square**2 for square in squares)
         if variance_of_mean > 0:
             degrees = _trusted_degrees(degrees, fourths / variance_of_mean**2, self.n_clusters)
         return Spread(self.n, self.n_clusters, self.mean, variance, variance_of_mean, degrees, self.concentration)
@@ -157,6 +168,10 @@ class ClusteredSpread:
 def clustered_spread(n: int, mean: float, variance: float, clusters: Iterable[ClusterCount]) -> Spread:
     """The spread of clustered values. ``clusters`` is iterated once."""
     return accumulated(n, mean, clusters).spread(variance)
+
+
+def _unseen_variance(n: float, unseen: Sequence[float]) -> float:
+    return UNSEEN * sum(deviation**2 for deviation in unseen) / n
 
 
 def accumulated(n: int, mean: float, clusters: Iterable[ClusterCount]) -> ClusteredSpread:
