@@ -196,24 +196,6 @@ def _changed(field: forms.BoundField) -> str:
     return f"{field.label} {value}" if len(value) <= LONGEST_SHOWN and value != "True" else str(field.label)
 
 
-class ScheduleForm(ParametersForm):
-    """A schedule with every parameter of its runs."""
-
-    name = _text("Name", "Shown in score drops and messages")
-    when = _text("When", "A time of day such as 03:00, or a cron expression such as 0 3 * * 1-5")
-    enabled = forms.BooleanField(label="Start runs", help_text="Turned off, the schedule is paused", required=False)
-
-    def __init__(self, datasets: list[Dataset], data: Any, initial: Mapping[str, Any]) -> None:
-        defaults = {name: parameter.default for name, parameter in RUN_PARAMETERS.items()}
-        super().__init__(RUN_PARAMETERS, datasets, data, {**defaults, **initial})
-
-    def schedule_data(self) -> dict[str, Any]:
-        """The arguments of ``save_schedule``."""
-        request = self.request_data()
-        own = {name: request.pop(name, "") for name in ("name", "when")}
-        return {**own, "enabled": request.pop("enabled", False), "request": request}
-
-
 class RescoringForm(ParametersForm):
     """Other metrics, judge or references for the stored answers of a run."""
 

@@ -13,6 +13,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.http import QueryDict
+from django.utils import timezone
 
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
@@ -97,11 +98,7 @@ class LaunchForm(RequestForm):
     name = forms.CharField(label="Name", required=False)
     description = forms.CharField(label="Description", required=False, widget=forms.Textarea({"rows": 2}))
     tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
-    when = forms.CharField(
-        label="Schedule",
-        required=False,
-        help_text="A time of day such as 03:00, or a cron expression such as 0 3 * * 1-5",
-    )
+    when = forms.CharField(label="Schedule", required=False)
 
     def __init__(self, datasets: Sequence[Dataset], data: QueryDict) -> None:
         super().__init__(data)
@@ -112,6 +109,8 @@ class LaunchForm(RequestForm):
         self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
         self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
         self.fields["budget_usd"].label = "Stop at"
+        zone = timezone.get_default_timezone_name()
+        self.fields["when"].help_text = f"A time such as 03:00, or cron such as 0 3 * * 1-5. In {zone}"
         places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
         self.variants = [VariantForm(place, data) for place in places]
         self.metric_errors: dict[str, list[str]] = {}
@@ -130,6 +129,11 @@ class LaunchForm(RequestForm):
     @property
     def is_run(self) -> bool:
         return max(len(self.models), len(self.chosen), len(self._asking())) <= 1
+
+    @property
+    def is_schedule(self) -> bool:
+        """Whether the button saves a schedule: a time is given, or a stored one is edited."""
+        return any(self.sent.get(name, "").strip() for name in ("when", "schedule"))
 
     @property
     def n_runs(self) -> int:
@@ -245,7 +249,7 @@ class LaunchForm(RequestForm):
         placed = {*_CHOSEN, *_TASKS, *canvas, *_JUDGE, *_PROMPT, "budget_usd"}
         yield _fold(self, "Parameters", [name for name in RUN_PARAMETERS if name not in placed])
         yield _fold(self, "Name and tags", ["name", "tags", "description"])
-        yield _fold(self, "When", ["when"], otherwise="now")
+        yield _fold(self, "When", ["when"], otherwise="now", is_open=self.is_schedule)
 
     # Errors, and the state.
 
@@ -369,13 +373,13 @@ def without_variant(data: QueryDict, place: str) -> QueryDict:
     return fewer
 
 
-def _fold(form: RequestForm, title: str, names: Sequence[str], otherwise: str = "defaults") -> Fold:
+def _fold(
+    form: RequestForm, title: str, names: Sequence[str], otherwise: str = "defaults", *, is_open: bool = False
+) -> Fold:
     fields = [form[name] for name in names]
-    has_errors = any(field.errors for field in fields)
+    is_open |= any(field.errors for field in fields)
     kinds = {name: RUN_PARAMETERS[name].kind.name.lower() if name in RUN_PARAMETERS else "" for name in names}
-    return Fold(
-        title, changed_in_words(fields) or otherwise, [(kinds[field.name], field) for field in fields], has_errors
-    )
+    return Fold(title, changed_in_words(fields) or otherwise, [(kinds[field.name], field) for field in fields], is_open)
 
 
 def _fitting(dataset: Dataset) -> list[Metric]:

@@ -41,12 +41,8 @@ pytestmark = pytest.mark.django_db
 TITLES = ("Schedules", "API tokens", "Webhooks", "Share links", "Import runs", "Members")
 MODEL = "baseline/reference"
 NIGHTLY = {
-    "name": "Nightly",
-    "when": "03:00",
-    "enabled": "on",
-    "dataset": "sums",
-    "model": MODEL,
-    "metrics": ["contains"],
+    **{"name": "Nightly", "when": "03:00", "dataset": "sums", "model": MODEL, "do": "start"},
+    **{"given-sums": "exact_match", "metrics-sums": ["contains"]},
 }
 
 
@@ -79,15 +75,24 @@ def make_schedule(user: User | None = None, **fields: Any) -> Schedule:
 def test_a_schedule_is_created_changed_paused_resumed_and_deleted(client: Client) -> None:
     make_dataset(2)
     assert "No schedules yet." in page(client, "/settings/schedules/")
-    html = page(client, "/settings/schedules/new/", NIGHTLY)
+    assert 'href="/runs/new/?when=03:00"' in page(client, "/settings/schedules/")
+    assert "Save schedule" in page(client, "/runs/new/?when=03:00")
+    html = page(client, "/runs/new/", NIGHTLY)
     assert "Nightly saved." in html
     assert "Every day at 03:00" in html
     found = Schedule.objects.get()
     assert found.request["metrics"] == ["contains"]
     address = f"/settings/schedules/{found.pk}/"
-    assert 'value="03:00"' in page(client, f"{address}edit/")
-    assert "Monday to Friday at 03:00" in page(client, f"{address}edit/", {**NIGHTLY, "when": "0 3 * * 1-5"})
+    edit = f"/runs/new/?schedule={found.pk}"
+    assert f'href="{edit}">Edit schedule' in html
+    html = page(client, edit)
+    for filled in ("<h1>Edit Nightly</h1>", 'value="03:00"', 'value="Nightly"', f'value="{MODEL}" checked'):
+        assert filled in html, filled
+    changed = {**NIGHTLY, "schedule": found.pk, "when": "0 3 * * 1-5"}
+    assert "Monday to Friday at 03:00" in page(client, "/runs/new/", changed)
+    assert Schedule.objects.get().pk == found.pk
     assert "It starts no runs." in page(client, f"{address}do/pause/", {})
+    assert "Paused: it starts no runs." in page(client, "/runs/new/", changed), "one that is paused stays so"
     assert Schedule.objects.get().next_run_at is None
     assert "Paused" in page(client, "/settings/schedules/")
     assert "Nightly resumed." in page(client, f"{address}do/resume/", {})
@@ -100,11 +105,27 @@ def test_a_schedule_is_created_changed_paused_resumed_and_deleted(client: Client
 
 def test_errors_of_a_schedule_stand_at_their_fields_and_keep_what_was_typed(client: Client) -> None:
     make_schedule()
-    html = page(client, "/settings/schedules/new/", {**NIGHTLY, "when": "at night", "model": "nonsense"}, status=400)
-    assert "Schedule not saved." in html
-    for field, error in (("name", "already exists"), ("when", "Enter a time of day"), ("model", "provider/model")):
+    html = page(client, "/runs/new/", {**NIGHTLY, "when": "at night", "model": "nonsense"}, status=400)
+    assert "Not saved. Fix the highlighted fields." in html
+    for field, error in (("name", "already exists"), ("when", "Enter a time of day")):
         assert error in html.partition(f'id="id_{field}_error"')[2][:200], field
+    assert "provider/model" in html.partition('id="models-title"')[2].partition('id="model-options"')[0]
     assert 'value="at night"' in html
+    assert Schedule.objects.count() == 1
+
+
+def test_a_schedule_is_changed_by_whoever_may_change_it(production: None) -> None:
+    schedule = make_schedule()
+    _, client = member("runner")
+    for sent in ({"when": "03:00"}, {"schedule": schedule.pk}):
+        page(client, "/runs/new/", {**NIGHTLY, **sent}, status=403)
+    page(client, f"/runs/new/?schedule={schedule.pk}", status=403)
+    _, client = member("editor")
+    page(client, "/runs/new/?schedule=999", status=404)
+    page(client, "/runs/new/", {**NIGHTLY, "schedule": "999"}, status=404)
+    again = client.get(f"/runs/new/?schedule={schedule.pk}&dataset=sums")
+    assert "<h1>Edit Nightly</h1>" in again.content.decode()
+    assert again.context["form"].models == [], "an address with fields says all"
 
 
 def test_a_run_started_by_hand_belongs_to_its_schedule_and_to_who_started_it(production: None) -> None:
@@ -142,10 +163,13 @@ def test_pausing_keeps_whose_permissions_the_runs_use(production: None) -> None:
 def test_editing_a_schedule_keeps_the_order_of_its_metrics(client: Client) -> None:
     metrics = ["rouge_l", "contains", "exact_match"]
     schedule = make_schedule(request={"dataset": "sums", "model": MODEL, "metrics": metrics})
-    html = page(client, f"/settings/schedules/{schedule.pk}/edit/")
-    ticked = re.findall(r'name="metrics" value="(\w+)"[^>]*checked', html)
-    assert ticked == re.findall(r'name="metrics_given" value="(\w+)"', html) == metrics
-    page(client, f"/settings/schedules/{schedule.pk}/edit/", {**NIGHTLY, "metrics": ticked, "metrics_given": ticked})
+    old = client.get(f"/settings/schedules/{schedule.pk}/edit/")
+    html = page(client, old["Location"])
+    ticked = re.findall(r'name="metrics-sums" value="(\w+)"[^>]*checked', html)
+    given = re.findall(r'name="given-sums" value="([^"]+)"', html)
+    assert [ticked] == [given[0].split(",")] == [metrics]
+    sent = {**NIGHTLY, "schedule": schedule.pk, "metrics-sums": ticked, "given-sums": given[0]}
+    page(client, "/runs/new/", sent)
     assert Schedule.objects.get().request["metrics"] == metrics
 
 
@@ -153,9 +177,12 @@ def test_a_schedule_can_be_made_from_a_run(client: Client) -> None:
     schedule = make_schedule()
     page(client, f"/settings/schedules/{schedule.pk}/do/run/", {})
     pk = Run.objects.get().pk
-    assert f'href="/settings/schedules/new/?run={pk}">Schedule run</a>' in page(client, f"/runs/{pk}/")
-    html = page(client, f"/settings/schedules/new/?run={pk}")
-    assert f'value="{MODEL}"' in html
+    assert f'href="/runs/new/?like={pk}&amp;when=03:00">Schedule run</a>' in page(client, f"/runs/{pk}/")
+    old = client.get(f"/settings/schedules/new/?run={pk}")
+    assert old["Location"] == f"/runs/new/?like={pk}&when=03:00"
+    html = page(client, old["Location"])
+    assert f'value="{MODEL}" checked' in html
+    assert "Save schedule" in html
     assert client.get("/settings/schedules/new/?run=999").status_code == 404
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from benchmarks.models import Run
+from benchmarks.models import Run, Schedule
 from benchmarks.presentation.labels import metric_title
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
@@ -37,7 +37,8 @@ from frontend import params
 from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
 from frontend.launch_options import SHOWN, benchmark_options, model_options
-from frontend.views.settings.schedules import ADD
+from frontend.views.settings.hub import crumbs
+from frontend.views.settings.schedules import ADD, CHANGE
 from frontend.views.shared import or_404, require, require_launch, run_or_404
 from frontend.views.statistics import sized
 
@@ -50,7 +51,8 @@ STARTED = "start"
 def launch(request: HttpRequest) -> HttpResponse:
     """The form, filled in by the fields in its address; a POST starts the run or the experiment and redirects to it.
 
-    ``?like=12`` fills it in from run 12, ``?experiment=3`` from experiment 3, ``?starter=1`` from the starter.
+    ``?like=12`` fills it in from run 12, ``?experiment=3`` from experiment 3, ``?starter=1`` from the starter, and
+    ``?schedule=2`` from schedule 2, to which it is then saved. A time in it is saved as a schedule.
     """
     require_launch(request)
     if request.method != "POST":
@@ -172,7 +174,9 @@ def _judge(form: LaunchForm) -> str:
 
 
 def _start(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
-    """Start the run or the experiment; return the address of its page and what to say there."""
+    """Start the run or the experiment, or save the schedule; return the address of its page and what to say there."""
+    if form.is_schedule:
+        return _save(request, form)
     if form.is_run:
         run = start_run(form.request_data(), request.user, parent=_parent(form.sent))
         return reverse("frontend:run", args=(run.pk,)), f"Run {run.pk} queued."
@@ -181,14 +185,17 @@ def _start(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
     return reverse("frontend:experiment", args=(experiment.pk,)), text
 
 
-def _schedule(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
-    """Save the run as a schedule."""
-    require(request, *ADD)
-    saved = save_schedule(**form.schedule_data(), user=request.user)
+def _save(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
+    """Save the run as a schedule, or to the one that is edited."""
+    stored = _schedule(request, form.sent)
+    if stored is None:
+        require(request, *ADD)
+    enabled = stored is None or stored.enabled
+    saved = save_schedule(**form.schedule_data(), enabled=enabled, schedule=stored, user=request.user)
     return reverse("frontend:schedule", args=(saved.pk,)), f"{saved.name} saved."
 
 
-_STARTS = {STARTED: _start, "schedule": _schedule}
+_STARTS = {STARTED: _start, "schedule": _save}
 """What the buttons send that leave the page."""
 
 
@@ -206,6 +213,8 @@ def _filled_in(request: HttpRequest) -> QueryDict:
         given = {**stored.request, "name": stored.name, "description": stored.description, "tags": stored.tags}
     elif params.text(request.GET, "starter"):
         given = starter_experiment() or {}
+    elif [*sent] == ["schedule"] and (schedule := _schedule(request, request.GET)):
+        given = {**schedule.request, "name": schedule.name, "when": schedule.when}
     elif [*sent] == ["dataset"]:
         sent["model"] = models_used_last(account_of(request.user))
     for name in ("like", "experiment", "starter"):
@@ -217,6 +226,15 @@ def _parent(sent: QueryDict) -> Run | None:
     """The run that this one repeats."""
     pk = params.whole_number(sent, "parent") or params.whole_number(sent, "like")
     return None if pk is None else run_or_404(pk)
+
+
+def _schedule(request: HttpRequest, sent: QueryDict) -> Schedule | None:
+    """The stored schedule that the form edits, for whoever may change it."""
+    pk = params.whole_number(sent, "schedule")
+    if pk is None:
+        return None
+    require(request, *CHANGE)
+    return or_404(lambda: Schedule.objects.get(pk=pk), f"Schedule {pk} does not exist.")
 
 
 def _choice(form: LaunchForm, slug: str) -> dict[str, Any]:
@@ -232,6 +250,7 @@ def _choice(form: LaunchForm, slug: str) -> dict[str, Any]:
 def _page(
     request: HttpRequest, form: LaunchForm, status: int = 200, opened: str = "", **context: object
 ) -> HttpResponse:
+    schedule = _schedule(request, form.sent)
     models = model_options(form.models)
     benchmarks = [
         {
@@ -255,7 +274,16 @@ def _page(
             "may_schedule": may(request.user, *ADD),
             "n_models": len(models),
             "n_benchmarks": len(benchmarks),
-            "crumbs": [("Runs", reverse("frontend:runs")), ("New run", None)],
+            "schedule": schedule,
+            "title": f"Edit {schedule.name}" if schedule else "New run",
+            "crumbs": _crumbs(schedule),
         }
     )
     return render(request, "frontend/launch/launch.html", context, status=status)
+
+
+def _crumbs(schedule: Schedule | None) -> list[tuple[str, str | None]]:
+    if schedule is None:
+        return [("Runs", reverse("frontend:runs")), ("New run", None)]
+    own = schedule.name, reverse("frontend:schedule", args=(schedule.pk,))
+    return crumbs(("Schedules", reverse("frontend:schedules")), own, ("Edit", None))

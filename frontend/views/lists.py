@@ -27,10 +27,11 @@ class Button:
 
     label: str
     route: str
+    query: str = ""
 
     @property
     def url(self) -> str:
-        return reverse(f"frontend:{self.route}")
+        return "?".join(filter(None, (reverse(f"frontend:{self.route}"), self.query)))
 
 
 def page_of(request: HttpRequest, rows: Any) -> Page[Any]:

@@ -107,6 +107,8 @@ PAGES: dict[str, dict[str, Address]] = {
         "launch again": lambda site: f"/runs/new/?like={site.runs['few-shot']}",
         "launch like hostile": lambda site: f"/runs/new/?like={site.runs['hostile']}",
         "launch experiment again": lambda site: f"/runs/new/?experiment={site.experiment}",
+        "new schedule": lambda site: "/runs/new/?when=03:00",
+        "edit schedule": lambda site: "/runs/new/?schedule=1",
         "launch with a benchmark": lambda site: "/runs/new/?dataset=reasoning",
         "launch with metrics": lambda site: (
             "/runs/new/?dataset=reasoning&model=baseline/random&given-reasoning=numeric&metrics-reasoning=correctness"
@@ -180,11 +182,6 @@ PAGES: dict[str, dict[str, Address]] = {
     "settings": {"settings": lambda site: "/settings/"},
     "schedules": {"schedules": lambda site: "/settings/schedules/"},
     "schedule": {"schedule": lambda site: "/settings/schedules/1/"},
-    "new-schedule": {
-        "new schedule": lambda site: "/settings/schedules/new/",
-        "new schedule of a run": lambda site: f"/settings/schedules/new/?run={site.runs['hostile']}",
-    },
-    "edit-schedule": {"edit schedule": lambda site: "/settings/schedules/1/edit/"},
     "tokens": {"API tokens": lambda site: "/settings/tokens/"},
     "new-token": {"new token": lambda site: "/settings/tokens/new/"},
     "webhooks": {"webhooks": lambda site: "/settings/webhooks/"},
@@ -220,6 +217,8 @@ NO_PAGES = {
     "launch-metrics": "a part of the launch page",
     "trial": "a part of the launch page",
     "new-experiment": "leads to the launch page",
+    "new-schedule": "leads to the launch page",
+    "edit-schedule": "leads to the launch page",
     "size": "a part of the launch page",
     "threshold-chart": "an image",
     "experiment-chart": "an image",

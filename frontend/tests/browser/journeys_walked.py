@@ -289,12 +289,9 @@ def nightly(walk: Walk) -> None:
     walk.click("Settings", within="header")
     walk.click("Schedules", within="main")
     walk.click("New schedule")
-    walk.fill("Name", "Every morning")
-    walk.fill("When", "0 7 * * *")
-    walk.choose("Dataset", "capitals")
-    walk.fill("Model", "scripted/large")
-    walk.page.locator("input[name=metrics][value=exact_match]").check()
-    walk.clicks += 1
+    walk.tick("scripted/large")
+    walk.tick("capitals")
+    walk.fill("Schedule", "0 7 * * *")
     walk.click("Save schedule", "button")
     walk.see(re.compile("07:00"))
 

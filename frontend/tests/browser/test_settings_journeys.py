@@ -14,12 +14,14 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_schedule_is_made_run_paused_and_deleted(tab: Tab, site: Site) -> None:
-    page = tab.open("/settings/schedules/new/")
+    page = tab.open("/settings/schedules/")
+    page.get_by_role("link", name="New schedule").click()
+    page.locator("summary", has_text="Name and tags").click()
     page.fill("#id_name", "Every morning")
     page.fill("#id_when", "at seven")
-    page.select_option("#id_dataset", "capitals")
-    page.fill("#id_model", "baseline/reference")
-    page.check("input[name=metrics][value=exact_match]")
+    page.get_by_label("Find or add models").fill("baseline/ref")
+    page.check("input[name=model][value='baseline/reference']")
+    page.check("input[name=dataset][value=capitals]")
     page.get_by_role("button", name="Save schedule").click()
     assert "Enter a time of day" in page.locator(".field", has=page.locator("#id_when")).inner_text()
     assert page.input_value("#id_name") == "Every morning"

@@ -1,4 +1,4 @@
-"""Schedules: the list, the page of one with its runs, the form, and what is done with it."""
+"""Schedules: the list, the page of one with its runs, and what is done with it. The launch page saves them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Schedule
 from benchmarks.presentation.numbers import percent
 from benchmarks.presentation.timetables import in_words
-from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops, with_latest_run
 from benchmarks.queries.tables.runs import RUNS
@@ -22,9 +21,7 @@ from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services import schedules as services
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.start import request_of
 from frontend import params
-from frontend.forms import ScheduleForm
 from frontend.inbox import drop_notices
 from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import crumbs
@@ -34,6 +31,8 @@ VIEW = ("benchmarks.view_schedule",)
 ADD = ("benchmarks.add_schedule", "benchmarks.launch_run")
 CHANGE = ("benchmarks.change_schedule", "benchmarks.launch_run")
 DELETE = ("benchmarks.delete_schedule",)
+NIGHTLY = "when=03:00"
+"""What the launch page is filled in with for a new schedule."""
 
 
 @never_cache
@@ -42,7 +41,7 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
     require(request, *VIEW)
     page = page_of(request, with_latest_run(Schedule.objects.order_by("name")))
     latest = runs().in_bulk([schedule.latest_run_id for schedule in page if schedule.latest_run_id])
-    may_add, add = may(request.user, *ADD), "new-schedule"
+    may_add = may(request.user, *ADD)
     return listed(
         request,
         "Schedules",
@@ -52,8 +51,8 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
         empty="No schedules yet. A run every night shows when a model or its endpoint changes.",
         page=page,
         crumbs=crumbs(("Schedules", None)),
-        add=Button("New schedule", add) if may_add else None,
-        otherwise=Button("Add a schedule", add) if may_add else None,
+        add=Button("New schedule", "launch", NIGHTLY) if may_add else None,
+        otherwise=Button("Add a schedule", "launch", NIGHTLY) if may_add else None,
     )
 
 
@@ -82,23 +81,20 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "frontend/settings/schedule.html", context)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe
 def new_schedule(request: HttpRequest) -> HttpResponse:
-    """The form (``?run=12`` fills it in from run 12); a POST saves it."""
+    """Where schedules were made before; ``?run=12`` fills in the launch page from run 12."""
     require(request, *ADD)
     parent = params.whole_number(request.GET, "run")
-    initial = request_of(run_or_404(parent)) if parent is not None else {}
-    return _form(request, None, {**initial, "enabled": True})
+    like = "" if parent is None else f"like={run_or_404(parent).pk}&"
+    return HttpResponseRedirect(f"{reverse('frontend:launch')}?{like}{NIGHTLY}")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe
 def edit_schedule(request: HttpRequest, pk: int) -> HttpResponse:
+    """Where schedules were changed before."""
     require(request, *CHANGE)
-    stored = get_object_or_404(Schedule, pk=pk)
-    own = {"name": stored.name, "when": stored.when, "enabled": stored.enabled}
-    return _form(request, stored, {**stored.request, **own})
+    return HttpResponseRedirect(f"{reverse('frontend:launch')}?schedule={pk}")
 
 
 @require_POST
@@ -131,24 +127,3 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
         case _:
             raise Http404(f"{action} is not an action for schedules.")
     return HttpResponseRedirect(page)
-
-
-def _form(request: HttpRequest, stored: Schedule | None, initial: dict[str, object]) -> HttpResponse:
-    form = ScheduleForm(runnable_datasets(), request.POST if request.method == "POST" else None, initial)
-    if request.method == "POST":
-        try:
-            saved = services.save_schedule(**form.schedule_data(), schedule=stored, user=request.user)
-        except InvalidRequest as error:
-            form.reject(error)
-        else:
-            messages.success(request, f"{saved.name} saved.")
-            return HttpResponseRedirect(reverse("frontend:schedule", args=(saved.pk,)))
-    title = f"Edit {stored.name}" if stored else "New schedule"
-    context = {
-        "form": form,
-        "title": title,
-        "time_zone": timezone.get_default_timezone_name(),
-        "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (title, None)),
-        "back": reverse("frontend:schedule", args=(stored.pk,)) if stored else reverse("frontend:schedules"),
-    }
-    return render(request, "frontend/settings/schedule_form.html", context, status=400 if form.errors else 200)
