@@ -18,6 +18,7 @@ import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from benchmarks.engine.webhooks.receiver_settings import Redelivery, receiver_address
+from benchmarks.outbound import Outbound, network_of
 from benchmarks.providers.base import JudgeSettings, Limits, RetryPolicy, Section, Timeouts
 from benchmarks.providers.extra_parameters import problems_of
 from benchmarks.providers.http_provider import HTTPProvider
@@ -49,6 +50,15 @@ def _provider_kind(value: str) -> str:
     kinds = [kind for kind in PROVIDER_KINDS.names() if kind != BASELINE]
     if value not in kinds:
         raise ValueError(f"{value!r} does not exist. Use one of: {', '.join(kinds)}.")
+    return value
+
+
+def _host_or_network(value: str) -> str:
+    network = network_of(value)
+    if network is not None and network.is_link_local:
+        raise ValueError(f"{value} is link-local, which is never reached. Remove it.")
+    if network is None and not re.fullmatch(r"(?=.{1,253}\Z)[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?", value):
+        raise ValueError(f"{value!r} is no host or network. Use a name such as hooks.internal or 10.1.0.0/16, no URL.")
     return value
 
 
@@ -190,6 +200,16 @@ class RetentionConfig(Section):
     """Days after a run's end until its texts are deleted"""
 
 
+class OutboundConfig(Section):
+    """Where requests may go to addresses that were entered on a page; those of this file are not checked."""
+
+    allow: list[Annotated[str, AfterValidator(_host_or_network)]] = Field(default_factory=list)
+    """Hosts and networks that are not public and may be reached, such as `hooks.internal` and `10.1.0.0/16`"""
+
+    def rules(self, *, loopback: bool) -> Outbound:
+        return Outbound.of(self.allow, loopback=loopback)
+
+
 class Config(Section):
     benchmark: BenchmarkConfig = BenchmarkConfig()
     judge: JudgeConfig = JudgeConfig()
@@ -198,6 +218,7 @@ class Config(Section):
     models: dict[ModelName, ModelConfig] = Field(default_factory=dict)
     model_families: dict[str, ModelFamily] = Field(default_factory=dict)
     webhooks: dict[str, WebhookConfig] = Field(default_factory=dict)
+    outbound: OutboundConfig = OutboundConfig()
     rubrics: Annotated[list[Any], AfterValidator(_rubrics)] = Field(default_factory=list)
     """Criteria for judges; each is the metric `rubric:NAME` on every dataset"""
 

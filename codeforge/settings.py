@@ -132,6 +132,7 @@ try:
     CODEFORGE: Config = load_config(Path(os.environ.get("CODEFORGE_CONFIG") or BASE_DIR / "codeforge.yaml"))
 except ConfigError as error:
     raise ImproperlyConfigured(str(error)) from None
+OUTBOUND = CODEFORGE.outbound.rules(loopback=DEV_MODE)
 DATASETS_DIR = CODEFORGE.datasets_path(BASE_DIR)
 
 ALLOWED_HOSTS = _list("ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]"] if DEV_MODE else [])

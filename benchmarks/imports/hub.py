@@ -18,10 +18,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, urlsplit
+from urllib.request import getproxies
 
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.tables import EXTENSIONS
+from benchmarks.outbound import PUBLIC_ONLY, NotAllowed, Outbound
 
 MAX_INFO = 20_000_000
 """Bytes of the description of a repository; one of 50,000 files has some 10 MB."""
@@ -80,20 +82,21 @@ class Repository:
 class Hub:
     """Where files come from (``endpoint``, a URL), and where they are stored.
 
-    The requests of one call take at most ``total_s`` seconds.
+    The requests of one call take at most ``total_s`` seconds. Redirects are followed to where ``outbound`` permits.
     """
 
     directory: Path
     endpoint: str
     token: str = field(default="", repr=False)
     total_s: float = 300.0
+    outbound: Outbound = PUBLIC_ONLY
 
     def repository(self, name: str, revision: str = "main") -> Repository:
         """The repository at a branch, tag or commit. Raises ``ImportProblem``."""
         if _COMMIT.fullmatch(revision) and (stored := self._stored(self._place(name, revision) / ".repository.json")):
             return _repository(name, stored)
         url = f"{self._base()}/api/datasets/{name}/revision/{quote(revision, safe='')}?blobs=true"
-        data = self._run(_fetch(url, MAX_INFO, self._headers(), self.total_s), name, revision)
+        data = self._run(self._fetch(url, MAX_INFO, self.total_s), name, revision)
         try:
             document = json.loads(data)
         except (ValueError, RecursionError):
@@ -115,9 +118,7 @@ class Hub:
                 path: f"{self._base()}/datasets/{repository.name}/resolve/{repository.commit}/{quote(path)}"
                 for path, _ in missing
             }
-            contents = self._run(
-                _fetch_all(urls, self._headers(), self.total_s), repository.name, repository.commit, [*urls]
-            )
+            contents = self._run(self._fetch_all(urls), repository.name, repository.commit, [*urls])
             for path, target in missing:
                 expected = repository.sha256.get(path)
                 if expected and hashlib.sha256(contents[path]).hexdigest() != expected:
@@ -163,10 +164,42 @@ class Hub:
         except TimeoutError:
             raise ImportProblem(f"{where}: no complete response in time. {instead}") from None
         except aiohttp.ClientError as error:
-            reason = error.os_error.strerror if isinstance(error, aiohttp.ClientConnectorError) else None
+            cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+            if isinstance(cause, NotAllowed):
+                raise ImportProblem(f"{where}: {cause}") from None
+            reason = cause.strerror if cause else None
             raise ImportProblem(
                 f"{where}: cannot be reached ({printable(reason or type(error).__name__)}). {instead}"
             ) from None
+
+    async def _fetch_all(self, urls: Mapping[str, str]) -> dict[str, bytes]:
+        """The bodies by path, one after the other."""
+        deadline = asyncio.get_running_loop().time() + self.total_s
+        contents = {}
+        for path, url in urls.items():
+            left = deadline - asyncio.get_running_loop().time()
+            contents[path] = await self._fetch(url, MAX_FILE, max(left, 0.001), path)
+        return contents
+
+    async def _fetch(self, url: str, limit: int, total_s: float, path: str = "it") -> bytes:
+        """The body. Raises ``_Refused`` for a status that is no success, and for more than ``limit`` bytes."""
+        import aiohttp
+
+        # A proxy is asked to resolve the names, and decides itself what may be reached through it.
+        outbound = self.outbound.and_to(self.endpoint, *getproxies().values())
+        timeout = aiohttp.ClientTimeout(total=total_s, connect=CONNECT_S, sock_read=READ_S)
+        async with (
+            aiohttp.ClientSession(timeout=timeout, trust_env=True, connector=outbound.connector()) as session,
+            session.get(url, headers=self._headers(), max_redirects=5) as response,
+        ):
+            if response.status != 200:
+                raise _Refused(response.status, response.headers.get("X-Error-Code", "")[:40], quoted(path))
+            body = bytearray()
+            async for chunk in response.content.iter_chunked(1 << 16):
+                body += chunk
+                if len(body) > limit:
+                    raise _Refused(413, "", quoted(path), limit)
+            return bytes(body)
 
     def _refusal(self, refusal: _Refused, name: str) -> str:
         token = "The token in HF_TOKEN has no access" if self.token else "It needs a token"
@@ -193,35 +226,6 @@ class _Refused(Exception):
     def __init__(self, status: int, code: str, path: str, limit: int = 0) -> None:
         super().__init__(status)
         self.status, self.code, self.path, self.limit = status, code, path, limit
-
-
-async def _fetch_all(urls: Mapping[str, str], headers: Mapping[str, str], total_s: float) -> dict[str, bytes]:
-    """The bodies by path, one after the other."""
-    deadline = asyncio.get_running_loop().time() + total_s
-    contents = {}
-    for path, url in urls.items():
-        left = deadline - asyncio.get_running_loop().time()
-        contents[path] = await _fetch(url, MAX_FILE, headers, max(left, 0.001), path)
-    return contents
-
-
-async def _fetch(url: str, limit: int, headers: Mapping[str, str], total_s: float, path: str = "it") -> bytes:
-    """The body. Raises ``_Refused`` for a status that is no success, and for more than ``limit`` bytes."""
-    import aiohttp
-
-    timeout = aiohttp.ClientTimeout(total=total_s, connect=CONNECT_S, sock_read=READ_S)
-    async with (
-        aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
-        session.get(url, headers=headers, max_redirects=5) as response,
-    ):
-        if response.status != 200:
-            raise _Refused(response.status, response.headers.get("X-Error-Code", "")[:40], quoted(path))
-        body = bytearray()
-        async for chunk in response.content.iter_chunked(1 << 16):
-            body += chunk
-            if len(body) > limit:
-                raise _Refused(413, "", quoted(path), limit)
-        return bytes(body)
 
 
 def _repository(name: str, document: Any) -> Repository:

@@ -108,6 +108,8 @@ def _problems(url: str, events: Sequence[str]) -> dict[str, list[str]]:
     problems: dict[str, list[str]] = {}
     try:
         receiver_address(url)
+        if refusal := settings.OUTBOUND.refusal(url):
+            problems["url"] = [refusal]
     except ValueError as error:
         problems["url"] = [str(error)]
     if unknown := [event for event in events if event not in WebhookDelivery.Event.values]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -21,11 +22,12 @@ from benchmarks.engine.execution.result_store import give_back_claims
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.webhooks import delivery
 from benchmarks.engine.webhooks.delivery import send_due, signature
-from benchmarks.models import AuditEntry, Run, RunStatus, WebhookDelivery
+from benchmarks.models import AuditEntry, Run, RunStatus, Webhook, WebhookDelivery
+from benchmarks.outbound import REFUSED, Outbound
 from benchmarks.presentation.sentences import headline_numbers
-from benchmarks.services.errors import NotPossible
+from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.control import cancel_run, delete_run, resume_run
-from benchmarks.services.webhooks import send_again
+from benchmarks.services.webhooks import add_webhook, change_webhook, send_again, send_test
 from codeforge.config import WebhookConfig, WebhookEvent
 from tests.loopback.server import LoopbackServer
 from tests.support.factories import make_dataset, make_run
@@ -336,3 +338,29 @@ def test_a_run_is_deleted_with_its_deliveries(endpoint: Endpoint, hook: Hook) ->
 
 def test_the_configuration_knows_every_event() -> None:
     assert set(get_args(WebhookEvent)) == set(WebhookDelivery.Event.values)
+
+
+def test_a_webhook_of_the_page_reaches_no_private_address(settings: Any, hook: Hook) -> None:
+    receiver = hook()
+    add_webhook("page", receiver.url.replace("127.0.0.1", "localhost"), [])
+    # Development mode allows this machine; elsewhere nothing tells an open port from a closed one.
+    send_test("page")
+    assert len(receiver.messages) == 1
+    settings.OUTBOUND = Outbound()
+    for url in (receiver.url.replace("127.0.0.1", "localhost"), "http://localhost:1/", "http://no-such-host.invalid/"):
+        change_webhook(Webhook.objects.get(), url, [])
+        with pytest.raises(NotPossible, match=re.escape(f"The test to page failed. {REFUSED}")):
+            send_test("page")
+    assert len(receiver.messages) == 1
+    send_test("ops")
+    assert len(receiver.messages) == 2, "codeforge.yaml may name any address"
+
+
+def test_a_private_address_is_refused_when_it_is_entered(settings: Any) -> None:
+    settings.OUTBOUND = Outbound.of(["10.1.0.0/16"], loopback=False)
+    with pytest.raises(InvalidRequest) as refusal:
+        add_webhook("page", "http://169.254.169.254/latest/meta-data/", [])
+    assert refusal.value.errors == {"url": [REFUSED]}
+    webhook, _ = add_webhook("page", "http://10.1.2.3/hook", [])
+    with pytest.raises(InvalidRequest):
+        change_webhook(webhook, "http://10.2.2.3/hook", [])

@@ -18,8 +18,9 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import close_old_connections
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -28,6 +29,7 @@ from benchmarks.engine.webhooks.outbox import body_of, is_current
 from benchmarks.engine.webhooks.receiver_settings import Redelivery
 from benchmarks.engine.webhooks.receivers import Receiver, receiver_of
 from benchmarks.models import STOPPED, TO_DO, RunStatus, WebhookDelivery
+from benchmarks.outbound import NotAllowed, Outbound
 
 if TYPE_CHECKING:
     import aiohttp
@@ -55,6 +57,8 @@ class Attempt:
     headers: dict[str, str]
     timeout: float
     retries: Redelivery
+    checked: bool
+    """Whether the address was entered on a page, so that it is sent to permitted addresses only."""
 
 
 def send_due() -> int:
@@ -129,7 +133,9 @@ def _signed(delivery: uuid.UUID, name: str, webhook: Receiver, number: int, body
         "webhook-timestamp": str(timestamp),
         "webhook-signature": signature(webhook.key, str(delivery), timestamp, content),
     }
-    return Attempt(delivery, name, number, webhook.url, content, headers, webhook.timeout_seconds, webhook.retries)
+    return Attempt(
+        delivery, name, number, webhook.url, content, headers, webhook.timeout_seconds, webhook.retries, webhook.stored
+    )
 
 
 def _unchanged(row: WebhookDelivery) -> QuerySet[WebhookDelivery]:
@@ -154,10 +160,17 @@ async def _send(attempts: Sequence[Attempt]) -> list[str]:
     """Send all at once; return the problem of each, empty if it was accepted."""
     import aiohttp
 
-    connector = aiohttp.TCPConnector(limit=MAX_AT_ONCE, force_close=True)
-    cookies = aiohttp.DummyCookieJar()
-    async with aiohttp.ClientSession(connector=connector, cookie_jar=cookies, auto_decompress=False) as session:
-        return list(await asyncio.gather(*(_post(session, attempt) for attempt in attempts)))
+    options: dict[str, Any] = {"limit": MAX_AT_ONCE, "force_close": True}
+    outbound: Outbound = settings.OUTBOUND
+    async with _session(aiohttp.TCPConnector(**options)) as free, _session(outbound.connector(**options)) as checked:
+        posts = [_post(checked if attempt.checked else free, attempt) for attempt in attempts]
+        return list(await asyncio.gather(*posts))
+
+
+def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    import aiohttp
+
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
 
 
 async def _post(session: aiohttp.ClientSession, attempt: Attempt) -> str:
@@ -175,8 +188,15 @@ async def _post(session: aiohttp.ClientSession, attempt: Attempt) -> str:
             return f"The address returned {response.status}{redirect}."
     except TimeoutError:
         return f"The address did not respond within {attempt.timeout:g} s."
+    except aiohttp.ClientConnectorError as error:
+        refused = isinstance(error.os_error, NotAllowed)
+        return str(error.os_error) if refused else _no_connection(error)
     except (aiohttp.ClientError, OSError, ValueError) as error:  # their texts may contain the address, a secret
-        return f"The connection failed, or the response was not valid HTTP ({type(error).__name__})."
+        return _no_connection(error)
+
+
+def _no_connection(error: Exception) -> str:
+    return f"The connection failed, or the response was not valid HTTP ({type(error).__name__})."
 
 
 def _store_success(delivery: uuid.UUID) -> None:

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.imports import hub as hub_module
 from benchmarks.imports.hub import Hub, HubAddress, Repository, hub_address, table_files
 from benchmarks.imports.runs import ImportProblem
+from benchmarks.outbound import REFUSED
 from tests.support.hub_mirror import HEAD, Mirror, mirror_of_the_hub
 
 COMMIT = "a" * 40
@@ -52,6 +53,12 @@ def test_a_branch_is_asked_for_each_time_and_its_files_are_those_of_its_commit(h
     assert fetch(hub, "next") == fetch(hub, "next")
     assert sum("resolve" in path for path, _ in mirror.requests) == 1
     assert hub.repository("own/set").license == "mit"
+
+
+def test_a_redirect_leads_to_permitted_addresses_only(hub: Hub, mirror: Mirror) -> None:
+    mirror.storage = "http://10.0.0.1:1"
+    with pytest.raises(ImportProblem, match=REFUSED):
+        fetch(hub)
 
 
 def test_the_token_goes_to_the_hub_alone(hub: Hub, mirror: Mirror, caplog: pytest.LogCaptureFixture) -> None:

@@ -20,7 +20,7 @@ from benchmarks.services.errors import NotPossible
 
 def configured_hub(total_s: float = 300.0) -> Hub:
     """The hub at ``HF_ENDPOINT``. ``total_s`` bounds each of the two or three requests for files."""
-    return Hub(settings.STATE_DIR / "hub", settings.HUB_ENDPOINT, settings.HUB_TOKEN, total_s)
+    return Hub(settings.STATE_DIR / "hub", settings.HUB_ENDPOINT, settings.HUB_TOKEN, total_s, settings.OUTBOUND)
 
 
 def preset_named(name: str) -> Preset:
