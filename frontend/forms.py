@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -11,22 +12,18 @@ from django.http import QueryDict
 from rest_framework.fields import empty
 
 from benchmarks.forms.fields import one_line_end
-from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX
-from benchmarks.models import Dataset, Run
-from benchmarks.presentation.labels import sentence_case
+from benchmarks.models import Run
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import parsed_pairs, typed
-from benchmarks.queries.providers import provider_rows, suggested_models
-from benchmarks.queries.runs import models_used
-from benchmarks.run_parameters import RUN_PARAMETERS, Group, Kind, RunParameter
+from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, calibratable_metrics
-from benchmarks.services.rubrics import rubric_metrics, rubric_of_text
-from benchmarks.services.runs.checks import missing_fields
+from benchmarks.services.rubrics import rubric_of_text
 from benchmarks.services.runs.rescoring import PARAMETERS
+from frontend.metric_choice import decide_first
 from tasks_app.models import CanvasSet
-from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 LONGEST_SHOWN = 20
 """Characters of a value that the heading of its folded group shows."""
@@ -127,57 +124,23 @@ class CanvasSetForm(RequestForm):
     name = _text("Name", "Empty: a name is generated")
 
 
-class ParametersForm(RequestForm):
-    """A form with fields of ``RUN_PARAMETERS`` for runs on any of ``datasets``; ``folded`` are its less needed ones."""
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Fields that are folded away, with what is not the default in words. Each field has the kind of its parameter."""
 
-    def __init__(self, names: Collection[str], datasets: Sequence[Dataset], data: Any, initial: dict[str, Any]) -> None:
-        super().__init__(data, initial=initial)
-        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in names}
-        self.folded = [RUN_PARAMETERS[name] for name in names]
-        marks = {Dataset.Kind.CANVAS.value: " (canvas set)"}
-        choices = [(dataset.slug, dataset.slug + marks.get(dataset.kind, "")) for dataset in datasets]
-        for name in {"dataset", "datasets"} & set(self.fields):
-            self._choose(name, choices)
-        versions = [dataset.current_version for dataset in datasets]
-        rubrics = {metric.name: metric for version in versions for metric in rubric_metrics(version)}
-        offered = {name: metric.title for name, metric in (REGISTERED_METRICS | rubrics).items()}
-        first = {name: offered[name] for name in self.chosen_metrics if name in offered}
-        self._choose("metrics", [*(first | offered).items()])
-        if "tasks" in self.fields:
-            self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
+    title: str
+    changed: str
+    fields: Sequence[tuple[str, forms.BoundField]]
+    is_open: bool
 
-    @property
-    def metrics_given(self) -> list[str]:
-        """The metrics that were selected when the form was first shown; it sends them along."""
-        if isinstance(self.data, QueryDict):
-            return self.data.getlist("metrics_given")
-        return [*(self.initial.get("metrics") or ())]
 
-    @property
-    def chosen_metrics(self) -> list[str]:
-        """The selected metrics in the order in which they decide the outcome, which checkboxes cannot have: those that
-        somebody added, then those that were there, then added ones that decide nothing."""
-        names = [*(self["metrics"].value() or ())]
-        added = [name for name in names if name not in self.metrics_given] if self.metrics_given else []
-        deciding = [name for name in added if (metric := metric_named(name)) is None or metric.decides_outcome]
-        return list(dict.fromkeys([*deciding, *(name for name in names if name not in added), *added]))
-
-    def request_data(self) -> dict[str, Any]:
-        data = super().request_data()
-        return data | ({"metrics": self.chosen_metrics} if "metrics" in data else {})
-
-    @property
-    def known_models(self) -> list[str]:
-        """Names to choose from: baselines and models asked before, configured ones, and what endpoints list."""
-        names = sorted({*known_baselines(), *settings.CODEFORGE.models, *models_used(external=False)})
-        return list(dict.fromkeys([*names, *suggested_models(provider_rows())]))
-
-    def groups(self) -> Iterator[tuple[str, str, list[tuple[str, forms.BoundField]]]]:
-        """Heading, what is not the default in words, and kind with field of each parameter, for every folded group."""
-        for group in (Group.CANVAS, Group.LIMITS, Group.PROMPT):
-            fields = [(row.kind.name.lower(), self[row.name]) for row in self.folded if row.group is group]
-            if fields:
-                yield group.value, changed_in_words([field for _, field in fields]), fields
+def fold_of(
+    form: RequestForm, title: str, names: Sequence[str], otherwise: str = "defaults", *, is_open: bool = False
+) -> Fold:
+    fields = [form[name] for name in names]
+    is_open |= any(field.errors for field in fields)
+    kinds = {name: RUN_PARAMETERS[name].kind.name.lower() if name in RUN_PARAMETERS else "" for name in names}
+    return Fold(title, changed_in_words(fields) or otherwise, [(kinds[field.name], field) for field in fields], is_open)
 
 
 def changed_in_words(fields: Iterable[forms.BoundField]) -> str:
@@ -196,7 +159,7 @@ def _changed(field: forms.BoundField) -> str:
     return f"{field.label} {value}" if len(value) <= LONGEST_SHOWN and value != "True" else str(field.label)
 
 
-class RescoringForm(ParametersForm):
+class RescoringForm(RequestForm):
     """Other metrics, judge or references for the stored answers of a run."""
 
     version = forms.ChoiceField(label="References", required=False, help_text="Version of the dataset")
@@ -210,18 +173,37 @@ class RescoringForm(ParametersForm):
 
     def __init__(self, run: Run, data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
         given = {"concurrency": run.concurrency, "version": run.dataset_version.number, **(initial or {})}
-        super().__init__(PARAMETERS, [], data, given)
+        super().__init__(data, initial={name: RUN_PARAMETERS[name].default for name in PARAMETERS} | given)
+        self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in PARAMETERS}
+        self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
         numbers = run.dataset.versions.order_by("-number").values_list("number", flat=True)
         self._choose("version", [(str(number), f"Version {number}") for number in numbers])
-        version = run.dataset_version
-        offered = {metric.name: metric for metric in (*REGISTERED_METRICS.values(), *rubric_metrics(version))}
-        names = dict.fromkeys([*(name for name in self.chosen_metrics if name in offered), *offered])
-        fitting = [offered[name] for name in names if not missing_fields(offered[name], version)]
-        self.metric_choice = {"selected": set(self.chosen_metrics), "fitting": fitting}
+
+    @property
+    def metrics(self) -> list[str]:
+        """The selected metrics in the order in which they decide the outcome."""
+        if isinstance(self.data, QueryDict) and self.is_bound:
+            return decide_first(self.data.getlist("metrics"), self.data.get("given", "").split(","))
+        return [*(self.initial.get("metrics") or ())]
+
+    @property
+    def judge(self) -> str:
+        return str(self["judge_model"].value() or settings.CODEFORGE.judge.model or "")
+
+    @property
+    def known_models(self) -> list[str]:
+        """Names to choose a judge from."""
+        return sorted({*settings.CODEFORGE.models, *filter(None, [settings.CODEFORGE.judge.model])})
+
+    @property
+    def folds(self) -> Iterator[Fold]:
+        yield fold_of(self, "Judging", [name for name in PARAMETERS if name not in ("metrics", "judge_model")])
+        yield fold_of(self, "Name", ["name"], otherwise="none")
 
     def request_data(self) -> dict[str, Any]:
         """Raises ``InvalidRequest`` for a rubric that cannot be read."""
         data = super().request_data()
+        data |= {"metrics": self.metrics} if self.metrics else {}
         if text := data.pop("rubric", ""):
             rubric = rubric_of_text(text)
             name = PREFIX + rubric["name"]

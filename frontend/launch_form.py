@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -15,20 +14,18 @@ from django.conf import settings
 from django.http import QueryDict
 from django.utils import timezone
 
-from benchmarks.metrics.base import Metric
-from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
-from benchmarks.models import Dataset
+from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.providers.extra_parameters import typed
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
-from benchmarks.services.rubrics import rubric_metrics
-from benchmarks.services.runs.checks import missing_fields
 from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.sizing import SizeQuestion
-from frontend.forms import AnyChoice, RequestForm, changed_in_words, parameter_field
+from frontend.forms import AnyChoice, Fold, RequestForm, fold_of, parameter_field
+from frontend.metric_choice import decide_first, fitting_metrics
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 MOST_VARIANTS = 20
@@ -46,22 +43,6 @@ _BESIDE = ("csrfmiddlewaretoken", "do", "like", *SizeQuestion().fields)
 _TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
 _JUDGE = ("judge_model", "judge_repeats", "judge_vote", "allow_self_judging", "skip_judge_when_identical")
 _PROMPT = ("prompt_template", "system_prompt")
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Fields that are folded away, with what is not the default in words."""
-
-    title: str
-    changed: str
-    fields: Sequence[tuple[str, forms.BoundField]]
-    is_open: bool
-
-
-@dataclass(frozen=True, slots=True)
-class MetricGroup:
-    title: str
-    metrics: Sequence[Metric]
 
 
 class VariantForm(RequestForm):
@@ -85,7 +66,7 @@ class VariantForm(RequestForm):
 
     @property
     def fold(self) -> Fold:
-        return _fold(self, "Parameters", [name for name in (*PROMPTING, *SAMPLING) if name not in _PROMPT])
+        return fold_of(self, "Parameters", [name for name in (*PROMPTING, *SAMPLING) if name not in _PROMPT])
 
 
 class LaunchForm(RequestForm):
@@ -205,27 +186,13 @@ class LaunchForm(RequestForm):
         """In the order in which they decide the outcome: what somebody added, then what the benchmark is scored by."""
         dataset = self.by_slug.get(slug)
         if self.has_own_metrics(slug):
-            return _decide_first(self.sent.getlist(f"metrics-{slug}"), self.sent.get(f"given-{slug}", "").split(","))
+            return decide_first(self.sent.getlist(f"metrics-{slug}"), self.sent.get(f"given-{slug}", "").split(","))
         if dataset is None:
             return []
         if named := self.sent.getlist("metrics"):
-            offered = {metric.name for metric in _fitting(dataset)}
+            offered = {metric.name for metric in fitting_metrics(_version(dataset))}
             return [name for name in named if name in offered] or named
         return preset_metrics(dataset)
-
-    def metric_groups(self, slug: str) -> list[MetricGroup]:
-        """What applies to the benchmark and works here, in groups; first what it is scored by."""
-        dataset = self.by_slug[slug]
-        offered = {metric.name: metric for metric in _fitting(dataset)}
-        first = [name for name in dict.fromkeys([*self.metrics_of(slug), *preset_metrics(dataset)]) if name in offered]
-        rest = [metric for name, metric in offered.items() if name not in first and not metric.unavailable()]
-        groups = [
-            MetricGroup("Scored by; the first one decides right or wrong", [offered[name] for name in first]),
-            MetricGroup("By rule", [each for each in rest if not each.judged and each.decides_outcome]),
-            MetricGroup("By a judge", [each for each in rest if each.judged]),
-            MetricGroup("Measured beside it", [each for each in rest if not each.judged and not each.decides_outcome]),
-        ]
-        return [group for group in groups if group.metrics]
 
     @property
     def judged(self) -> list[str]:
@@ -236,20 +203,20 @@ class LaunchForm(RequestForm):
     # What is folded away.
 
     @property
-    def prompt_fold(self) -> Fold:
-        return _fold(self, "All variants" if self.variants else "Plain", _PROMPT, otherwise="{input}")
+    def promptfold_of(self) -> Fold:
+        return fold_of(self, "All variants" if self.variants else "Plain", _PROMPT, otherwise="{input}")
 
     @property
     def folds(self) -> Iterator[Fold]:
         canvas = [name for name, row in RUN_PARAMETERS.items() if row.canvas_only]
-        yield _fold(self, "Tasks", _TASKS)
+        yield fold_of(self, "Tasks", _TASKS)
         if any(dataset.kind == Dataset.Kind.CANVAS for dataset in self.by_slug.values()):
-            yield _fold(self, "Canvas sets", canvas)
-        yield _fold(self, "Judge", _JUDGE)
+            yield fold_of(self, "Canvas sets", canvas)
+        yield fold_of(self, "Judge", _JUDGE)
         placed = {*_CHOSEN, *_TASKS, *canvas, *_JUDGE, *_PROMPT, "budget_usd"}
-        yield _fold(self, "Parameters", [name for name in RUN_PARAMETERS if name not in placed])
-        yield _fold(self, "Name and tags", ["name", "tags", "description"])
-        yield _fold(self, "When", ["when"], otherwise="now", is_open=self.is_schedule)
+        yield fold_of(self, "Parameters", [name for name in RUN_PARAMETERS if name not in placed])
+        yield fold_of(self, "Name and tags", ["name", "tags", "description"])
+        yield fold_of(self, "When", ["when"], otherwise="now", is_open=self.is_schedule)
 
     # Errors, and the state.
 
@@ -373,27 +340,9 @@ def without_variant(data: QueryDict, place: str) -> QueryDict:
     return fewer
 
 
-def _fold(
-    form: RequestForm, title: str, names: Sequence[str], otherwise: str = "defaults", *, is_open: bool = False
-) -> Fold:
-    fields = [form[name] for name in names]
-    is_open |= any(field.errors for field in fields)
-    kinds = {name: RUN_PARAMETERS[name].kind.name.lower() if name in RUN_PARAMETERS else "" for name in names}
-    return Fold(title, changed_in_words(fields) or otherwise, [(kinds[field.name], field) for field in fields], is_open)
-
-
-def _fitting(dataset: Dataset) -> list[Metric]:
-    version = dataset.current_version
-    assert version is not None, "a dataset that can be run"
-    offered: list[Metric] = [*REGISTERED_METRICS.values(), *rubric_metrics(version)]
-    return [metric for metric in offered if not missing_fields(metric, version)]
-
-
-def _decide_first(names: Sequence[str], given: Sequence[str]) -> list[str]:
-    """What was added to the given ones comes first if it decides the outcome, else last."""
-    added = [name for name in names if name not in given] if any(given) else []
-    deciding = [name for name in added if (metric := metric_named(name)) is None or metric.decides_outcome]
-    return list(dict.fromkeys([*deciding, *(name for name in names if name not in added), *added]))
+def _version(dataset: Dataset) -> DatasetVersion:
+    assert dataset.current_version is not None, "a dataset that can be run"
+    return dataset.current_version
 
 
 def _plain(texts: Sequence[str]) -> list[str]:

@@ -80,11 +80,13 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
             return RunKind.PREFERENCE
         if self.calibration is not None:
             return RunKind.CALIBRATION
+        if self.kind == RunKind.TRIAL:
+            return RunKind.TRIAL
         if self.rescored_from is not None:
             return RunKind.RESCORED
         if self.import_format:
             return RunKind.PUSHED if self.import_format == PUSHED else RunKind.IMPORTED
-        return RunKind.TRIAL if self.kind == RunKind.TRIAL else RunKind.ASKED
+        return RunKind.ASKED
 
     def note_asked(self) -> None:
         """Set what is stored of how the run asks, without saving it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from benchmarks.models import Experiment, Run
+from benchmarks.models import Experiment, Run, RunKind
+from benchmarks.services.runs.rescoring import start_rescoring
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.page_factories import make_scored_run
 from tests.support.running import VERDICT, Endpoint, model_requests, worked
@@ -20,6 +21,13 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     assert f'href="{shown}rescore/"' in client.get(shown).content.decode()
     form = client.get(f"{shown}rescore/").content.decode()
     assert "Score the 3 stored answers of loop/model again." in form
+    assert 'type="hidden" name="metrics" value="exact_match"' in form
+    assert 'type="checkbox" name="metrics"' not in form
+    opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
+    boxes = " ".join(opened.content.decode().split())
+    assert 'name="metrics" value="exact_match" id="metric-exact_match" checked' in boxes
+    assert "json_schema" not in boxes, "only what applies is listed"
+    assert "judged by loop/judge, not calibrated" in boxes
     sent = {"metrics": ["correctness", "contains"], "version": "1", "concurrency": "32"}
     estimated = client.post(f"{shown}rescore/", {**sent, "do": "plan"})
     assert estimated.context["plan"].judge_requests == 3
@@ -125,3 +133,15 @@ def test_the_button_states_what_the_judges_of_the_runs_will_cost(client: Client,
     make_dataset([make_task(1, expected_output="3"), make_task(2, expected_output="3")], slug=dataset.slug)
     question = client.post(f"/datasets/{dataset.slug}/changes/1/2/rescore/").content.decode()
     assert "2 stored answers. 2 judge requests: " in question
+
+
+def test_a_trial_that_is_rescored_stays_out_of_lists(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    trial = worked(make_run(make_dataset(3), tags=["trial"]))
+    Run.objects.filter(pk=trial.pk).update(kind=RunKind.TRIAL)
+    trial.refresh_from_db()
+    again = start_rescoring(trial, {"metrics": ["contains"]})
+    assert (again.kind, again.tags) == (RunKind.TRIAL, ["trial"])
+    assert f"/runs/{again.pk}/" not in client.get("/runs/single/").content.decode()
+    assert f"/runs/{again.pk}/" in client.get("/runs/?tag=trial").content.decode()
+    assert f"/runs/{again.pk}/" in client.get(f"/runs/{trial.pk}/").content.decode()

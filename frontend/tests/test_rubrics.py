@@ -81,7 +81,7 @@ def test_the_run_is_rescored_with_the_rubric_that_was_tried(client: Client, answ
     assert again.summary["metrics"]["rubric:short"]["mean"] == 1.0
     assert model_requests(server) == asked
     chosen = client.get(f"/runs/{result.run_id}/rescore/?metric=rubric:tone")
-    assert chosen.context["metrics"]["selected"] == {"rubric:tone"}
+    assert chosen.context["metrics"].chosen == ["rubric:tone"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run, Schedule
 from benchmarks.presentation.labels import metric_title
 from benchmarks.queries.datasets import runnable_datasets
@@ -30,6 +31,7 @@ from benchmarks.services.experiments.requests import PlannedRun, validated_exper
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
 from benchmarks.services.providers import check_if_stale
+from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
@@ -37,6 +39,7 @@ from frontend import params
 from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
 from frontend.launch_options import SHOWN, benchmark_options, model_options
+from frontend.metric_choice import MetricChoice, metric_choice
 from frontend.views.settings.hub import crumbs
 from frontend.views.settings.schedules import ADD, CHANGE
 from frontend.views.shared import or_404, require, require_launch, run_or_404
@@ -100,7 +103,9 @@ def plan(request: HttpRequest) -> HttpResponse:
     """What the runs in the form will give. The address of the page follows the form, so a reload shows it again."""
     require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    response = render(request, "frontend/launch/planned.html", {"form": form, **planned(request, form)})
+    scored_by = [(slug, _titles(form, slug)) for slug in form.chosen if slug in form.by_slug]
+    context = {"form": form, "scored_by": scored_by, **planned(request, form)}
+    response = render(request, "frontend/launch/planned.html", context)
     response["HX-Replace-Url"] = "?".join(filter(None, (reverse("frontend:launch"), form.state())))
     return response
 
@@ -167,6 +172,10 @@ def _runs(form: LaunchForm) -> list[PlannedRun]:
     """What would be started. Raises ``InvalidRequest`` as starting would."""
     request = form.request_data()
     return [PlannedRun("", validated(request))] if form.is_run else validated_experiment(request)[1]
+
+
+def _titles(form: LaunchForm, slug: str) -> list[str]:
+    return [metric_title(name).removeprefix(PREFIX) for name in form.metrics_of(slug)]
 
 
 def _judge(form: LaunchForm) -> str:
@@ -237,14 +246,18 @@ def _schedule(request: HttpRequest, sent: QueryDict) -> Schedule | None:
     return or_404(lambda: Schedule.objects.get(pk=pk), f"Schedule {pk} does not exist.")
 
 
-def _choice(form: LaunchForm, slug: str) -> dict[str, Any]:
-    """The list of metrics of a benchmark, with the judge of the judged ones and what is known of it."""
-    chosen, groups, judge = form.metrics_of(slug), form.metric_groups(slug), _judge(form)
-    names = {metric.name for group in groups for metric in group.metrics if metric.judged}
-    known = judge_words({(judge, name) for name in names}) if judge else {}
-    words = {name: known.get((judge, name), "").partition(", ")[2] or "no judge is configured" for name in names}
-    rows = [(group.title, [(metric, words.get(metric.name, "")) for metric in group.metrics]) for group in groups]
-    return {"groups": rows, "chosen": chosen, "given": ",".join(chosen)}
+def _choice(form: LaunchForm, slug: str, *, is_open: bool = True) -> MetricChoice:
+    """The metrics of a benchmark, to choose from or as they are chosen."""
+    dataset, chosen = form.by_slug[slug], form.metrics_of(slug)
+    assert dataset.current_version is not None, "a dataset that can be run"
+    if not is_open:
+        return MetricChoice(chosen, (), f"-{slug}")
+    return metric_choice(dataset.current_version, preset_metrics(dataset), chosen, _judge(form), f"-{slug}")
+
+
+def _metrics(form: LaunchForm, slug: str, opened: str) -> MetricChoice | None:
+    is_open = slug == opened or slug in form.metric_errors
+    return _choice(form, slug, is_open=is_open) if is_open or form.has_own_metrics(slug) else None
 
 
 def _page(
@@ -255,8 +268,8 @@ def _page(
     benchmarks = [
         {
             "option": option,
-            "scored_by": [metric_title(name) for name in form.metrics_of(slug)] if slug in form.chosen else "",
-            "metrics": _choice(form, slug) if slug == opened or form.has_own_metrics(slug) else None,
+            "scored_by": _titles(form, slug) if slug in form.chosen else "",
+            "metrics": _metrics(form, slug, opened),
             "errors": form.metric_errors.get(slug, ()),
         }
         for option in benchmark_options(form.by_slug.values(), form.chosen)

@@ -10,13 +10,17 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run
+from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money_range, plural
 from benchmarks.queries.runs import runs_to_rescore
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.rescoring import plan_rescoring, plan_rescorings, start_rescoring, start_rescorings
 from frontend import params
 from frontend.forms import RescoringForm
+from frontend.metric_choice import MetricChoice, metric_choice
 from frontend.views.datasets import dataset_or_404, version_or_404
 from frontend.views.shared import require_launch, run_or_404, unconfirmed
 
@@ -35,16 +39,16 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
     estimate: dict[str, Any] = {}
     if request.method != "POST":
         given = {name: params.text(request.GET, name) for name in ("version", "metric")}
-        # Newer references are asked for with the metrics that the run already has.
-        metrics = [given["metric"]] if given["metric"] else run.metrics if given["version"] else []
+        metrics = [given["metric"]] if given["metric"] else run.metrics
         form = RescoringForm(run, initial={"version": given["version"] or None, "metrics": metrics})
         return _rescore_page(request, run, form)
-    if request.POST.get("do") == "show":
+    do = request.POST.get("do", "start")
+    if do == "show":
         shown = {name: request.POST.get(name, "") for name in ("rubric", "judge_model")}
         return _rescore_page(request, run, RescoringForm(run, initial=shown))
     form = RescoringForm(run, request.POST)
     try:
-        if request.POST.get("do") != "plan":
+        if do == "start":
             again = start_rescoring(run, form.request_data(), request.user)
             messages.success(
                 request, f"Run {again.pk} queued. It scores the answers of run {pk}.", extra_tags="passing"
@@ -52,7 +56,7 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
             return HttpResponseRedirect(reverse("frontend:run", args=(again.pk,)))
         estimate["plan"] = plan_rescoring(run, form.request_data())
     except InvalidRequest as error:
-        if request.POST.get("do") == "plan":
+        if do != "start":
             estimate["plan_errors"] = form.problems(error)
         else:
             form.reject(error)
@@ -60,7 +64,7 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
     except NotPossible as error:
         form.add_error(None, error.message)
         return _rescore_page(request, run, form, status=409)
-    return _rescore_page(request, run, form, **estimate)
+    return _rescore_page(request, run, form, is_open=do == "metrics", **estimate)
 
 
 @require_POST
@@ -88,12 +92,17 @@ def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResp
 
 
 def _rescore_page(
-    request: HttpRequest, run: Run, form: RescoringForm, status: int = 200, **context: object
+    request: HttpRequest, run: Run, form: RescoringForm, status: int = 200, *, is_open: bool = False, **context: object
 ) -> HttpResponse:
     crumbs = [
         ("Runs", reverse("frontend:runs")),
         (f"Run {run.pk}", reverse("frontend:run", args=(run.pk,))),
         ("Rescore", None),
     ]
-    context |= {"form": form, "run": run, "metrics": form.metric_choice, "crumbs": crumbs}
+    is_open |= not form.metrics and not form["rubric"].value()
+    choice = MetricChoice(form.metrics, ())
+    if is_open:
+        choice = metric_choice(run.dataset_version, preset_metrics(run.dataset), form.metrics, form.judge)
+    titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
+    context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
     return render(request, "frontend/runs/rescore.html", context, status=status)

@@ -20,7 +20,7 @@ from benchmarks.dataset_format.validation import validate_rubrics
 from benchmarks.engine.execution.budget import Price, mean_price, price_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.metrics.panel import judges_named
-from benchmarks.models import DatasetVersion, Outcome, Run, Task
+from benchmarks.models import DatasetVersion, Outcome, Run, RunKind, Task
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.numbers import plural
 from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Decides, deciding
@@ -217,6 +217,8 @@ def _run_of(source: Run, request: Mapping[str, Any]) -> Run:
     """The run of a validated request, not saved."""
     given = {name: value for name, value in request.items() if name not in ("allow_self_judging", "model")}
     judge = request.get("judge_model", "")
+    if source.kind == RunKind.TRIAL:  # stays out of the lists that its trial is not in
+        given |= {"kind": RunKind.TRIAL, "tags": list(dict.fromkeys([*given.get("tags", ()), RunKind.TRIAL.value]))}
     return Run(
         **{name: getattr(source, name) for name in _COPIED} | given,
         self_judged=source.model in judges_named(judge),
