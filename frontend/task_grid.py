@@ -64,10 +64,12 @@ class AnswerCard:
     reason: Excerpt | None
 
 
-def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, show: str = "") -> dict[str, Any]:
+def grid_context(
+    request: HttpRequest, columns: Sequence[Column], metric: str, show: str = "", most: int = reads.PAGE_SIZE
+) -> dict[str, Any]:
     """What the grid shows of runs: those of ``?runs=`` if it names some, else the first ones.
 
-    ``show`` is the filter without ``?show=``.
+    ``show`` is the filter without ``?show=``, ``most`` the number of tasks on a page.
     """
     wanted = set(params.run_ids(request.GET))
     shown = [column for column in columns if column[0].pk in wanted][: reads.MOST_RUNS] or columns[: reads.MOST_RUNS]
@@ -77,7 +79,7 @@ def grid_context(request: HttpRequest, columns: Sequence[Column], metric: str, s
     pk = params.whole_number(request.GET, "open")
     opened = None if pk is None else reads.open_task(runs, metric, pk)
     number = params.whole_number(request.GET, "page") or 1
-    size = min(reads.PAGE_SIZE, MOST_CELLS // max(len(runs), 1))
+    size = min(most, MOST_CELLS // max(len(runs), 1))
     page = reads.task_page(runs, metric, filters, number, size=size, containing=pk)
     closed = _query(request.GET, show=filters.show or None, open=None)
     rows = []

@@ -26,6 +26,9 @@ from frontend.task_grid import grid_context
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
 
+DIFFERING = 25
+"""Tasks that are listed on the page of two runs; the others are on further pages."""
+
 
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
@@ -94,7 +97,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
 def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
     """What the page shows of two runs only."""
     names = labels([a, b])
-    grid = grid_context(request, [(a, names[a.pk]), (b, names[b.pk])], metric, show="disagree")
+    grid = grid_context(request, [(a, names[a.pk]), (b, names[b.pk])], metric, show="disagree", most=DIFFERING)
     parts = breakdown(a, b, metric)
     bounds = [
         abs(bound) for part in parts for bound in (part.comparison.low, part.comparison.high) if bound is not None

@@ -112,7 +112,7 @@ def _finding(row: Listed) -> Cell:
     if run.status in COMPLETED:
         drop = [Words(f"▼ {points(abs(row.drop.difference))} points", "down")] if row.drop else []
         mean, what = headline(run)
-        return [*drop, mean, soft(what)]
+        return [*drop, mean, _beneath(what)]
     if run.is_live or run.status == RunStatus.PAUSED:
         return [run.error_message, _so_far(run)]
     kept = [f"{plural(_kept(run), 'answer')} kept."] if run.total else []
