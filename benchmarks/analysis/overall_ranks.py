@@ -21,7 +21,7 @@ from benchmarks.statistics.ranking import MeanRank, mean_ranks
 
 _RowKey = tuple[str, str]
 """A model as lists name it, and the hash of how it answers."""
-_FORMAT = 2
+_FORMAT = 3
 """Goes up when what is kept of the ranking changes, so that no old one is read."""
 
 

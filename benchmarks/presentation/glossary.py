@@ -38,10 +38,15 @@ GLOSSARY = {
         "Chance of being best",
         "The share of bootstrap samples of the tasks in which the row has the highest mean.",
     ),
-    "bootstrap": Entry(
-        "Bootstrap",
-        "Drawing the tasks again at random, with replacement, 2,000 times, to see how far a result depends "
-        "on which tasks were asked.",
+    "mean_rank": Entry(
+        "Mean rank",
+        "The plain average of the ranks on each dataset, with the range that the paired tests on these datasets allow. "
+        "The ranges of all models hold together, with 95% confidence.",
+    ),
+    "other_datasets": Entry(
+        "Ranks on other datasets",
+        "Places by mean rank on datasets of which these are a random sample. The ranges of all models hold together, "
+        "with 95% confidence.",
     ),
     "paired_test": Entry(
         "Paired test",

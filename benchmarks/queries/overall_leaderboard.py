@@ -14,6 +14,7 @@ from django.db.models import Q
 from benchmarks.analysis.overall_ranks import Column, OverallRow, common_metric, models_of, overall_rows, shared_places
 from benchmarks.models import Dataset
 from benchmarks.queries.leaderboard import Alike, latest_runs
+from benchmarks.statistics.ranking import datasets_needed
 
 MOST_DATASETS = 12
 
@@ -27,6 +28,12 @@ class Overall:
     columns: Sequence[Column]
     rows: Sequence[OverallRow]
     unknown: Sequence[str] = ()
+
+    @property
+    def datasets_missing(self) -> int:
+        """How many more datasets could show the ranks on others like them; 0 if these are enough."""
+        n_ranked = sum(row.mean_rank is not None for row in self.rows)
+        return max(0, datasets_needed(n_ranked) - len(self.columns)) if n_ranked > 1 else 0
 
     @property
     def problem(self) -> str:

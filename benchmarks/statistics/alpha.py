@@ -4,11 +4,15 @@
 whose squared distance is their disagreement, so one formula serves three levels: a coordinate for each value (nominal),
 the middle rank (ordinal), the rating itself (interval).
 
-The bounds are those of the score interval for the agreement 1 - D_o, on the scale of α, as for Cohen's κ, with the
-variance of the items' influence on α. Simulated coverage: ``tests/benches/statistics/people.py``.
+The bounds are quantiles of the posterior of α, with a weight for each item as in the Bayesian bootstrap. Ratings that
+have not occurred yet decide whether α is low, above all if nearly all ratings are equal. Items stand for them as in
+Jeffreys's prior of two raters and two values: half an item for each kind, both raters choose the one value, both the
+other, or each another. With more values, each is chosen by both with the same share of one item. Simulated coverage:
+``tests/benches/statistics/people.py``.
 
 Sources: Krippendorff (2011), Computing Krippendorff's Alpha-Reliability; Hayes & Krippendorff (2007), Commun. Methods
-Meas. 1:77; Hampel (1974), JASA 69:383, for the influence; Wilson (1927), JASA 22:209, for the interval.
+Meas. 1:77; Rubin (1981), Ann. Stat. 9:130, for the Bayesian bootstrap; Jeffreys (1946), Proc. R. Soc. A 186:453, for
+the prior.
 """
 
 from __future__ import annotations
@@ -19,8 +23,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchmarks.statistics.intervals import FEW, score_bounds
-from benchmarks.statistics.spread import score_factor, spread_of, two_sided_z
+from benchmarks.statistics.intervals import FEW
+
+DRAWS = 2_000
+_CHUNK = 200_000
+_UNSEEN = 0.5
+_FEW_RARE = 10
 
 
 class Level(StrEnum):
@@ -75,27 +83,56 @@ def alpha_of(
     )
     expected = _disagreement(total, points)
     alpha = 1 - observed / expected
-    # From here on in units of the largest distance, so that the agreement is from 0 to 1.
-    largest = (max(points.values()) - min(points.values())) ** 2 if points else 1.0
-    distances = _mean_distances(total, points)
-    influences = [
-        -(
-            values.total() * (each - observed)
-            - 2 * (1 - alpha) * math.fsum(count * (distances[value] - expected) for value, count in values.items())
-        )
-        * (n / n_ratings / largest)
-        for (_, values), each in zip(items, disagreements, strict=True)
-    ]
-    agreement, chance = 1 - observed / largest, 1 - expected / largest
-    spread = spread_of(influences, None if clusters is None else [name for name, _ in items])
+    contents: dict[Hashable, _Content] = {}
+    for (name, values), each in zip(items, disagreements, strict=True):
+        contents.setdefault(name, _Content()).add(values, each)
+    low, high = _posterior_bounds(list(contents.values()), sorted(total), points, confidence)
     notes = [f"small sample: {n} item{'s' * (n != 1)}"] if n < FEW else []
-    if 0 < agreement < 1 and spread.degrees > 0:
-        factor = score_factor(spread, agreement * (1 - agreement), confidence)
-    else:
-        notes.append("the ratings do not vary, so the bounds come from the observed agreement")
-        factor = two_sided_z(confidence) ** 2 * spread.concentration
-    low, high = ((bound - chance) / (1 - chance) for bound in score_bounds(agreement, factor))
-    return Alpha(alpha, max(-1.0, low), min(1.0, high), n, n_ratings, "; ".join(notes))
+    if len(contents) == 1 < n:
+        notes.append("all items are one cluster, so the bounds say little")
+    rare = n_ratings - max(total.values())
+    if rare < _FEW_RARE and level is Level.NOMINAL:
+        notes.append(f"{rare} of {n_ratings} ratings differ from the most frequent one, so the interval is wide")
+    return Alpha(alpha, max(-1.0, min(low, alpha)), min(1.0, max(high, alpha)), n, n_ratings, "; ".join(notes))
+
+
+class _Content:
+    """What a cluster of items adds to α: its ratings, and the sum over them of the disagreement within their item."""
+
+    def __init__(self) -> None:
+        self.ratings: Counter[float] = Counter()
+        self.disagreement = 0.0
+
+    def add(self, values: Counter[float], disagreement: float) -> None:
+        self.ratings.update(values)
+        self.disagreement += values.total() * disagreement
+
+
+def _posterior_bounds(
+    clusters: Sequence[_Content], values: Sequence[float], points: dict[float, float] | None, confidence: float
+) -> tuple[float, float]:
+    """The quantiles of α if every cluster, and those not yet seen, get random weights."""
+    import numpy as np
+
+    equal = Counter((round(each.disagreement, 9), *(each.ratings[value] for value in values)) for each in clusters)
+    # A cluster that has not been seen is as large as those that have, on average.
+    size = sum(each.ratings.total() for each in clusters) / len(clusters)
+    k = len(values)
+    apart = math.fsum(_mean_distances(Counter(values), points).values()) / (k - 1)
+    unseen = [(0.0, *(size * (value == own) for value in values)) for own in values]
+    rows = np.array([*equal, *unseen, (size * apart, *([size / k] * k))])
+    shapes = np.array([*equal.values(), *([2 * _UNSEEN / k] * k), _UNSEEN])
+    at = None if points is None else np.array([points[value] for value in values])
+    random, found = np.random.default_rng(0), []
+    chunk = max(1, _CHUNK // len(shapes))
+    for begin in range(0, DRAWS, chunk):
+        weights = random.standard_gamma(shapes, size=(min(chunk, DRAWS - begin), len(shapes)))
+        within, *counts = (weights @ rows).T
+        shares = np.array(counts) / sum(counts)
+        expected = 1 - (shares**2).sum(axis=0) if at is None else 2 * (at**2 @ shares - (at @ shares) ** 2)
+        found.append(1 - within / sum(counts) / expected)
+    low, high = np.quantile(np.concatenate(found), ((1 - confidence) / 2, (1 + confidence) / 2))
+    return float(low), float(high)
 
 
 def _points(total: Counter[float], level: Level) -> dict[float, float] | None:

@@ -40,10 +40,11 @@ class SignFlip:
     method: str
 
 
-def sign_flip_test(differences: Sequence[float], *, seed: int = 0) -> SignFlip:
+def sign_flip_test(differences: Sequence[float], *, seed: int = 0, enough: float = 0.0) -> SignFlip:
     """Test whether the sum of independent differences (one for each task or cluster) differs from zero only by chance.
 
-    Zero differences carry no sign and are dropped. The result does not depend on the order of the differences.
+    Zero differences carry no sign and are dropped. The result does not depend on the order of the differences. An upper
+    bound of the p-value that is at most ``enough`` is not made more exact, which spares the draws.
     """
     import numpy as np
     from scipy.special import bdtr
@@ -56,6 +57,8 @@ def sign_flip_test(differences: Sequence[float], *, seed: int = 0) -> SignFlip:
         # All differences are ±1, so the rarer sign follows a fair coin: McNemar's exact test.
         rarer = (sizes.size - round(total)) // 2
         return SignFlip(min(1.0, 2 * float(bdtr(rarer, sizes.size, 0.5))), "exact")
+    if (bound := _tail_bound(sizes, total)) <= enough:
+        return SignFlip(bound, "Hoeffding's bound")
     grid = _grid_of(sizes)
     if grid is not None:
         return SignFlip(_tail_on_grid(np.rint(sizes * grid).astype(np.int64), round(total * grid)), "exact")
@@ -122,6 +125,10 @@ def _tail_by_simulation(sizes: NDArray[np.float64], total: float, seed: int) -> 
             reached += float(np.sum(ndtr((sums - total) / deviation) + ndtr((-sums - total) / deviation)))
         else:
             reached += float(np.count_nonzero(np.abs(sums) >= total - _TOLERANCE))
-    # Hoeffding's bound of the same tail holds where the draws can say no more than that it is small.
-    bound = 2 * math.exp(-(total**2) / (2 * float(sizes @ sizes)))
-    return min((reached + 1) / (DRAWS + 1), max(bound, sys.float_info.min))
+    # The bound of the same tail holds where the draws can say no more than that it is small.
+    return min((reached + 1) / (DRAWS + 1), _tail_bound(sizes, total))
+
+
+def _tail_bound(sizes: NDArray[np.float64], total: float) -> float:
+    """Hoeffding's upper bound of the two-sided tail."""
+    return max(2 * math.exp(-(total**2) / (2 * float(sizes @ sizes))), sys.float_info.min)

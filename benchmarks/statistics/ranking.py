@@ -11,9 +11,10 @@ separated is at most 5%. From the pairs follow
 
 The chance of being the best is the share of bootstrap samples of the clusters in which a candidate has the highest
 mean. Over several datasets a candidate's mean is the plain average of its means. Sources: Piepho (2004), J. Comput.
-Graph. Stat. 13:456, for the letters; Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476, for ranks from
-tests of all pairs; Field & Welsh (2007), J. R. Stat. Soc. B 69:369, for the bootstrap of clusters; Zou & Donner (2008),
-Stat. Med. 27:1693, for the interval of an average from the intervals of its parts.
+Graph. Stat. 13:456, for the letters; Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476, and Klein,
+Wright & Wieczorek (2020), J. R. Stat. Soc. C 69:589, for ranks that hold together, from tests of all pairs; Field &
+Welsh (2007), J. R. Stat. Soc. B 69:369, for the bootstrap of clusters; Zou & Donner (2008), Stat. Med. 27:1693, for the
+interval of an average from the intervals of its parts.
 """
 
 from __future__ import annotations
@@ -90,14 +91,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class MeanRank:
-    """The average rank over datasets with its 95% interval."""
+    """The average rank over datasets, with what holds for all candidates together with 95% confidence.
+
+    ``low`` and ``high`` are the mean ranks that the tests on these datasets allow: the datasets are all there is, and
+    the tasks are a sample. ``rank_low`` and ``rank_high`` are the places by mean rank that the tests over datasets
+    allow: the datasets are a sample, too, of the kind that the ranks are meant for.
+    """
 
     mean: float
     """Average of the ranks on each dataset"""
     low: float
     high: float
-    best: float
-    """Chance that it is the lowest"""
+    rank_low: int
+    rank_high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,23 +240,25 @@ def mean_of_intervals(parts: Sequence[tuple[float, ...]]) -> tuple[float, float,
     return mean, mean - below, mean + above
 
 
-def difference_p_value(datasets: Sequence[Scores], a: int, b: int) -> float:
+def difference_p_value(datasets: Sequence[Scores], a: int, b: int, *, enough: float = 0.0) -> float:
     """Of the average difference of two candidates over the datasets, also with what is missing counted against the one
-    that gains; 1 if they share no task on one of them."""
+    that gains; 1 if they share no task on one of them. An upper bound that is at most ``enough`` will do."""
     import numpy as np
 
     differences = [each.values[a] - each.values[b] for each in datasets]
     if any(np.isnan(difference).all() for difference in differences):
         return 1.0
-    observed = _average_test(datasets, differences)
+    observed = _average_test(datasets, differences, enough)
     if all(each.missing is None or not each.missing[[a, b]].any() for each in datasets):
         return observed[1]
     gains, loses = (a, b) if observed[0] > 0 else (b, a)
-    worst = _average_test(datasets, [_worst_difference(each, gains, loses) for each in datasets])
+    worst = _average_test(datasets, [_worst_difference(each, gains, loses) for each in datasets], enough)
     return max(observed[1], worst[1]) if worst[0] > 0 else 1.0
 
 
-def _average_test(datasets: Sequence[Scores], differences: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
+def _average_test(
+    datasets: Sequence[Scores], differences: Sequence[NDArray[np.float64]], enough: float
+) -> tuple[float, float]:
     """The average over the datasets of the mean difference, and its p-value; tasks that are not a number are left out.
 
     Every dataset has a task.
@@ -264,7 +272,7 @@ def _average_test(datasets: Sequence[Scores], differences: Sequence[NDArray[np.f
         weight = round(_STEPS * max(counts) / count) if len(datasets) > 1 else 1
         totals = np.bincount(each.clusters[both], weights=difference[both] * weight)
         sums += totals[totals != 0].tolist()
-    return math.fsum(sums), sign_flip_test(sums).p_value
+    return math.fsum(sums), sign_flip_test(sums, enough=enough).p_value
 
 
 def _worst_difference(scores: Scores, gains: int, loses: int) -> NDArray[np.float64]:
@@ -293,27 +301,54 @@ def _comparison(scores: Scores, a: int, b: int) -> Comparison:
     return compare(first, second, dict(enumerate(scores.clusters.tolist())), unscored=(unscored[0], unscored[1]))
 
 
-def mean_ranks(datasets: Sequence[Scores], *, seed: int = 0) -> list[MeanRank]:
+def mean_ranks(datasets: Sequence[Scores]) -> list[MeanRank]:
     """The average rank of each candidate over the datasets, ranked by the mean score on each; ties share their ranks.
 
-    The interval and the chance of the lowest mean rank come from bootstrap samples of the clusters within each dataset,
-    so they say how much depends on the tasks, not on the choice of datasets. Each candidate has a score on every one.
+    On these datasets: all pairs are tested on every one, the p-values adjusted together, and the first and last ranks
+    that this allows are averaged. On others like them: the differences of ranks are tested by flipping the signs of
+    datasets, all pairs adjusted together. Each candidate has a score on every dataset.
     """
     import numpy as np
+    from scipy.stats import rankdata
 
-    def ranked(means: NDArray[np.float64]) -> NDArray[np.float64]:
-        from scipy.stats import rankdata
+    # Rounded, because equal scores may differ in the last place.
+    ranks = np.array([rankdata(-each.means.round(9)) for each in datasets])
+    n = ranks.shape[1]
+    pairs = list(combinations(range(n), 2))
+    enough = LEVEL / max(1, len(datasets) * len(pairs))
+    on_these = holm([difference_p_value([each], a, b, enough=enough) for each in datasets for a, b in pairs])
+    of_others = holm([sign_flip_test((ranks[:, a] - ranks[:, b]).tolist()).p_value for a, b in pairs])
+    ranges = [
+        _allowed(pairs, on_these[place * len(pairs) :], ranks[place], n).astype(float) for place in range(len(datasets))
+    ]
+    low, high = np.mean(ranges, axis=0)
+    means = ranks.mean(axis=0)
+    rank_low, rank_high = _allowed(pairs, of_others, means, n)
+    return [
+        MeanRank(float(means[own]), float(low[own]), float(high[own]), int(rank_low[own]), int(rank_high[own]))
+        for own in range(n)
+    ]
 
-        # Rounded, because equal scores may differ in the last place. A sample without any score ranks last.
-        return np.asarray(rankdata(-np.nan_to_num(means, nan=-1.0).round(5), axis=-1))
 
-    observed = np.mean([ranked(each.means) for each in datasets], axis=0)
-    sampled = np.concatenate(
-        [np.mean([ranked(means) for means in parts], axis=0) for parts in _sampled_means(datasets, seed)]
-    )
-    low, high = np.quantile(sampled, (LEVEL / 2, 1 - LEVEL / 2), axis=0)
-    best = _shares_lowest(sampled)
-    return [MeanRank(*map(float, row)) for row in zip(observed, low, high, best, strict=True)]
+def datasets_needed(n_candidates: int) -> int:
+    """How many datasets can show that one of this many candidates, two or more, ranks above another on others like
+    them, if it does on all."""
+    return math.ceil(1 + math.log2(math.comb(n_candidates, 2) / LEVEL))
+
+
+def _allowed(
+    pairs: Sequence[tuple[int, int]], adjusted: Sequence[float], ranks: NDArray[np.float64], n: int
+) -> NDArray[np.int64]:
+    """The first and the last ranks that the tests of the ``pairs`` allow, in two rows."""
+    import numpy as np
+
+    allowed = np.stack([np.ones(n, dtype=np.int64), np.full(n, n)])
+    for (a, b), p_value in zip(pairs, adjusted, strict=False):
+        if p_value <= LEVEL and ranks[a] != ranks[b]:
+            better, worse = (a, b) if ranks[a] < ranks[b] else (b, a)
+            allowed[0, worse] += 1
+            allowed[1, better] -= 1
+    return allowed
 
 
 def _shares_best(datasets: Sequence[Scores], seed: int) -> list[float]:

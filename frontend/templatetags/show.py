@@ -55,6 +55,7 @@ register.filter("drawable", drawable)
 for _drawing in (ruler.ruler, ruler.difference_ruler, bars.spark, bars.split_bar, bars.stacked_outcomes):
     register.simple_tag(_drawing)
 register.simple_tag(numbers.money_range)
+register.simple_tag(numbers.rank_range, name="ranks")
 
 # One outline for each state, so that color is never the only difference. Drawn in a 12 × 12 box.
 _DISC = "M6 1a5 5 0 1 0 0 10A5 5 0 1 0 6 1z"

@@ -57,11 +57,14 @@ class OverallRowResource(Resource):
 @dataclass(frozen=True, kw_only=True)
 class OverallResource(Resource):
     datasets: Sequence[str]
+    datasets_missing: int
+    """How many more datasets could show the ranks on others like them; 0 if these are enough"""
     results: Sequence[OverallRowResource]
 
     @classmethod
     def of(cls, row: Overall, reader: Reader, **given: Any) -> Self:
         return cls(
             datasets=[column.dataset.slug for column in row.columns],
+            datasets_missing=row.datasets_missing,
             results=[OverallRowResource.of(each, reader, columns=row.columns) for each in row.rows],
         )

@@ -122,4 +122,4 @@ def test_a_model_that_answers_in_two_ways_has_two_rows_that_say_so(client: Clien
 
 def test_without_runs_there_is_nothing_to_rank(client: Client) -> None:
     assert "nothing to rank" in client.get("/leaderboard/overall/").content.decode()
-    assert client.get("/api/v1/benchmarks/leaderboard").json() == {"datasets": [], "results": []}
+    assert client.get("/api/v1/benchmarks/leaderboard").json() == {"datasets": [], "datasets_missing": 0, "results": []}

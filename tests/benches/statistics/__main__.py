@@ -52,6 +52,8 @@ BENCHES: dict[str, Bench] = {
     "Weighted means": coverage.weighted_means,
     "Answers that nobody can score": missing.attacks,
     "Graded scores with rare zeros": coverage.rare_zeros,
+    "Krippendorff's α of rare values": people.rare_values,
+    "Mean ranks over datasets": rankings.ranks_over_datasets,
 }
 
 

@@ -12,7 +12,7 @@ from tests.benches.statistics.coverage import canvas_rates
 from tests.benches.statistics.report import band_summary, coverage, table
 
 STUDIES = 2_000
-ALPHAS = 1_000
+ALPHAS = 400
 RATES = (0.5, 0.7, 0.9)
 JUDGES = ((0.05, 0.05), (0.1, 0.1), (0.3, 0.05), (0.05, 0.2))
 """Shares of the wrong answers that a judge accepts, and of the right answers that it rejects."""
@@ -112,3 +112,35 @@ def _ratings(
     if raters > 2:
         ratings = [row if place % 2 else [*row[:2], None] for place, row in enumerate(ratings)]
     return ratings  # type: ignore[no-any-return]
+
+
+def rare_values(random: np.random.Generator, studies: int = 4_000) -> Iterator[str]:
+    """Two raters of two values, one of them rare, who each err with a chance of ``error``."""
+    holds, rows, known = [], [], {}
+    for prevalence in (0.5, 0.8, 0.9, 0.95, 0.98):
+        for error in (0.02, 0.05, 0.15):
+            both = [p * a * a + (1 - p) * b * b for p, a, b in _readings(prevalence, error)]
+            apart = 1 - sum(both)
+            share_of_one = both[0] + apart / 2
+            truth = 1 - apart / (2 * share_of_one * (1 - share_of_one))
+            row = []
+            for items in (20, 30, 40, 60, 120):
+                found = []
+                for drawn in map(tuple, random.multinomial(items, (both[0], apart, both[1]), studies).tolist()):
+                    if drawn not in known:
+                        one, mixed, other = drawn
+                        ratings = [[1.0, 1.0]] * one + [[1.0, 0.0]] * mixed + [[0.0, 0.0]] * other
+                        known[drawn] = alpha_of(ratings, Level.NOMINAL)
+                    found.append(known[drawn])
+                # Without a rating of the rare value there is no α.
+                bounded = [each for each in found if each.low is not None and each.high is not None]
+                row.append(float(np.mean([each.low <= truth <= each.high for each in bounded])))
+                holds.append(row[-1])
+            rows.append([prevalence, error, f"{truth:.2f}", *map(coverage, row)])
+    yield table(["more frequent value", "error", "α", *(f"{n} items" for n in (20, 30, 40, 60, 120))], rows)
+    yield band_summary(holds)
+
+
+def _readings(prevalence: float, error: float) -> list[tuple[float, float, float]]:
+    """For a rating of the frequent and of the rare value: how often that is true, and how often it is then given."""
+    return [(prevalence, 1 - error, error), (prevalence, error, 1 - error)]
