@@ -405,6 +405,7 @@ class Summary:
     reliability: Mapping[str, Reliability] | None = left_out()
     panels: Mapping[str, Panel] | None = left_out()
     response_models: Mapping[str, int] | None = left_out()
+    fingerprints: Mapping[str, int] | None = left_out()
     canvases: Sequence[Canvases] | None = left_out()
     contamination: Contamination | None = left_out()
     agreement: Agreement | None = left_out()

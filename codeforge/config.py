@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -21,22 +20,13 @@ from benchmarks.engine.webhooks.receiver_settings import Redelivery, receiver_ad
 from benchmarks.outbound import Outbound, network_of
 from benchmarks.providers.base import JudgeSettings, Limits, RetryPolicy, Section, Timeouts
 from benchmarks.providers.extra_parameters import problems_of
-from benchmarks.providers.http_provider import HTTPProvider
+from benchmarks.providers.http_provider import HTTPProvider, http_address
 from benchmarks.providers.model_families import ModelFamily
 from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
 
 
 class ConfigError(Exception):
     """The configuration is invalid. The message lists every error as ``file: key: problem``."""
-
-
-def _http_address(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{value!r} is not an HTTP(S) URL. Use a URL such as https://api.example.com/v1.")
-    if parts.username or parts.password:
-        raise ValueError("The URL must not contain a user name or password. Set the key with `api_key_env`.")
-    return value.rstrip("/")
 
 
 def _model_name(value: str) -> str:
@@ -79,7 +69,7 @@ def _rubrics(rubrics: list[Any]) -> list[Any]:
     return checked
 
 
-Address = Annotated[str, AfterValidator(_http_address)]
+Address = Annotated[str, AfterValidator(http_address)]
 ModelName = Annotated[str, AfterValidator(_model_name)]
 ReceiverAddress = Annotated[str, AfterValidator(receiver_address)]
 WebhookEvent = Literal[
@@ -92,6 +82,8 @@ class ProviderConfig(Section):
     """Protocol of the endpoint"""
     base_url: Address | None = None
     """URL of the endpoint, which usually ends in `/v1`; required except for `litellm`"""
+    default_url: Address | None = None
+    """Instead of `base_url`: URL until administrators enter another one on the page Models"""
     api_key_env: str | None = None
     """Environment variable with the API key; it takes precedence over a key entered on the page"""
     key_required: bool = True
@@ -107,16 +99,23 @@ class ProviderConfig(Section):
     @model_validator(mode="after")
     def _address_is_known(self) -> ProviderConfig:
         kind = PROVIDER_KINDS.ours.get(self.kind)
-        if kind is not None and issubclass(kind, HTTPProvider) and self.base_url is None:
+        is_http = kind is not None and issubclass(kind, HTTPProvider)
+        if self.default_url is None and is_http and self.base_url is None:
             raise ValueError("`base_url` is missing. Set it to the endpoint's URL.")
+        if self.default_url is not None and self.base_url is not None:
+            raise ValueError("`base_url` fixes the URL, `default_url` lets administrators change it. Remove one.")
+        if self.default_url is not None and not is_http:
+            raise ValueError(f"`default_url` does not apply to the kind {self.kind}. Use `base_url`.")
+        if self.default_url is not None and self.headers:
+            raise ValueError("`headers` would be sent to any URL that is entered. Use `base_url` with them.")
         if self.kind == "litellm" and self.stream:
             raise ValueError("`stream` does not apply to the kind litellm. Remove it.")
         return self
 
     @property
-    def address(self) -> str:
-        """The URL without its query, which may hold a secret; empty for kinds without one."""
-        return (self.base_url or "").partition("?")[0]
+    def address_can_be_entered(self) -> bool:
+        """Whether the file leaves the URL to the page."""
+        return self.default_url is not None
 
     def api_key(self, environ: Mapping[str, str]) -> str | None:
         """The key from the environment, or ``None`` if none is named or set."""
@@ -296,12 +295,15 @@ def _with_overrides(document: dict[str, Any], environ: Mapping[str, str], file: 
         if environ.get(variable):
             overridden[section] = {**_section(overridden, section, file), key: environ[variable]}
     providers = dict(_section(overridden, "providers", file))
-    openai: dict[str, Any] = {"base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"}
+    openai: dict[str, Any] = {"api_key_env": "OPENAI_API_KEY"}
     configured = providers.get("openai", {})
     if isinstance(configured, dict):
         openai |= configured
+        if not openai.get("default_url"):
+            openai.setdefault("base_url", "https://api.openai.com/v1")
         if environ.get("OPENAI_BASE_URL"):
             openai["base_url"] = environ["OPENAI_BASE_URL"]
+            openai.pop("default_url", None)
             openai.setdefault("key_required", False)  # it may be a server on this machine
         providers["openai"] = openai
     overridden["providers"] = providers

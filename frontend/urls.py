@@ -151,6 +151,7 @@ urlpatterns = [
     path("providers/test/", providers.test, name="test-model"),
     path("providers/local-model/", providers.local, name="local-model"),
     path("providers/key/", providers.key, name="provider-key"),
+    path("providers/address/", providers.address, name="provider-address"),
     path("providers/price/", providers.price, name="model-price"),
     path("matrix.<str:form>", exports.matrix, name="matrix-export"),
     path("compare/", compare.compare, name="compare"),

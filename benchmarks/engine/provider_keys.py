@@ -1,4 +1,8 @@
-"""Where a provider's API key comes from: the environment, or else the database, where it is encrypted."""
+"""Where a provider's API key comes from: the environment, or else the database, where it is encrypted.
+
+A key goes only to the address that it was given for: that of the environment to the addresses in codeforge.yaml, and
+one that was entered to the address at that time.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Literal
 
 from django.conf import settings
 
+from benchmarks.engine.addresses import Address, addresses_of
 from benchmarks.engine.sealing import seal, sealing_allowed, unseal
 from benchmarks.models import ProviderKey
 
@@ -22,16 +27,15 @@ class Key:
 
 
 def key_of(provider: str) -> Key:
-    """The key that requests to a provider use. At most one query, none if the environment has the key."""
-    if key := _key_without_query(provider):
-        return key
-    sealed = ProviderKey.objects.filter(provider=provider).values_list("sealed", flat=True).first()
-    return _opened(provider, sealed)
+    """The key that requests to a provider use. At most two queries, none if the environment has the key and the file
+    the address."""
+    return keys_of([provider])[provider]
 
 
 def keys_of(providers: list[str]) -> dict[str, Key]:
-    """Likewise for several providers, in at most one query."""
-    known = {name: key for name in providers if (key := _key_without_query(name))}
+    """Likewise for several providers, in as many queries."""
+    addresses = addresses_of(providers)
+    known = {name: key for name in providers if (key := _key_without_query(name, addresses[name]))}
     rest = [name for name in providers if name not in known]
     rows = ProviderKey.objects.filter(provider__in=rest).values_list("provider", "sealed") if rest else ()
     stored = dict(rows)
@@ -42,11 +46,11 @@ def sealed_key(provider: str, key: str) -> str:
     return seal(_purpose(provider), key)
 
 
-def _key_without_query(provider: str) -> Key | None:
+def _key_without_query(provider: str, address: Address) -> Key | None:
     configured = settings.CODEFORGE.providers.get(provider)
     if configured is None or configured.api_key_env is None:
         return Key("not needed")
-    if value := configured.api_key(os.environ):
+    if address.source != "page" and (value := configured.api_key(os.environ)):
         return Key("environment", value)
     return None if sealing_allowed() else _no_key(provider)
 

@@ -4,7 +4,15 @@ from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey
 from benchmarks.models.datasets import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.imports import PushedResult, PushedRun
-from benchmarks.models.operations import Lease, ModelPrice, ModelTest, ProviderCheck, ProviderKey, Worker
+from benchmarks.models.operations import (
+    Lease,
+    ModelPrice,
+    ModelTest,
+    ProviderAddress,
+    ProviderCheck,
+    ProviderKey,
+    Worker,
+)
 from benchmarks.models.results import (
     ERRORS,
     TO_DO,
@@ -49,6 +57,7 @@ __all__ = [
     "ModelPrice",
     "ModelTest",
     "Outcome",
+    "ProviderAddress",
     "ProviderCheck",
     "ProviderKey",
     "PushedResult",

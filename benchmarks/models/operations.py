@@ -1,4 +1,4 @@
-"""Worker processes and what they hold; checks and tests of providers; keys and prices that were entered on a page."""
+"""Worker processes and what they hold; checks and tests of providers; keys, addresses and prices entered on a page."""
 
 from __future__ import annotations
 
@@ -94,6 +94,21 @@ class ProviderKey(models.Model):
 
     def __str__(self) -> str:
         return f"key of {self.provider}"
+
+
+class ProviderAddress(models.Model):
+    """The address of a provider, entered on the page. Counts only where codeforge.yaml leaves it open, see
+    ``engine/addresses.py``."""
+
+    provider = models.CharField(max_length=100, unique=True)
+    base_url = models.TextField()
+    set_at = models.DateTimeField(auto_now=True)
+    set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return f"address of {self.provider}"
 
 
 class ModelPrice(models.Model):

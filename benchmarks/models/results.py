@@ -89,6 +89,10 @@ class Result(models.Model):
     response_model = models.CharField(
         max_length=200, blank=True, db_default="", help_text="The model that the endpoint says has answered"
     )
+    # NULL rather than empty, so that both databases add the column without rewriting the table.
+    response_fingerprint = models.CharField(
+        max_length=100, null=True, blank=True, help_text="The configuration that the endpoint says has answered"
+    )
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from benchmarks.outbound import Outbound
+
 Message = Mapping[str, Any]
 """One message in OpenAI chat form: ``role``, ``content`` (text or parts), and tool fields where they apply."""
 
@@ -132,6 +134,8 @@ class ChatReply:
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     model: str = ""
+    fingerprint: str = ""
+    """Of the configuration that answered, where an endpoint sends one (OpenAI's ``system_fingerprint``)."""
     duration_ms: float = 0.0
     first_byte_ms: float | None = None
     first_token_ms: float | None = None
@@ -255,6 +259,8 @@ class ProviderSpec:
     timeouts: Timeouts = field(default_factory=Timeouts)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     stream: bool = False
+    outbound: Outbound | None = None
+    """What it may connect to, if its address was entered on a page; no limit for one of codeforge.yaml."""
 
 
 class Provider(ABC):

@@ -15,12 +15,14 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
 
 import orjson
 from multidict import CIMultiDict
 from yarl import URL
 
 from benchmarks import __version__
+from benchmarks.outbound import NotAllowed
 from benchmarks.providers.base import ChatReply, ChatRequest, ListedModel, Provider, ProviderError, ProviderSpec, Times
 from benchmarks.providers.clean_text import keys_sent, shortened, without_keys, without_secrets
 from benchmarks.providers.http_errors import (
@@ -73,6 +75,7 @@ class HTTPProvider(Provider):
         self._headers["User-Agent"] = USER_AGENT
         self._headers.update(self.vendor_headers(spec.api_key))
         self._headers.update(spec.headers)
+        self._outbound = spec.outbound
         self._streams = spec.stream
         self._stream_usage = True
         self._timeouts = spec.timeouts
@@ -166,6 +169,12 @@ class HTTPProvider(Provider):
             session, self._session = self._session, None
             await session.close()
 
+    def _connector(self) -> aiohttp.TCPConnector:
+        import aiohttp
+
+        options: dict[str, Any] = {"limit": 0, "keepalive_timeout": _KEEPALIVE_SECONDS}
+        return self._outbound.connector(**options) if self._outbound else aiohttp.TCPConnector(**options)
+
     def _session_here(self) -> aiohttp.ClientSession:
         """The shared session, created by the first request because it belongs to the running loop."""
         import aiohttp
@@ -174,10 +183,11 @@ class HTTPProvider(Provider):
         if self._session is None:
             timeouts = self._timeouts
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_SECONDS),
+                connector=self._connector(),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                proxy=_environment_proxy(self._base),
+                # A proxy would connect to whatever it likes.
+                proxy=None if self._outbound else _environment_proxy(self._base),
                 timeout=aiohttp.ClientTimeout(
                     total=timeouts.whole,
                     connect=timeouts.connect,
@@ -247,6 +257,8 @@ class HTTPProvider(Provider):
 
         if isinstance(error, TimeoutError):
             return ProviderError("timeout", self._timeout_message(error, first_byte_ms), retryable=True)
+        if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, NotAllowed):
+            return ProviderError("connection", str(error.os_error), systemic=True)
         if isinstance(error, aiohttp.ClientConnectorDNSError):
             temporary = error.os_error.errno == socket.EAI_AGAIN
             message = f"Host {self._base.host} not found. Check the provider's base_url."
@@ -275,6 +287,20 @@ class HTTPProvider(Provider):
                 return f"No response within {limits.first_byte:g} s."
             return f"The response stalled for {limits.first_byte:g} s."
         return f"No complete response within {limits.whole:g} s."
+
+
+def http_address(value: str) -> str:
+    """The URL of an endpoint, from codeforge.yaml or a page, without a slash at its end. Raises ``ValueError``."""
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not value.isprintable() or " " in value:
+        raise ValueError(f"{value[:200]!r} is not an HTTP(S) URL. Use a URL such as https://api.example.com/v1.")
+    if parts.username or parts.password:
+        raise ValueError("The URL must not contain a user name or password. Set the key with `api_key_env`.")
+    return value.rstrip("/")
 
 
 def _checked_base_url(spec: ProviderSpec) -> URL:

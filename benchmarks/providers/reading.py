@@ -99,6 +99,7 @@ def reply_from(document: Any, **times: Unpack[Times]) -> ChatReply:
         cached_tokens=usage.cached_tokens,
         returned=_returned(message, _RETURNED_FIELDS) if calls else {},
         model=_name(document.get("model")),
+        fingerprint=_name(document.get("system_fingerprint")),
         notes=tuple(notes),
         **times,
     )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DONE = "[DONE]"
 """What ends a stream of OpenAI's chat completions, in place of an event."""
+_WHOLE = ("model", "usage", "system_fingerprint")
+"""Fields that an event has whole, not in parts."""
 
 
 class Assembler(ABC):
@@ -119,7 +121,7 @@ class ChatAssembler(Assembler):
         self._finish_reason: Any = None
 
     def add(self, event: Mapping[str, Any]) -> bool:
-        self._fields.update((name, event[name]) for name in ("model", "usage") if event.get(name))
+        self._fields.update((name, event[name]) for name in _WHOLE if event.get(name))
         choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         if choice.get("finish_reason"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Count, Max, Min, Q, Sum
@@ -69,11 +69,14 @@ class ModelStanding:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What an endpoint said has answered, ``names`` in order, and the run from which on it has been these."""
+    """What an endpoint said has answered, ``names`` in order, and the run from which on it has been these.
+
+    ``fingerprints`` are those of its configuration, in order; empty if it sent none."""
 
     names: tuple[str, ...]
     since: datetime
     run: int
+    fingerprints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +135,25 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
 
 def served_models(**chosen: str) -> dict[str, list[Served]]:
     """Model → what its endpoint said has answered, newest first, one entry for each change. Only the latest
-    ``MOST_READ`` runs from here with these values of their columns are read."""
+    ``MOST_READ`` runs from here with these values of their columns are read.
+
+    Several machines answer in turn, so a run with one fingerprint of the entry and a new one is no change; one whose
+    fingerprints are all new is.
+    """
     runs = Run.objects.filter(OF_MODELS, import_format="", rescored_from=None, **chosen)
-    answered = runs.annotate(names=KeyTransform("response_models", "summary")).exclude(names=None)
-    read = answered.order_by("-pk").values_list("model", "names", "created_at", "pk")[:MOST_READ]
+    answered = runs.annotate(
+        names=KeyTransform("response_models", "summary"), fingerprints=KeyTransform("fingerprints", "summary")
+    ).exclude(names=None)
+    read = answered.order_by("-pk").values_list("model", "names", "fingerprints", "created_at", "pk")[:MOST_READ]
     found: dict[str, list[Served]] = {}
-    for model, names, at, pk in reversed(read):
-        told = tuple(sorted(names or ()))
+    for model, names, fingerprints, at, pk in reversed(read):
+        told, seen = tuple(sorted(names or ())), set(fingerprints or ())
         of_model = found.setdefault(model, [])
-        if told and not (of_model and of_model[0].names == told):
-            of_model.insert(0, Served(told, at, pk))
+        known = set(of_model[0].fingerprints) if of_model else set()
+        if told and (not of_model or of_model[0].names != told or (seen and known and not seen & known)):
+            of_model.insert(0, Served(told, at, pk, tuple(sorted(seen))))
+        elif told and not seen <= known:
+            of_model[0] = replace(of_model[0], fingerprints=tuple(sorted(known | seen)))
     return found
 
 

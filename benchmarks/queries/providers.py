@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
+from benchmarks.engine.addresses import Address, AddressSource, addresses_of
 from benchmarks.engine.prices import PerMillion, PriceSource, entered_prices, price_in, prices_per_million
 from benchmarks.engine.provider_keys import Key, KeySource, keys_of
 from benchmarks.engine.sealing import sealing_allowed
@@ -82,6 +83,7 @@ class ProviderRow:
     name: str
     kind: str
     address: str
+    address_source: AddressSource
     key_variable: str | None
     key_source: KeySource
     key_set_at: datetime | None
@@ -124,6 +126,11 @@ class ProviderRow:
         return sealing_allowed() and self.key_source in ("missing", "stored", "unreadable")
 
     @property
+    def address_can_be_entered(self) -> bool:
+        """Whether codeforge.yaml and the settings leave the address to the page."""
+        return sealing_allowed() and self.address_source in ("page", "default")
+
+    @property
     def problem(self) -> str:
         """Why a run with this provider would fail, and what to do; empty if nothing is known against it."""
         if self.lacks_key:
@@ -132,9 +139,9 @@ class ProviderRow:
 
 
 def provider_rows() -> list[ProviderRow]:
-    """All configured providers, those with problems first. Seven queries, whatever the number of providers and runs."""
+    """All configured providers, those with problems first. At most nine queries, whatever is configured and stored."""
     names = list(settings.CODEFORGE.providers)
-    keys = keys_of(names)
+    keys, addresses = keys_of(names), addresses_of(names)
     stored = {row.provider: row for row in ProviderKey.objects.select_related("set_by").defer("sealed")}
     checks = {check.provider: check for check in ProviderCheck.objects.all()}
     tests: dict[str, list[ModelTest]] = defaultdict(list)
@@ -145,6 +152,7 @@ def provider_rows() -> list[ProviderRow]:
     rows = [
         _row(
             name,
+            address=addresses[name],
             key=keys[name],
             stored=stored.get(name),
             check=checks.get(name),
@@ -218,6 +226,7 @@ def _unknown_prices(model: str) -> list[str]:
 def _row(
     name: str,
     *,
+    address: Address,
     key: Key,
     stored: ProviderKey | None,
     check: ProviderCheck | None,
@@ -228,14 +237,15 @@ def _row(
 ) -> ProviderRow:
     configured = settings.CODEFORGE.providers[name]
     # What was seen at another address says nothing about this one.
-    check = check if check and check.address == configured.address else None
-    tests = [test for test in tests if test.address == configured.address]
+    check = check if check and check.address == address.shown else None
+    tests = [test for test in tests if test.address == address.shown]
     status, look = _status(key, check, tests)
     models, others = _models(name, check, tests, entered)
     return ProviderRow(
         name=name,
         kind=configured.kind,
-        address=configured.address,
+        address=address.shown,
+        address_source=address.source,
         key_variable=configured.api_key_env,
         key_source=key.source,
         key_set_at=stored.set_at if stored else None,

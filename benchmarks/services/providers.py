@@ -1,4 +1,4 @@
-"""Look at providers before a run does: check an endpoint, test a model; store a key or a price.
+"""Look at providers before a run does: check an endpoint, test a model; store a key, an address or a price.
 
 Requests are sent by the calling process, because a worker may be busy for hours. Each call is bounded in time (see
 ``TEST_SECONDS``), so a web page can wait for it.
@@ -16,16 +16,19 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.engine.addresses import Address, address_of
 from benchmarks.engine.execution.model_clients import limits_of, provider_spec
 from benchmarks.engine.prices import prices_per_million
 from benchmarks.engine.provider_keys import key_of, keys_of, sealed_key
 from benchmarks.engine.sealing import sealing_allowed
-from benchmarks.models import ModelPrice, ModelTest, ProviderCheck, ProviderKey
+from benchmarks.models import LIVE, ModelPrice, ModelTest, ProviderAddress, ProviderCheck, ProviderKey, Run
 from benchmarks.presentation.providers import missing_key
 from benchmarks.providers.base import ListedModel, Provider, ProviderError, Timeouts
 from benchmarks.providers.clean_text import without_secrets
+from benchmarks.providers.http_provider import http_address
 from benchmarks.providers.model_families import traits_of
 from benchmarks.providers.model_test import PARALLEL, TEST_SECONDS, TEST_TIMEOUTS, ModelReport, run_model_test
 from benchmarks.providers.registered_providers import make_provider, split_model
@@ -36,6 +39,7 @@ CHECK_TIMEOUTS = Timeouts(connect=3.0, first_byte=5.0, whole=8.0)
 QUICK_TIMEOUTS = Timeouts(connect=1.0, first_byte=2.0, whole=2.0)
 """For a form that is being filled in."""
 LONGEST_MODEL = 300
+LONGEST_ADDRESS = 2_000
 FRESH_FOR = timedelta(minutes=1)
 HIGHEST_PRICE = 1_000_000.0
 """US dollars per million tokens: a dollar a token."""
@@ -110,7 +114,7 @@ def _store_test(model: str, report: ModelReport, user: Caller) -> ModelTest:
     provider, failure = split_model(model)[0], report.error
     values = {
         "provider": provider,
-        "address": settings.CODEFORGE.providers[provider].address,
+        "address": address_of(provider).shown,
         "tested_at": timezone.now(),
         "duration_ms": report.duration_ms,
         "error_kind": failure.kind if failure else "",
@@ -143,6 +147,59 @@ def remove_key(provider: str, user: Caller = None) -> None:
     with transaction.atomic():
         if ProviderKey.objects.filter(provider=provider).delete()[0]:
             record(user, "provider.remove_key", f"provider {provider}")
+
+
+def set_address(provider: str, base_url: str, user: Caller = None) -> None:
+    """Store the address of a provider whose address codeforge.yaml leaves open. Workers use it from their next lease
+    on. A key that was entered for another address is deleted with it.
+
+    Raises ``NotPossible`` if the file has the address, if the URL cannot be one, and while a run asks the provider.
+    """
+    _require_open_address(provider)
+    try:
+        base_url = http_address(base_url.strip()[: LONGEST_ADDRESS + 1])
+        make_provider(provider_spec(provider, None, Address("page", base_url)))
+    except ValueError as error:
+        raise NotPossible(str(error)) from None
+    if refusal := settings.OUTBOUND.refusal(base_url):
+        raise NotPossible(refusal)
+    if len(base_url) > LONGEST_ADDRESS:
+        raise NotPossible(f"The URL has over {LONGEST_ADDRESS:,} characters. Enter a shorter one.")
+    if base_url != address_of(provider).base_url:
+        with transaction.atomic():
+            _forget_key(provider)
+            ProviderAddress.objects.update_or_create(
+                provider=provider, defaults={"base_url": base_url, "set_by": account_of(user)}
+            )
+            shown = address_of(provider).shown
+            record(user, "provider.set_address", f"provider {provider}", address=shown)
+
+
+def remove_address(provider: str, user: Caller = None) -> None:
+    """Return to the file's ``default_url``, without the key that was entered. Doing it again changes nothing."""
+    _require_open_address(provider)
+    with transaction.atomic():
+        if ProviderAddress.objects.filter(provider=provider).delete()[0]:
+            _forget_key(provider)
+            record(user, "provider.remove_address", f"provider {provider}")
+
+
+def _require_open_address(provider: str) -> None:
+    configured = settings.CODEFORGE.providers.get(provider)
+    if configured is None:
+        raise NotPossible(f"Provider {provider} is not configured. Add it to codeforge.yaml.")
+    if not configured.address_can_be_entered:
+        raise NotPossible(f"codeforge.yaml has the address of {provider}. Change it there, or name it `default_url`.")
+    if not sealing_allowed():
+        raise NotPossible("Addresses cannot be entered here. Set CODEFORGE_KEYS_ON_PAGE=1, or use codeforge.yaml.")
+    asks = Q(model__startswith=f"{provider}/") | Q(judge_model__contains=f"{provider}/")
+    if (run := Run.objects.filter(asks, status__in=LIVE).values_list("pk", flat=True).first()) is not None:
+        raise NotPossible(f"Run {run} asks {provider}. Wait until it ends, or cancel it.")
+
+
+def _forget_key(provider: str) -> None:
+    """A key goes only to the address for which it was entered."""
+    ProviderKey.objects.filter(provider=provider).delete()
 
 
 def set_price(
@@ -216,7 +273,7 @@ def _way_to(name: str, timeouts: Timeouts, *, stream: bool = False) -> Provider 
     key = key_of(name)
     if key.source in ("missing", "unreadable"):
         return None
-    return make_provider(replace(provider_spec(name, key.value), timeouts=timeouts, stream=stream))
+    return make_provider(replace(provider_spec(name, key.value, address_of(name)), timeouts=timeouts, stream=stream))
 
 
 async def _lists(providers: list[Provider]) -> list[list[ListedModel] | ProviderError]:
@@ -248,7 +305,7 @@ async def _reports(models: Sequence[str], ways: Sequence[tuple[Provider, Provide
 
 
 def _store_check(name: str, result: list[ListedModel] | ProviderError) -> ProviderCheck:
-    values: dict[str, Any] = {"address": settings.CODEFORGE.providers[name].address, "checked_at": timezone.now()}
+    values: dict[str, Any] = {"address": address_of(name).shown, "checked_at": timezone.now()}
     if isinstance(result, ProviderError):
         values |= {"error_kind": result.kind, "error": without_secrets(result.message, ())}
     else:

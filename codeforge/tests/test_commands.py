@@ -110,6 +110,7 @@ providers list
 providers show loop
 providers check loop
 providers test loop/model
+providers address vllm http://127.0.0.1:9/v1
 providers price loop/other --input 1 --output 2
 tokens create ada ci
 tokens list

@@ -42,6 +42,9 @@ def test_the_shipped_file_is_valid_and_its_judge_is_not_the_model_of_the_tutoria
         ({"providers": {"mine": {"base_url": "http://x", "api_key": "sk-1"}}}, "providers.mine.api_key"),
         ({"providers": {"mine": {"base_url": "http://x", "limits": {"max_in_flight": 0}}}}, "max_in_flight"),
         ({"providers": {"mine": {"base_url": "http://x", "timeouts": {"connect": -1}}}}, "timeouts.connect"),
+        ({"providers": {"mine": {"default_url": "http://x", "base_url": "http://y"}}}, "providers.mine"),
+        ({"providers": {"mine": {"default_url": "http://x", "headers": {"A": "secret"}}}}, "providers.mine"),
+        ({"providers": {"mine": {"base_url": "http://x:0/v1"}}}, "providers.mine.base_url"),
         ({"providers": {"baseline": {"base_url": "http://x"}}}, "providers.baseline"),
         ({"providers": {"My Own": {"base_url": "http://x"}}}, "providers.My Own"),
         ({"models": {"gpt-4o": {}}}, "models.gpt-4o"),
@@ -110,4 +113,4 @@ def test_every_commented_entry_of_the_shipped_file_is_valid() -> None:
     text = re.sub(r"^  # (\w+: \{.*)$", r"  \1", (ROOT / "codeforge.yaml").read_text(), flags=re.MULTILINE)
     providers = parse_config(yaml.safe_load(text), {}).providers
     assert {"mistral", "azure", "openai_responses", "sglang"} <= providers.keys()
-    assert all(provider.base_url for provider in providers.values())
+    assert all(provider.base_url or provider.default_url for provider in providers.values())

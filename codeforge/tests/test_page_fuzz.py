@@ -165,6 +165,7 @@ def unlinked() -> list[Form]:
         *(Form("POST", reverse(f"frontend:{name}-webhook", args=("page",))) for name in ("renew", "delete")),
         Form("GET", reverse("frontend:local-model")),
         Form("POST", reverse("frontend:provider-key"), {"provider": ["loop"], "key": ["a key"]}),
+        Form("POST", reverse("frontend:provider-address"), {"provider": ["loop"], "address": ["http://127.0.0.1:9"]}),
         Form("POST", reverse("frontend:model-price"), {"model": ["loop/m"], "input": ["1"], "output": ["2"]}),
         Form("POST", reverse("frontend:revoke-links", args=(run.pk,))),
         Form("POST", reverse("frontend:delete-pushed-run", args=(1,))),

@@ -209,6 +209,7 @@ RULES: dict[str, Rule] = {
     "frontend:check-providers": writes(LAUNCH),
     "frontend:test-model": writes(LAUNCH),
     "frontend:provider-key": writes(ADMIN),
+    "frontend:provider-address": writes(ADMIN),
     "frontend:model-price": writes(ADMIN),
     "frontend:local-model": Rule({}, {"GET": ADMIN, "POST": ADMIN}),
     "frontend:compare": pages(),

@@ -45,6 +45,7 @@ NOT_READ = {
     "check-providers": "takes a form",
     "test-model": "takes a form",
     "local-model": "takes a form",
+    "provider-address": "takes a form",
     "provider-key": "takes a form",
     "model-price": "takes a form",
     "charts-script": "a script of ours",

@@ -149,6 +149,19 @@ def test_models_that_have_run_are_listed_with_what_served_them(client: Client, l
     assert [each.run for each in served_models()["live/large"]] == [runs[1].pk, runs[0].pk]
 
 
+def test_new_fingerprints_are_a_change_of_what_answers(client: Client, live: LoopbackServer) -> None:
+    dataset = make_dataset(3, slug="sums")
+    for fingerprints in (None, ("fp_a", "fp_b"), ("fp_b", "fp_c"), ("<i>fp_new</i>",)):
+        run = make_scored_run(dataset, (1.0, 1.0, 0.0), model="live/large")
+        run.summary |= {"response_models": {"large": 3}, "fingerprints": dict.fromkeys(fingerprints or (), 1)}
+        run.save()
+    changes = served_models()["live/large"]
+    assert [each.fingerprints for each in changes] == [("<i>fp_new</i>",), ("fp_a", "fp_b", "fp_c")]
+    assert changes[0].run == run.pk
+    assert "&lt;i&gt;fp_new" in page(client, "/models/live/large/")
+    assert "Changed" in page(client), "though the name is that which was asked for"
+
+
 def test_models_of_ready_providers_come_first(client: Client, live: LoopbackServer) -> None:
     dataset = make_dataset(2, slug="sums")
     for model in ("live/large", "keyless/m", "gone/away"):

@@ -1,4 +1,4 @@
-"""The page of models and their providers: state, tests, keys, prices."""
+"""The page of models and their providers: state, tests, keys, addresses, prices."""
 
 from __future__ import annotations
 
@@ -119,6 +119,26 @@ def key(request: HttpRequest) -> HttpResponse:
     except NotPossible as refusal:
         messages.error(request, refusal.message)
     return _back_to(name)
+
+
+@require_POST
+def address(request: HttpRequest) -> HttpResponse:
+    """Store the address of a provider and check it, or return to that of codeforge.yaml."""
+    if not may_set_keys(request.user):
+        raise PermissionDenied(KEYS_REFUSAL)
+    name = text(request.POST, "provider")
+    try:
+        if request.POST.get("do") == "remove":
+            services.remove_address(name, request.user)
+            messages.success(request, f"{name} is at its default address again.")
+        else:
+            services.set_address(name, request.POST.get("address", ""), request.user)
+            messages.success(request, f"Address of {name} saved.")
+        services.check_providers([name])
+        _report_status(request, name)
+    except NotPossible as refusal:
+        messages.error(request, refusal.message)
+    return _back_to(name if provider_row(name) else "")
 
 
 @require_POST

@@ -39,6 +39,7 @@ class Reply:
     reports_usage: bool = True
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    fingerprint: str | None = None
 
 
 Script = Callable[[Asked], Reply | Fault | str | None] | Mapping[str, Reply | Fault | str]
@@ -124,6 +125,7 @@ def completion(reply: Reply, model: str, number: int, prompt: str) -> dict[str, 
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
         "usage": usage if reply.reports_usage else None,
+        **({"system_fingerprint": reply.fingerprint} if reply.fingerprint else {}),
     }
 
 
@@ -139,6 +141,7 @@ def chunks(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     calls = message.get("tool_calls", ())
     deltas += [{"tool_calls": [{"index": place, **call}]} for place, call in enumerate(calls)]
     frame = {"id": document["id"], "object": "chat.completion.chunk", "model": document["model"]}
+    frame |= {name: document[name] for name in ("system_fingerprint",) if name in document}
     for delta in deltas:
         yield {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield {**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+from benchmarks.engine.addresses import Address, address_of
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.provider_keys import key_of
 from benchmarks.models import ProviderCheck
@@ -52,7 +53,7 @@ def model_client(name: str) -> Model:
     configured = settings.CODEFORGE.providers.get(provider)
     policy = configured.retries if configured else RetryPolicy(max_attempts=1)
     adjustments = Adjustments(name, traits_of(name, settings.CODEFORGE.model_families))
-    client = _provider(provider, key_of(provider).value)
+    client = _provider(provider, key_of(provider).value, address_of(provider))
     return Model(client, model, _gates().of(provider, model, limits_of(name)), adjustments, policy)
 
 
@@ -73,21 +74,23 @@ def context_length_of(model: str) -> int | None:
 
 
 @cache
-def _provider(name: str, api_key: str | None) -> Provider:
-    """One for each key: a key that changes on the page is used from the next lease on."""
-    _providers.append(make_provider(provider_spec(name, api_key)))
+def _provider(name: str, api_key: str | None, address: Address) -> Provider:
+    """One for each key and address: what changes on the page is used from the next lease on."""
+    _providers.append(make_provider(provider_spec(name, api_key, address)))
     return _providers[-1]
 
 
-def provider_spec(name: str, api_key: str | None) -> ProviderSpec:
-    """What is configured for a provider. Raises ``ValueError`` if nothing is."""
+def provider_spec(name: str, api_key: str | None, address: Address) -> ProviderSpec:
+    """What is configured for a provider, with its key and address. Raises ``ValueError`` if nothing is."""
     if name == BASELINE:
         return ProviderSpec(name=name, kind=BASELINE)
     configured = settings.CODEFORGE.providers.get(name)
     if configured is None:
         raise ValueError(f"Provider {name!r} is not configured. Add it to codeforge.yaml.")
     options: dict[str, Any] = {each.name: getattr(configured, each.name, None) for each in fields(ProviderSpec)}
-    return ProviderSpec(**options | {"name": name, "api_key": api_key})
+    outbound = settings.OUTBOUND if address.source == "page" else None
+    given = {"name": name, "api_key": api_key, "base_url": address.base_url, "outbound": outbound}
+    return ProviderSpec(**options | given)
 
 
 @cache

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import orjson
-from django.conf import settings
 
+from benchmarks.engine.addresses import address_of
 from benchmarks.engine.execution.work_items import Answer, Question
 from benchmarks.models import CachedResponse, Run
 from benchmarks.providers.base import ChatReply, ChatRequest, ToolCall
@@ -21,8 +21,9 @@ def is_used_by(run: Run) -> bool:
 
 
 def with_cached(run: Run, questions: Sequence[Question]) -> list[Question]:
-    """The questions with their cache keys, and with the cached response if there is one. One query."""
-    keyed = [replace(question, cache_key=key_of(run, question)) for question in questions]
+    """The questions with their cache keys, and with the cached response if there is one. At most two queries."""
+    endpoint = _endpoint(run.model)
+    keyed = [replace(question, cache_key=key_of(run, question, endpoint)) for question in questions]
     stored = CachedResponse.objects.in_bulk([question.cache_key for question in keyed if question.cache_key])
     for place, question in enumerate(keyed):
         if question.cache_key in stored:
@@ -33,11 +34,11 @@ def with_cached(run: Run, questions: Sequence[Question]) -> list[Question]:
     return keyed
 
 
-def key_of(run: Run, question: Question) -> str:
+def key_of(run: Run, question: Question, endpoint: str | None) -> str:
     """SHA-256 over model, endpoint, messages, parameters, tools and repeat."""
     sent = {
         "model": run.model,
-        "endpoint": _endpoint(run.model),
+        "endpoint": endpoint,
         "parameters": {name: run.parameters.get(name) for name in sent_parameters()} | {"seed": question.seed},
         "prompt": question.prompt.hash(),
         "repeat": question.repeat,
@@ -97,8 +98,7 @@ def _is_verdict(text: str, schema: Mapping[str, object] | None) -> bool:
 
 
 def _endpoint(model: str) -> str | None:
-    configured = settings.CODEFORGE.providers.get(model.partition("/")[0])
-    return configured.base_url if configured else None
+    return address_of(model.partition("/")[0]).base_url
 
 
 def _hash(sent: Mapping[str, object]) -> str:

@@ -201,6 +201,7 @@ class ResultStore:
             "attempts": len(earlier or ()) + len(answer.attempts),
             "finish_reason": answer.finish_reason,
             "response_model": answer.response_model,
+            "response_fingerprint": answer.response_fingerprint,
             "finished_at": timezone.now(),
         }
         if error is not None:

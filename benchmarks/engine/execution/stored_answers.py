@@ -14,7 +14,8 @@ BATCH = 2_000
 
 _SAME = (
     *("repeat", "position", "duration_ms", "first_token_ms", "tokens_per_second", "tokens_in", "tokens_out"),
-    *("reasoning_tokens", "cached_tokens", "attempts", "finish_reason", "response_model", "finished_at"),
+    *("reasoning_tokens", "cached_tokens", "attempts", "finish_reason", "response_model"),
+    *("response_fingerprint", "finished_at"),
 )
 _OF_TASK = ("difficulty", "group", "n_shapes")
 _TEXTS = (*("messages", "picture", "actual_output", "reasoning", "tool_calls", "attempts", "notes", "prompt_hash"),)

@@ -148,6 +148,10 @@ class Answer:
         return self.reply.model[:200] if self.reply else ""
 
     @property
+    def response_fingerprint(self) -> str | None:
+        return (self.reply.fingerprint[:100] or None) if self.reply else None
+
+    @property
     def finish_reason(self) -> str:
         if self.reply is None:
             return ""

@@ -127,7 +127,8 @@ def _ended(run: Run, summary: Summary, cells: Mapping[Cell, Sums], means: Means)
         thresholds=threshold_numbers(run, cells, guesses),
         reliability=_reliability(run),
         panels=panel_numbers(run) or None,
-        response_models=_response_models(run),
+        response_models=_answered_by(run, "response_model"),
+        fingerprints=_answered_by(run, "response_fingerprint") or None,
         canvases=_canvases(run) if run.representation else None,
         contamination=contamination_numbers(run.fresh_of, run) if run.fresh_of is not None else None,
         agreement=agreement_numbers(run) if run.is_calibration and judged else None,
@@ -195,10 +196,10 @@ def _outcomes(run: Run) -> dict[str, int]:
     return dict(counts)
 
 
-def _response_models(run: Run) -> dict[str, int]:
+def _answered_by(run: Run, column: str) -> dict[str, int]:
     """What the endpoint says has answered → number of results, the most frequent first."""
-    answered = run.results.exclude(response_model="").order_by().values_list("response_model")
-    counted = answered.annotate(n=Count("id")).order_by("-n", "response_model")
+    answered = run.results.exclude(**{column: None}).exclude(**{column: ""}).order_by().values_list(column)
+    counted = answered.annotate(n=Count("id")).order_by("-n", column)
     return dict(counted[:MOST_RESPONSE_MODELS])
 
 

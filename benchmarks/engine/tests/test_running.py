@@ -75,6 +75,19 @@ def test_what_failed_is_grouped_by_reason_with_places_and_examples(endpoint: End
     assert run.results.get(outcome=Outcome.CORRECT).failure == ""
     assert set(run.results.exclude(outcome=Outcome.PROVIDER_ERROR).values_list("response_model")) == {("model",)}
     assert run.summary["response_models"] == {"model": 5}
+    assert "fingerprints" not in run.summary, "this endpoint sends none"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_fingerprints_of_the_endpoint_are_stored_and_counted(endpoint: Endpoint, settings: Any, stream: bool) -> None:
+    endpoint(lambda asked: Reply("2", fingerprint=f"fp_{len(asked.prompt) % 2}" + "x" * 200))
+    loop = settings.CODEFORGE.providers["loop"].model_copy(update={"stream": stream})
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"providers": {"loop": loop}})
+    run = worked(make_run(make_dataset([make_task(1, input="1"), make_task(2, input="1 "), make_task(3, input="3")])))
+    counts = {name[:4]: n for name, n in run.summary["fingerprints"].items()}
+    assert sum(counts.values()) == 3
+    stored = list(run.results.values_list("response_fingerprint", flat=True))
+    assert all(each and each.startswith("fp_") and len(each) == 100 for each in stored)
 
 
 def test_an_endpoint_that_refuses_every_request_fails_the_run_early_with_the_reason(endpoint: Endpoint) -> None:

@@ -20,7 +20,14 @@ from benchmarks.queries.resources.providers import ModelTest as TestResponse
 from benchmarks.queries.resources.providers import ProviderDetail, ProviderResource
 from benchmarks.queries.tables.providers import MODELS, PROVIDERS
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.providers import check_providers, remove_price, run_tests, set_price
+from benchmarks.services.providers import (
+    check_providers,
+    remove_address,
+    remove_price,
+    run_tests,
+    set_address,
+    set_price,
+)
 
 EXIT_CODES = "Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or invalid usage."
 
@@ -106,6 +113,24 @@ class Command(ResourceCommand):
             self.print_row(self.row(model.partition("/")[0]), as_json)
         else:
             self.stdout.write(f"Price of {model} {'removed' if remove else 'saved'}.")
+        return OK
+
+    @action(
+        "Enter the address of a provider with `default_url` in codeforge.yaml. A key entered for another is deleted.",
+        argument("provider", "PROVIDER", "name of the provider, such as vllm"),
+        argument("url", "URL", "of its endpoint", nargs="?", default=""),
+        switch("--remove", "return to default_url"),
+        JSON,
+    )
+    def address(self, *, provider: str, url: str, remove: bool, as_json: bool, **options: Any) -> int:
+        if remove:
+            remove_address(provider)
+        else:
+            set_address(provider, url)
+        if as_json:
+            self.print_row(self.row(provider), as_json)
+        else:
+            self.stdout.write(f"Address of {provider} {'removed' if remove else 'saved'}.")
         return OK
 
 

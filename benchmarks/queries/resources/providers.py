@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Self, TypedDict
 
+from benchmarks.engine.addresses import AddressSource
 from benchmarks.engine.prices import PriceSource
 from benchmarks.engine.provider_keys import KeySource
 from benchmarks.presentation.providers import CAPABILITY
@@ -78,6 +79,8 @@ class ProviderResource(Resource):
     kind: str
     address: str
     """Empty for kinds without one"""
+    address_source: AddressSource
+    """file: codeforge.yaml, which wins; page: entered on the page; default: the file's `default_url`"""
     key_variable: str | None
     """Environment variable of the key"""
     key_source: KeySource

@@ -85,6 +85,7 @@ SERVED = Table[Served](
     "Served model",
     [
         Column("Served model", lambda row: ", ".join(row.names), "name"),
+        Column("Fingerprint", lambda row: Words(", ".join(row.fingerprints) or MISSING, "anywhere")),
         Column("Since", lambda row: _day(row.since)),
         Column("First run", lambda row: run_link(row.run)),
     ],

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from benchmarks.engine.addresses import address_of
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
 
@@ -42,9 +43,8 @@ def folder() -> Path:
 
 def local_port() -> int | None:
     """The port at which the provider ``local`` expects the model; ``None`` if it expects it on another machine."""
-    configured = settings.CODEFORGE.providers.get(PROVIDER)
-    parts = urlsplit(configured.base_url or "") if configured else None
-    return parts.port if parts and parts.hostname in ("127.0.0.1", "localhost") else None
+    parts = urlsplit(address_of(PROVIDER).base_url or "")
+    return parts.port if parts.hostname in ("127.0.0.1", "localhost") else None
 
 
 def local_model() -> LocalModel | None:

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from benchmarks.engine.addresses import address_of
 from benchmarks.engine.execution import model_clients
 from benchmarks.engine.provider_keys import key_of, keys_of
 from benchmarks.models import AuditEntry, ProviderKey, RunStatus
@@ -86,7 +87,7 @@ def test_a_stored_key_is_in_clear_nowhere(client: Client, server: LoopbackServer
         "the database": database_text(),
         "the backup": backup,
         "a log line": LineFormatter({}).format(record),
-        "repr": f"{key_of('loop')!r} {model_clients.provider_spec('loop', KEY)!r}",
+        "repr": f"{key_of('loop')!r} {model_clients.provider_spec('loop', KEY, address_of('loop'))!r}",
     }
     assert {place for place, text in places.items() if KEY[8:20] in text} == set()
     assert "provider_key" in places["the backup"] or "providerkey" in places["the backup"]

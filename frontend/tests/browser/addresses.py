@@ -263,6 +263,7 @@ NO_PAGES = {
     "test-model": "accepts a form and goes to the providers",
     "local-model": "a part of other pages",
     "model-price": "accepts a form and goes to the models",
+    "provider-address": "accepts a form and goes to the providers",
     "provider-key": "accepts a form and goes to the providers",
     "revoke-token": "accepts a form and goes to the tokens",
     "test-webhook": "accepts a form and goes to the webhook",
