@@ -32,6 +32,26 @@ def chips(query: QueryDict, labels: Mapping[str, str], titles: Mapping[str, Mapp
     return shown
 
 
+@dataclass(frozen=True, slots=True)
+class Toggle:
+    """A filter that is on or off, and the address with it switched."""
+
+    text: str
+    url: str
+    is_on: bool
+
+
+def toggles(query: QueryDict, name: str, titles: Mapping[str, str]) -> list[Toggle]:
+    """The values of a filter that may have several, each as a chip that switches it."""
+    chosen = [value for value in query.getlist(name) if value in titles]
+    shown = []
+    for value, title in titles.items():
+        switched = query.copy()
+        switched.setlist(name, [each for each in titles if (each in chosen) != (each == value)])
+        shown.append(Toggle(title, f"?{switched.urlencode()}", value in chosen))
+    return shown
+
+
 def _without(query: QueryDict, name: str) -> str:
     left = query.copy()
     for gone in (name, "page"):

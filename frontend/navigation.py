@@ -14,6 +14,7 @@ from benchmarks.presentation.numbers import number
 from benchmarks.queries.reviews import answers_to_label
 from benchmarks.queries.runs import count_running
 from benchmarks.services.access import may, may_read
+from frontend import params
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +160,14 @@ def tabs(request: HttpRequest, counts: Mapping[str, int] | None = None) -> list[
     return shown if len(shown) > 1 and any(tab.current for tab in shown) else []
 
 
+_OF_SETS = ("gallery", "audit")
+"""Tabs that have no versions."""
+
+
 def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[Tab]:
-    """The tabs of the pages of a dataset, and of the canvas set that it was made from."""
-    of_set = (("Canvases", "gallery"), ("Audit", "audit")) if dataset.canvas_set else ()
+    """The tabs of the pages of a dataset, and of the canvas set that it was made from. A version that the address names
+    stays the chosen one."""
+    of_set = zip(("Canvases", "Audit"), _OF_SETS, strict=True) if dataset.canvas_set else ()
     named = [
         ("Results", "dataset", dataset.slug),
         ("Tasks", "dataset-tasks", dataset.slug),
@@ -170,8 +176,12 @@ def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[Tab]:
         ("Versions", "dataset-versions", dataset.slug),
         ("Files", "dataset-files", dataset.slug),
     ]
-    urls = [(title, reverse(f"frontend:{route}", args=(slug,))) for title, route, slug in named]
-    return [Tab(title, url, url == request.path) for title, url in urls]
+    chosen = params.kept(request.GET, ("version",))
+    tabs = []
+    for title, route, slug in named:
+        url = reverse(f"frontend:{route}", args=(slug,))
+        tabs.append(Tab(title, url + (chosen if route not in _OF_SETS else ""), url == request.path))
+    return tabs
 
 
 def experiment_tabs(experiment: Experiment, current: str, query: str) -> list[Tab]:

@@ -63,6 +63,22 @@ GLOSSARY = {
         "How often a difference at least this large would appear if the two were equally good; under 0.05 is called "
         "significant.",
     ),
+    "standings": Entry(
+        "Strengths and weaknesses",
+        "The latest full run on each dataset beside those of the other models on the same tasks in the same setting: "
+        "strict mean with 95% interval, and the ranks that paired tests allow, Holm-adjusted for all pairs on the "
+        "dataset. Above and below mean significantly better or worse. The cost includes the judge.",
+    ),
+    "served_model": Entry(
+        "Served model",
+        "The model that the endpoint says has answered, and the fingerprint of its configuration if it sends one. A "
+        "new name is a change, and so are fingerprints of which the runs before have none.",
+    ),
+    "model_marks": Entry(
+        "Models that have run",
+        "Each mark is the score of the latest full run on one benchmark. The rank is over the benchmarks that models "
+        "share.",
+    ),
     "holm": Entry(
         "Holm adjustment",
         "Raises p values when several pairs are tested at once, so that the chance of even one false difference "

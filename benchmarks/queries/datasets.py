@@ -81,10 +81,22 @@ def runnable_datasets() -> list[Dataset]:
     return list(_runnable().select_related("current_version", "canvas_set").only(*columns).order_by("kind", "slug"))
 
 
+SHIPPED = frozenset(
+    {
+        *("basic-coding", "basic-coding-large", "conversations", "conversations-large", "instruction-following"),
+        *("library-desk", "long-context", "long-context-128k", "long-context-64k", "long-context-large"),
+        *("long-context-short", "rag-faithfulness", "rag-faithfulness-large", "reasoning", "reasoning-large"),
+        *("structured-output", "structured-output-large", "tool-use-basic", "tool-use-large", "tool-use-shop"),
+    }
+)
+"""The files of the datasets directory that the project brings, without ``.yaml``."""
+
+
 def has_own_datasets() -> bool:
-    """Whether a dataset or canvas set was made here, beside the files of the datasets directory."""
+    """Whether a dataset or canvas set was made here, or a file was put beside those that are shipped."""
     elsewhere = (DatasetVersion.Origin.FILE, DatasetVersion.Origin.IMPORTED)
-    return DatasetVersion.objects.exclude(origin__in=elsewhere).exists()
+    files = DatasetFile.objects.filter(dataset__isnull=False).exclude(path__in=[f"{name}.yaml" for name in SHIPPED])
+    return DatasetVersion.objects.exclude(origin__in=elsewhere).exists() or files.exists()
 
 
 def recently_run_datasets(text: str = "") -> QuerySet[Dataset]:

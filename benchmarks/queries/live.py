@@ -6,9 +6,9 @@ import hashlib
 import time
 from dataclasses import dataclass
 
-from django.db.models import F, Max, QuerySet
+from django.db.models import Count, F, Max, QuerySet, Sum
 
-from benchmarks.models import LIVE, DatasetVersion, Lease, PushedRun, Run
+from benchmarks.models import LIVE, DatasetVersion, Lease, PushedRun, Run, RunKind, Worker
 from benchmarks.queries.runs import JUDGING
 from tasks_app.models import CanvasSet
 
@@ -50,6 +50,20 @@ def stamp_of_run(pk: int) -> str | None:
 def stamp_of_experiment(pk: int) -> str | None:
     """As ``stamp_of_run``, of the runs of an experiment together; ``None`` without a run."""
     return _stamp_of(Run.objects.filter(experiment=pk))
+
+
+def stamp_of_judging(kind: RunKind) -> str:
+    """Changes with everything that lists of calibrations or of preference runs show. Three short queries."""
+    runs = Run.objects.filter(kind=kind)
+    ended = runs.aggregate(Count("pk"), Max("pk"), Max("completed_at"))
+    return _stamp(_stamp_of(runs.filter(status__in=LIVE)), ended)
+
+
+def stamp_of_workers() -> str:
+    """Changes with what is executed and what waits, and every ``_CLOCK_SECONDS``. Three short queries."""
+    leases = Lease.objects.order_by("pk").values_list("worker", "subject", "slots")
+    runs = Run.objects.order_by().values_list("status").annotate(Count("pk"), Sum("done"), Sum("total"))
+    return _stamp(list(leases), sorted(runs), Worker.objects.count(), int(time.time()) // _CLOCK_SECONDS)
 
 
 def _stamp_of(chosen: QuerySet[Run]) -> str | None:

@@ -10,7 +10,7 @@ from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.matrices import Column, Grid, Row, cell_of, ranked_rows
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import TERMINAL, Run
+from benchmarks.models import LIVE, TERMINAL, Run, RunKind
 from benchmarks.presentation.comparisons import ranking_sentences
 from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.ranks import Mark, only_baselines
@@ -61,12 +61,20 @@ class Matrix(Grid):
         return any(row.place is None and not row.is_baseline for row in self.rows)
 
     @property
+    def is_rescoring(self) -> bool:
+        """Whether stored answers are being scored again, so that scores are to change though no answer is missing."""
+        live = (run for row in self.rows for run in row.runs if run.status in LIVE)
+        return any(run.kind == RunKind.RESCORED for run in live)
+
+    @property
     def verdict(self) -> str:
         return " ".join(filter(None, self.sentences))
 
     @property
     def no_verdict(self) -> str:
         """What stands in place of the verdict if no row is ranked."""
+        if self.is_rescoring:
+            return "Scores are provisional until rescoring ends."
         if any(run.status not in TERMINAL for row in self.rows for run in row.runs):
             return "No ranking yet. A model is ranked once all its runs have ended."
         return "No row is ranked. The reason is beside each model."

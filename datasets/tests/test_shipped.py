@@ -23,6 +23,7 @@ from benchmarks.metrics.patterns import pattern_problem
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.worlds import merged_world, world_spec
 from benchmarks.providers.base import ToolCall
+from benchmarks.queries.datasets import SHIPPED
 from benchmarks.sandbox.sandbox import Sandbox
 
 README = (DATASETS / "README.md").read_text(encoding="utf-8")
@@ -217,3 +218,7 @@ def test_only_the_text_between_the_markers_is_replaced() -> None:
     for marker in ("<!-- metrics:begin -->", "<!-- metrics:end -->", "<!-- fields:end -->"):
         with pytest.raises(ValueError, match="lacks the markers"):
             with_tables(page.replace(marker, ""))
+
+
+def test_the_names_of_the_shipped_files_are_known() -> None:
+    assert {path.stem for path in DATASETS.glob("*.yaml")} == SHIPPED

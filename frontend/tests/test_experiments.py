@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from benchmarks.engine.summary.summarize import summarize
-from benchmarks.models import Experiment, Run, RunStatus, Task
+from benchmarks.models import Experiment, Run, RunKind, RunStatus, Task
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services.experiments.requests import COMMON, PROMPTING
 from frontend.matrix import braces
@@ -323,6 +323,16 @@ def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: 
     experiment.runs.update(status=RunStatus.COMPLETED)
     assert client.get(f"/experiments/{experiment.pk}/status/").headers["HX-Refresh"] == "true"
     assert 'hx-select="#beside"' not in page(client, f"/experiments/{experiment.pk}/")
+
+
+def test_while_answers_are_scored_again_scores_are_provisional_and_no_task_is_missing(client: Client) -> None:
+    experiment = finished_experiment()
+    experiment.runs.filter(model="loop/tiny").update(status=RunStatus.RUNNING, kind=RunKind.RESCORED)
+    text = page(client, f"/experiments/{experiment.pk}/")
+    assert "Provisional until rescoring ends: <strong>large leads.</strong>" in text
+    assert "So far" not in text
+    experiment.runs.update(status=RunStatus.RUNNING, kind=RunKind.RESCORED)
+    assert "Scores are provisional until rescoring ends." in page(client, f"/experiments/{experiment.pk}/")
 
 
 def test_the_buttons_act_on_all_runs(client: Client, endpoint: Endpoint) -> None:

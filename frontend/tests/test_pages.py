@@ -28,10 +28,12 @@ from benchmarks.models import (
     ReviewItem,
     ReviewQueue,
     Run,
+    RunKind,
     RunStatus,
     Score,
     Task,
 )
+from benchmarks.queries.live import stamp_of_judging
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.datasets.versions import import_dataset, spec_of
 from codeforge.security import STRICT
@@ -276,6 +278,37 @@ def test_a_live_part_is_read_again_only_if_something_changed(client: Client, mon
     monkeypatch.setattr("benchmarks.queries.live.time.time", lambda: 1000.0)
     Run.objects.update(errors=F("errors") + 1, done=F("done") + 1, total=F("total") + 1)
     assert client.get(url, headers=seen).status_code == 200
+
+
+def test_parts_of_pages_that_read_themselves_again_have_etags_and_their_pages_none(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.queries.live.time.time", lambda: 1000.0)
+    run, part = make_scored_run(status=RunStatus.RUNNING, completed_at=None, is_prepared=True), {"HX-Request": "true"}
+    for url in ("/workers/", "/preferences/", "/judges/"):
+        assert "ETag" not in client.get(url).headers, "a page shows messages"
+        first = client.get(url, headers=part)
+        assert "no-store" not in first.headers["Cache-Control"], "the browser must keep what a 304 refers to"
+        assert client.get(url, headers={**part, "If-None-Match": first.headers["ETag"]}).status_code == 304, url
+    seen = {**part, "If-None-Match": client.get("/workers/", headers=part).headers["ETag"]}
+    judging = stamp_of_judging(RunKind.CALIBRATION)
+    Run.objects.filter(pk=run.pk).update(done=F("done") + 1, total=F("total") + 1)
+    assert client.get("/workers/", headers=seen).status_code == 200
+    assert stamp_of_judging(RunKind.CALIBRATION) == judging
+    Run.objects.filter(pk=run.pk).update(kind=RunKind.CALIBRATION)
+    assert stamp_of_judging(RunKind.CALIBRATION) != judging
+
+
+def test_a_chosen_version_stays_chosen_between_the_tabs_of_a_dataset(client: Client) -> None:
+    make_dataset(2, slug="sums")
+    make_dataset(3, slug="sums")
+    for path in ("", "tasks/", "versions/", "files/"):
+        chosen, current = (
+            page(client, f"/datasets/sums/{path}{query}").partition('class="tabs"')[2].partition("</nav>")[0]
+            for query in ("?version=1&page=1", "")
+        )
+        assert chosen.count("?version=1") == chosen.count("<a ") == 5, path
+        assert "?version" not in current
 
 
 def test_progress_says_judging_once_all_answers_are_there(client: Client) -> None:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.models import DatasetVersion, ModelTest, Run
+from benchmarks.models import DatasetFile, DatasetVersion, ModelTest, Run
 from benchmarks.queries.models import models_used, served_models
 from benchmarks.queries.providers import provider_rows
 from benchmarks.services.access import assign_group
@@ -149,6 +149,27 @@ def test_models_that_have_run_are_listed_with_what_served_them(client: Client, l
     assert [each.run for each in served_models()["live/large"]] == [runs[1].pk, runs[0].pk]
 
 
+def test_models_are_found_by_name_and_by_chips(client: Client, live: LoopbackServer) -> None:
+    dataset = make_dataset(2, slug="sums")
+    for model in ("live/large", "keyless/m"):
+        make_scored_run(dataset, (1.0, 0.0), model=model)
+    check_providers(["live"])
+    all_shown = page(client)
+    assert 'href="/runs/single/?model=live%2Flarge"' in all_shown
+    for query, shown, hidden in (
+        ("?text=LARGE", "live/large", "keyless/m"),
+        ("?only=ready", "live/large", "keyless/m"),
+        ("?only=unpriced&text=m", "keyless/m", "live/large"),
+        ("?only=nonsense", "keyless/m", ""),
+        ("?only=changed", "No model matches.", "/models/live/large/"),
+    ):
+        table = page(client, f"/models/{query}").partition("Models that have run")[2].partition("Connections")[0]
+        assert shown in table, query
+        assert not hidden or hidden not in table, query
+    assert 'id="p-keyless"' not in page(client, "/models/?text=live")
+    assert 'href="?only=ready&amp;only=changed"' in page(client, "/models/?only=ready")
+
+
 def test_new_fingerprints_are_a_change_of_what_answers(client: Client, live: LoopbackServer) -> None:
     dataset = make_dataset(3, slug="sums")
     for fingerprints in (None, ("fp_a", "fp_b"), ("fp_b", "fp_c"), ("<i>fp_new</i>",)):
@@ -179,6 +200,15 @@ def test_the_first_visit_ticks_what_is_done(client: Client, live: LoopbackServer
     assert "No provider has answered yet" in html
     make_scored_run(dataset, (1.0, 0.0, 0.0), model="baseline/random")
     check_providers(["live"])
+    file = DatasetFile.objects.create(
+        path="reasoning.yaml", dataset=dataset, state=DatasetFile.State.GOOD, checked_at=timezone.now()
+    )
+    own_done = 'Add your own dataset <span class="visually-hidden">(done)'
+    assert own_done not in page(client, "/"), "that file is shipped"
+    DatasetFile.objects.filter(pk=file.pk).update(path="mine.yaml")
+    assert own_done in page(client, "/")
+    file.delete()
+    assert own_done not in page(client, "/")
     make_dataset(1, slug="mine")
     html = page(client, "/")
     assert 'Connect a model <span class="visually-hidden">(done)' in html

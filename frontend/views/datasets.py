@@ -87,7 +87,6 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         return HttpResponseRedirect(f"{url}?{request.GET.urlencode()}")
     context = _page(request, slug)
     context |= {
-        "live_state": live_state(),
         "runs": RUNS.of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
         "charts": placed(_charts(context["dataset"]), "dataset-chart", slug),
         "analysis": _analysis(context["version"]),
@@ -131,6 +130,7 @@ def _page(request: HttpRequest, slug: str) -> dict[str, Any]:
     dataset = dataset_or_404(slug)
     number = params.whole_number(request.GET, "version")
     return {
+        "live_state": live_state(),
         "dataset": dataset,
         "version": version_or_404(dataset, number) if number else dataset.current_version,
         "may_launch": may_launch(request.user),

@@ -14,9 +14,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.metrics.judge_calibration import PHRASINGS
+from benchmarks.models import RunKind
 from benchmarks.queries import judges as reads
 from benchmarks.queries.judge_agreement import judge_agreement, judges_with_labels
-from benchmarks.queries.live import stamp_of_run
+from benchmarks.queries.live import stamp_of_judging, stamp_of_run
 from benchmarks.queries.tables.judges import BY_ANSWER, CALIBRATIONS, CORRECTED_RUNS, SEPARATIONS, part_table
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest
@@ -33,8 +34,7 @@ ANSWERS_PER_QUESTION = 2 * len(PHRASINGS)
 """At most: a correct and a wrong one in each phrasing."""
 
 
-@never_cache
-@require_safe
+@live_read(lambda: stamp_of_judging(RunKind.CALIBRATION), within_page=True)
 def calibration_list(request: HttpRequest) -> HttpResponse:
     """All calibrations and the form for a new one, which the URL may fill: ``?judge_model=…&metric=…``."""
     names = map(str, CalibrationRequest().fields)

@@ -77,6 +77,7 @@ def overall(request: HttpRequest) -> HttpResponse:
     """The models over several datasets."""
     board = overall_leaderboard(list(filter(None, request.GET.getlist("dataset"))))
     context = {
+        "live_state": live_state(),
         "board": board,
         "chosen": [column.dataset.slug for column in board.columns],
         "columns": [(column, metric_row(column.metric)) for column in board.columns],

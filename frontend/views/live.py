@@ -19,7 +19,10 @@ View = TypeVar("View", bound=Callable[..., HttpResponse])
 @never_cache
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
-    """The element with a new state and the event on which parts of the page fetch themselves; 204 without a change."""
+    """The element with a new state and the event on which parts of the page fetch themselves; 204 without a change.
+
+    What was seen is in the address, so it needs no ETag.
+    """
     state = live_state()
     if state.stamp == params.text(request.GET, "seen"):
         return HttpResponse(status=204)
@@ -28,14 +31,18 @@ def live(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def live_read(stamp: Callable[[int], str | None]) -> Callable[[View], View]:
-    """A view of a part that a page reads again and again: with an ETag, and 304 while ``stamp(pk)`` stays the same.
+def live_read(stamp: Callable[..., str | None], *, within_page: bool = False) -> Callable[[View], View]:
+    """A view of a part that a page reads again and again: with an ETag, and 304 while the ``stamp`` of what its address
+    names stays the same.
 
-    What it shows may differ between users, so their keys are in the tag. A part without a stamp has no tag.
+    What it shows may differ between users, so their keys are in the tag. A part without a stamp has no tag. A part
+    ``within_page`` has the address of its page, which has no tag itself, because it also shows messages.
     """
 
-    def tag(request: HttpRequest, pk: int) -> str | None:
-        found = stamp(pk)
+    def tag(request: HttpRequest, **named: int) -> str | None:
+        if within_page and "HX-Request" not in request.headers:
+            return None
+        found = stamp(**named)
         return f'"{found}-{request.user.pk or 0}"' if found else None
 
     def decorate(view: View) -> View:

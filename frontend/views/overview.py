@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks import models
@@ -25,7 +24,7 @@ from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
 from benchmarks.queries.experiments import experiments, findings
 from benchmarks.queries.leaderboard import scored_runs
-from benchmarks.queries.live import live_state
+from benchmarks.queries.live import live_state, stamp_of_workers
 from benchmarks.queries.providers import any_provider_works, provider_rows
 from benchmarks.queries.tables.operations import WORKERS
 from benchmarks.queries.tables.runs import RUNS
@@ -38,6 +37,7 @@ from benchmarks.services.operations.local_model import PROVIDER, local_model
 from benchmarks.services.schedules import dismiss_score_drop
 from frontend.inbox import inbox
 from frontend.overview import board, latest, live_runs, moved, needs
+from frontend.views.live import live_read
 from frontend.views.shared import require_launch
 
 LATEST, LIVE, RANKED, EXPERIMENTS = 6, 6, 200, 5
@@ -122,8 +122,7 @@ def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponseRedirect(reverse("frontend:overview"))
 
 
-@require_safe
-@never_cache
+@live_read(stamp_of_workers, within_page=True)
 def workers(request: HttpRequest) -> HttpResponse:
     """The workers, what each of them does, and how much work waits; for administrators also versions and storage."""
     context: dict[str, Any] = {"installation": operations.installation(), "workers": WORKERS.of(operations.workers())}

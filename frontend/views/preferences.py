@@ -13,8 +13,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from benchmarks.models import RunKind
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
+from benchmarks.queries.live import stamp_of_judging, stamp_of_run
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
 from benchmarks.queries.tables.judges import PREFERENCES
 from benchmarks.services.access import may_launch, may_see_reviewers
@@ -30,14 +32,14 @@ from frontend.preferences import (
     preference_row,
     verdicts_of_pairs,
 )
+from frontend.views.live import live_read
 from frontend.views.shared import act_on_judging, or_404, require_launch
 
 PAGE_SIZE = 50
 PAIRS = 25
 
 
-@never_cache
-@require_safe
+@live_read(lambda: stamp_of_judging(RunKind.PREFERENCE), within_page=True)
 def preference_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.preferences(), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
@@ -74,8 +76,7 @@ def new_preference(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(reverse("frontend:preference", args=(run.pk,)))
 
 
-@never_cache
-@require_safe
+@live_read(stamp_of_run, within_page=True)
 def preference(request: HttpRequest, pk: int) -> HttpResponse:
     row, with_open = _row(pk), may_see_reviewers(request.user)
     context = {

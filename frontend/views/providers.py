@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -18,30 +18,49 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.presentation.numbers import duration, plural
 from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, summary
 from benchmarks.providers.model_test import REQUESTS
-from benchmarks.queries.models import models_used
+from benchmarks.queries.live import live_state
+from benchmarks.queries.models import ModelUse, models_used
 from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows
 from benchmarks.queries.tables.models import MODELS_USED
 from benchmarks.services import providers as services
 from benchmarks.services.access import KEYS_REFUSAL, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.local_model import PROVIDER, local_model, start_local_model, stop_local_model
+from frontend.chips import toggles
 from frontend.params import real_number, text
 from frontend.views.shared import require_launch, unconfirmed
+
+ONLY = "only"
+FILTERS: dict[str, Callable[[ModelUse], bool]] = {
+    "ready": lambda use: use.provider is not None and use.provider.status == "ready",
+    "changed": lambda use: len(use.served) > 1,
+    "unpriced": lambda use: use.known is None or use.known.price_source == "unknown",
+}
+FILTER_TITLES = {"ready": "Ready", "changed": "Served model changed", "unpriced": "No price"}
 
 
 @never_cache
 @require_safe
 def provider_list(request: HttpRequest) -> HttpResponse:
     rows = provider_rows()
+    found = text(request.GET, "text").casefold()
+    only = [name for name in request.GET.getlist(ONLY) if name in FILTERS]
     by_status: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         by_status[row.status].append(row.name)
     testable = _testable(rows)
-    used = models_used(rows)
+    all_used = models_used(rows)
+    used = [use for use in all_used if found in use.name.casefold() and all(FILTERS[name](use) for name in only)]
+    shown = [row for row in rows if any(found in name.casefold() for name in _names(row))]
     context = {
+        "live_state": live_state(),
+        "text": text(request.GET, "text"),
+        "toggles": toggles(request.GET, ONLY, FILTER_TITLES),
+        "only": only,
+        "any_used": bool(all_used),
         "used": MODELS_USED.where(may_launch=may_launch(request.user)).of(used) if used else None,
-        "connected": sorted((row for row in rows if not row.lacks_key), key=lambda row: row.status != "ready"),
-        "without_key": [row for row in rows if row.lacks_key],
+        "connected": sorted((row for row in shown if not row.lacks_key), key=lambda row: row.status != "ready"),
+        "without_key": [row for row in shown if row.lacks_key],
         "testable": testable,
         "summary": summary(by_status),
         "all_ready": set(by_status) <= {"ready"},
@@ -187,6 +206,11 @@ def _usd(request: HttpRequest, name: str) -> float | None:
         return None
     typed = real_number(request.POST, name)
     return math.nan if typed is None else typed
+
+
+def _names(row: ProviderRow) -> list[str]:
+    """What a search finds a provider by: its name and those of its models."""
+    return [row.name, *(model.name for model in (*row.models, *row.others))]
 
 
 def _testable(rows: Iterable[ProviderRow]) -> list[str]:

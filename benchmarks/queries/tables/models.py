@@ -63,6 +63,10 @@ def _can(row: ModelUse) -> Cell:
     return Words(", ".join(able) or MISSING, "soft")
 
 
+def _runs(row: ModelUse) -> Cell:
+    return Link(number(row.n_runs), "single-runs", query={"model": row.name}, name=f"Runs of {row.name}")
+
+
 def _run(row: ModelUse) -> Cell:
     return Link("Run", "launch", query={"model": row.name}, look="button", name=f"Start run of {row.name}")
 
@@ -74,7 +78,7 @@ MODELS_USED = Table[ModelUse](
         Column("Status", _status, look="nowrap wide-only"),
         Column("Scores, 0 to 1", _scores, only="page", look="nowrap wide-only"),
         Column("Rank", lambda row: MISSING if row.rank is None else number(row.rank), "number", info="rank"),
-        Column("Runs", lambda row: row.n_runs, "number", look="wide-only"),
+        Column("Runs", _runs, "number", look="wide-only"),
         Column("$ per 1M in / out", _price, "number", look="wide-only"),
         Column("Can", _can, look="wide-only"),
         Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
