@@ -28,6 +28,7 @@ from benchmarks.services.judges import start_calibration
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review
 from codeforge.command import SHORT
+from codeforge.config import ProviderConfig
 from codeforge.management.commands.completion import APPS
 from tests.support import services
 from tests.support.canvas_sets import canvas_run, make_canvas_set
@@ -110,7 +111,7 @@ providers list
 providers show loop
 providers check loop
 providers test loop/model
-providers address vllm http://127.0.0.1:9/v1
+providers address open http://127.0.0.1:9/v1
 providers price loop/other --input 1 --output 2
 tokens create ada ci
 tokens list
@@ -155,6 +156,7 @@ def test_each_command_prints_one_json_document(
     monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
     monkeypatch.setattr(following, "runs_without_worker", lambda: Run.objects.values_list("pk", flat=True))
     endpoint(lambda asked: VERDICT)
+    settings.CODEFORGE.providers["open"] = ProviderConfig(default_url="http://127.0.0.1:19/v1")
     settings.DATASETS_DIR = tmp_path / "datasets"
     settings.DATASETS_DIR.mkdir()
     shutil.copy(ROOT / "datasets/instruction-following.yaml", settings.DATASETS_DIR)

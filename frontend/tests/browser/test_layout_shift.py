@@ -49,7 +49,7 @@ def test_live_pages_stand_still_and_read_at_most_once_a_second(new_tab: NewTab, 
         )
         pages = {}
         for path in paths:
-            page = new_tab(site, width=width).page
+            page = new_tab(site, viewport={"width": width, "height": 900}).page
             page.add_init_script(OBSERVE)
             page.on(
                 "response",
