@@ -257,11 +257,12 @@ class HTTPProvider(Provider):
 
         if isinstance(error, TimeoutError):
             return ProviderError("timeout", self._timeout_message(error, first_byte_ms), retryable=True)
-        if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, NotAllowed):
-            return ProviderError("connection", str(error.os_error), systemic=True)
-        if isinstance(error, aiohttp.ClientConnectorDNSError):
-            temporary = error.os_error.errno == socket.EAI_AGAIN
-            message = f"Host {self._base.host} not found. Check the provider's base_url."
+        cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+        refused = isinstance(cause, NotAllowed)
+        if cause is not None and (refused or isinstance(error, aiohttp.ClientConnectorDNSError)):
+            temporary = cause.errno == socket.EAI_AGAIN
+            missing = f"Host {self._base.host} not found. Check the provider's base_url."
+            message = str(cause) if refused else missing
             return ProviderError("connection", message, retryable=temporary, systemic=True)
         if isinstance(error, aiohttp.ClientSSLError):
             message = f"Cannot open a trusted TLS connection to {self.address}: {shortened(str(error), 120)}"

@@ -24,11 +24,21 @@ new PerformanceObserver((list) => {
   }
 }).observe({ type: "layout-shift", buffered: true });
 """
+PAGES = {
+    "runs": ("/runs/{run}/", "/experiments/{experiment}/", "/", "/runs/", "/datasets/reasoning/", "/benchmarks/"),
+    "models": (
+        *("/leaderboard/?dataset=reasoning", "/leaderboard/overall/", "/models/", "/models/scripted/medium/"),
+        *("/datasets/reasoning/versions/", "/datasets/capitals/changes/1/2/"),
+    ),
+}
 ENDED = ("completed", "completed_with_errors", "failed")
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_live_pages_stand_still_and_read_at_most_once_a_second(new_tab: NewTab, site: Site, width: int) -> None:
+@pytest.mark.parametrize("part", PAGES)
+def test_live_pages_stand_still_and_read_at_most_once_a_second(
+    new_tab: NewTab, site: Site, part: str, width: int
+) -> None:
     request = {
         "name": "Watched",
         "datasets": ["reasoning"],
@@ -42,11 +52,7 @@ def test_live_pages_stand_still_and_read_at_most_once_a_second(new_tab: NewTab, 
     try:
         made = site.stack.post(f"{API}/experiments", request)
         run, experiment = made["runs"][0], made["id"]
-        paths = (
-            *(f"/runs/{run}/", f"/experiments/{experiment}/", "/", "/runs/", "/datasets/reasoning/", "/benchmarks/"),
-            *("/leaderboard/?dataset=reasoning", "/leaderboard/overall/", "/models/", "/models/scripted/medium/"),
-            *("/datasets/reasoning/versions/", "/datasets/capitals/changes/1/2/"),
-        )
+        paths = [path.format(run=run, experiment=experiment) for path in PAGES[part]]
         pages = {}
         for path in paths:
             page = new_tab(site, viewport={"width": width, "height": 900}).page
