@@ -38,7 +38,7 @@ _SEPARATORS = re.compile(r"[\s,]+")
 _OF_FORM = {"datasets": "dataset", "models": "model"}
 """Field of an experiment → the field of the form that stands for it."""
 _CHOSEN = ("model", "more_models", "dataset", "metrics", "when")
-_BESIDE = ("csrfmiddlewaretoken", "do", "like", *SizeQuestion().fields)
+_BESIDE = ("csrfmiddlewaretoken", "do", "like", "sheet", *SizeQuestion().fields)
 """What is sent with the form and not part of its state."""
 _TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
 _JUDGE = ("judge_model", "judge_repeats", "judge_vote", "allow_self_judging", "skip_judge_when_identical")
@@ -203,7 +203,7 @@ class LaunchForm(RequestForm):
     # What is folded away.
 
     @property
-    def promptfold_of(self) -> Fold:
+    def prompt_fold(self) -> Fold:
         return fold_of(self, "All variants" if self.variants else "Plain", _PROMPT, otherwise="{input}")
 
     @property

@@ -19,6 +19,8 @@ from benchmarks.services.runs.sizing import gap_shown, tasks_per_canvas
 
 SHOWN = 8
 """Rows of a list before the rest is folded."""
+SHORT = 4
+"""The same in the short form."""
 MOST_LISTED = 150
 """Models that endpoints list and nobody has used; the others are found by typing their names."""
 

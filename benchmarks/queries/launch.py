@@ -11,21 +11,25 @@ from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
 from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, RunKind, Task
+from benchmarks.queries.datasets import runnable_datasets
 
 MOST_ANSWERS = 60
 """Of runs that are tried out, which have three tasks each."""
 
 
-def models_used_last(account: User | None) -> list[str]:
-    """The models of the latest run that the person started, or of its experiment."""
+def used_last(account: User | None) -> tuple[list[str], list[str]]:
+    """The models and the slugs of the benchmarks of the latest run that the person started, or of its experiment."""
     own = Run.objects.filter(OF_MODELS, import_format="", created_by=account).order_by("-pk")
-    latest = own.only("model", "experiment").first()
+    latest = own.only("experiment").first()
     if latest is None:
-        return []
-    if latest.experiment_id is None:
-        return [latest.model]
-    together = Run.objects.filter(experiment=latest.experiment_id).order_by("pk")
-    return list(dict.fromkeys(together.values_list("model", flat=True)))
+        return [], []
+    together = Run.objects.filter(experiment=latest.experiment_id) if latest.experiment_id else own.filter(pk=latest.pk)
+    models, runnable = (
+        together.order_by("pk").values_list("model", flat=True),
+        {each.slug for each in runnable_datasets()},
+    )
+    slugs = together.order_by("pk").values_list("dataset__slug", flat=True)
+    return [*dict.fromkeys(models)], [slug for slug in dict.fromkeys(slugs) if slug in runnable]
 
 
 def trial_answers(pks: Sequence[int]) -> tuple[list[Run], list[tuple[Task, list[Result | None]]]]:

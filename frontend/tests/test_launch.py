@@ -446,3 +446,19 @@ def test_the_form_is_saved_as_a_schedule(client: Client) -> None:
     assert (saved.name, saved.when, saved.enabled) == ("baseline/reference on sums", "03:00", True)
     assert saved.request == {"model": "baseline/reference", "dataset": "sums", "metrics": ["exact_match"], "limit": 2}
     assert not Run.objects.exists()
+
+
+def test_a_row_opens_the_short_form_with_what_was_used_last(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    client.post("/runs/new/", {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]})
+    for address, models in (("dataset=sums", 2), ("model=baseline/solver", 1)):
+        response = client.get(f"/runs/new/?{address}", headers={"HX-Request": "true", "HX-Target": "sheet"})
+        html, form = response.content.decode(), response.context["form"]
+        assert (len(form.models), form.chosen) == (models, ["sums"]), address
+        assert "<html" not in html
+        assert 'name="sheet"' in html
+        assert "prompt_template" not in html
+    sent = {"dataset": "sums", "model": "baseline/empty", "sheet": "1"}
+    assert "HX-Replace-Url" not in client.post("/runs/new/plan/", sent), "the page below keeps its address"
+    assert "prompt_template" in page(client, "/runs/new/", {**sent, "do": "plan"})
+    assert client.post("/runs/new/", {**sent, "do": "start"}).status_code == 302

@@ -20,7 +20,7 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
-from benchmarks.queries.launch import models_used_last, trial_answers
+from benchmarks.queries.launch import trial_answers, used_last
 from benchmarks.queries.providers import warnings_before_run
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
@@ -38,7 +38,7 @@ from benchmarks.services.schedules import save_schedule
 from frontend import params
 from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
-from frontend.launch_options import SHOWN, benchmark_options, model_options
+from frontend.launch_options import SHORT, SHOWN, benchmark_options, model_options
 from frontend.metric_choice import MetricChoice, metric_choice
 from frontend.views.settings.hub import crumbs
 from frontend.views.settings.schedules import ADD, CHANGE
@@ -55,7 +55,8 @@ def launch(request: HttpRequest) -> HttpResponse:
     """The form, filled in by the fields in its address; a POST starts the run or the experiment and redirects to it.
 
     ``?like=12`` fills it in from run 12, ``?experiment=3`` from experiment 3, ``?starter=1`` from the starter, and
-    ``?schedule=2`` from schedule 2, to which it is then saved. A time in it is saved as a schedule.
+    ``?schedule=2`` from schedule 2, to which it is then saved. A time in it is saved as a schedule. A page that opens
+    it as a sheet gets the short form.
     """
     require_launch(request)
     if request.method != "POST":
@@ -106,7 +107,8 @@ def plan(request: HttpRequest) -> HttpResponse:
     scored_by = [(slug, _titles(form, slug)) for slug in form.chosen if slug in form.by_slug]
     context = {"form": form, "scored_by": scored_by, **planned(request, form)}
     response = render(request, "frontend/launch/planned.html", context)
-    response["HX-Replace-Url"] = "?".join(filter(None, (reverse("frontend:launch"), form.state())))
+    if "sheet" not in request.POST:
+        response["HX-Replace-Url"] = "?".join(filter(None, (reverse("frontend:launch"), form.state())))
     return response
 
 
@@ -224,8 +226,9 @@ def _filled_in(request: HttpRequest) -> QueryDict:
         given = starter_experiment() or {}
     elif [*sent] == ["schedule"] and (schedule := _schedule(request, request.GET)):
         given = {**schedule.request, "name": schedule.name, "when": schedule.when}
-    elif [*sent] == ["dataset"]:
-        sent["model"] = models_used_last(account_of(request.user))
+    elif [*sent] in (["dataset"], ["model"]):
+        models, slugs = used_last(account_of(request.user))
+        sent = {"model": models, "dataset": slugs} | sent
     for name in ("like", "experiment", "starter"):
         sent.pop(name, None)
     return with_defaults({**(fields_of(given) if given else {}), **sent})
@@ -275,12 +278,15 @@ def _page(
         for option in benchmark_options(form.by_slug.values(), form.chosen)
         for slug in [option.dataset.slug]
     ]
-    shown = max(SHOWN, len(form.models)), max(SHOWN, len(form.chosen))
+    is_sheet = request.headers.get("HX-Target") == "sheet"
+    fewest = (SHORT, 0 if form.chosen else SHORT) if is_sheet else (SHOWN, SHOWN)
+    shown = max(fewest[0], len(form.models)), max(fewest[1], len(form.chosen))
     context = (
         _tried(params.whole_numbers(form.sent, "trial"))
         | context
         | {
             "form": form,
+            "is_sheet": is_sheet,
             "parent": _parent(form.sent),
             "models": (models[: shown[0]], models[shown[0] :]),
             "benchmarks": (benchmarks[: shown[1]], benchmarks[shown[1] :]),
@@ -292,7 +298,8 @@ def _page(
             "crumbs": _crumbs(schedule),
         }
     )
-    return render(request, "frontend/launch/launch.html", context, status=status)
+    template = "sheet" if is_sheet else "launch"
+    return render(request, f"frontend/launch/{template}.html", context, status=status)
 
 
 def _crumbs(schedule: Schedule | None) -> list[tuple[str, str | None]]:

@@ -292,3 +292,29 @@ def test_a_cell_of_the_difficulty_surface_leads_to_its_results(tab: Tab, site: S
 
 def _channels(color: str) -> list[int]:
     return [int(float(part)) for part in re.findall(r"[\d.]+", color)[:3]]
+
+
+def test_a_run_on_a_benchmark_starts_in_two_clicks(tab: Tab, new_tab: NewTab, site: Site) -> None:
+    start = re.compile(r"^Start (run|\d+ runs)$")
+    page = tab.open("/benchmarks/")
+    page.get_by_role("link", name="Start run on reasoning").click()
+    page.locator("#sheet #plan dt", has_text="Requests").wait_for()
+    assert page.url.endswith("/benchmarks/"), "the page below stays"
+    assert tab.violations() == []
+    page.keyboard.press("Escape")
+    assert not page.locator("#sheet").is_visible()
+    page.get_by_role("link", name="Start run on reasoning").click()
+    page.get_by_role("button", name=start).click()
+    page.wait_for_url(re.compile(r"/(runs|experiments)/\d+/$"))
+    page = new_tab(site, java_script_enabled=False).open("/benchmarks/")
+    page.get_by_role("link", name="Start run on reasoning").click()
+    page.wait_for_url("**/runs/new/?dataset=reasoning")
+    page.get_by_role("button", name=start).wait_for()
+
+
+def test_metrics_of_a_rescoring_are_changed_and_estimated(tab: Tab, site: Site) -> None:
+    page = tab.open(f"/runs/{site.runs['reasoning medium']}/rescore/")
+    page.get_by_role("button", name="Change the metrics").click()
+    page.get_by_label("ROUGE-L").check()
+    page.locator("#scored-by", has_text="ROUGE-L, ").wait_for()
+    assert tab.violations() == []

@@ -172,42 +172,61 @@
 
   // A list of options is filtered while one types; a name that is not in it can be added. Without scripts, the field is
   // sent with the form, which adds the name.
-  for (const find of document.querySelectorAll("[data-filter]")) {
-    const list = document.getElementById(find.dataset.filter);
-    const adding = document.querySelector(`[data-add="${list.id}"]`);
-    const boxes = () => [...list.querySelectorAll("input[type=checkbox]")].filter((box) => box.closest(".option-row"));
-    const filter = () => {
-      const words = find.value.trim().toLowerCase();
-      if (words) list.querySelector("details")?.setAttribute("open", "");
-      for (const box of boxes()) {
-        const row = box.closest(".option-row");
-        row.hidden = !box.checked && !row.textContent.toLowerCase().includes(words);
-      }
-      if (adding) adding.hidden = !words.includes("/") || boxes().some((box) => box.value.toLowerCase() === words);
-    };
-    const add = () => {
-      const row = list.querySelector("template").content.firstElementChild.cloneNode(true);
-      const box = row.querySelector("input");
-      box.value = row.querySelector("b").textContent = find.value.trim();
-      list.querySelector(".options").prepend(row);
-      find.value = "";
-      filter();
-      box.dispatchEvent(new Event("input", { bubbles: true }));
-    };
-    find.removeAttribute("name");
-    find.addEventListener("input", (event) => {
-      event.stopPropagation();
-      filter();
-    });
-    find.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      const shown = boxes().filter((box) => !box.closest(".option-row").hidden && !box.checked);
-      if (find.value.trim() && shown.length === 1) shown[0].click();
-      else if (adding && !adding.hidden) add();
-    });
-    adding?.addEventListener("click", add);
-  }
+  const makeFindable = (root) => {
+    for (const find of root.querySelectorAll("[data-filter]")) {
+      const list = document.getElementById(find.dataset.filter);
+      const adding = document.querySelector(`[data-add="${list.id}"]`);
+      const boxes = () => [...list.querySelectorAll("input[type=checkbox]")].filter((box) => box.closest(".option-row"));
+      const filter = () => {
+        const words = find.value.trim().toLowerCase();
+        if (words) list.querySelector("details")?.setAttribute("open", "");
+        for (const box of boxes()) {
+          const row = box.closest(".option-row");
+          row.hidden = !box.checked && !row.textContent.toLowerCase().includes(words);
+        }
+        if (adding) adding.hidden = !words.includes("/") || boxes().some((box) => box.value.toLowerCase() === words);
+      };
+      const add = () => {
+        const row = list.querySelector("template").content.firstElementChild.cloneNode(true);
+        const box = row.querySelector("input");
+        box.value = row.querySelector("b").textContent = find.value.trim();
+        list.querySelector(".options").prepend(row);
+        find.value = "";
+        filter();
+        box.dispatchEvent(new Event("input", { bubbles: true }));
+      };
+      find.removeAttribute("name");
+      find.addEventListener("input", (event) => {
+        event.stopPropagation();
+        filter();
+      });
+      find.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault();
+        const shown = boxes().filter((box) => !box.closest(".option-row").hidden && !box.checked);
+        if (find.value.trim() && shown.length === 1) shown[0].click();
+        else if (adding && !adding.hidden) add();
+      });
+      adding?.addEventListener("click", add);
+    }
+  };
+  makeFindable(document);
+
+  // A link that starts a run on a benchmark or of a model opens the short form over the page.
+  const sheet = document.getElementById("sheet");
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest(`a[href^="${sheet?.dataset.launch}?"]`);
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if ([...new URL(link.href).searchParams.keys()].some((name) => name !== "dataset" && name !== "model")) return;
+    event.preventDefault();
+    const leave = () => (location.href = link.href);
+    sheet.replaceChildren();
+    htmx.ajax("GET", link.href, { target: sheet, swap: "innerHTML" }).then(() => {
+      if (!sheet.childElementCount) return leave();
+      makeFindable(sheet);
+      sheet.showModal();
+    }, leave);
+  });
 
   // The line below a canvas names the shape under the pointer.
   document.addEventListener("pointerover", (event) => {
