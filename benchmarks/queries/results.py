@@ -14,7 +14,7 @@ from benchmarks.queries.datasets import answers_preview
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, neighbors, window_page
 from benchmarks.queries.runs import HasTag
 
-PAGE_SIZE = 25
+PAGE_SIZE = 20
 FEW_MATCHES = 1_000
 PREVIEW = 120
 NEWEST = 12

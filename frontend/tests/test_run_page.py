@@ -31,9 +31,9 @@ def test_a_run_leads_to_what_got_worse_since_the_run_before(client: Client) -> N
     assert "Was right, now wrong" not in page(client, f"/runs/{before.pk}/")
 
 
-def test_a_page_of_a_run_has_25_results(client: Client) -> None:
+def test_a_page_of_a_run_has_20_results(client: Client) -> None:
     run = make_scored_run(make_dataset(30), [0.0] * 30)
-    assert page(client, f"/runs/{run.pk}/").count("data-row") == 25
+    assert page(client, f"/runs/{run.pk}/").count("data-row") == 20
 
 
 def test_a_result_leads_to_the_form_of_its_task(client: Client) -> None:
