@@ -91,7 +91,7 @@ def _model_option(
 def _price(known: ModelRow | None) -> str:
     """US dollars per million tokens, in and out."""
     if known is None or known.input_per_million is None or known.output_per_million is None:
-        return "unknown"
+        return "no price"
     if known.input_per_million == known.output_per_million == 0:
         return "free"
     return f"{money(known.input_per_million)} / {money(known.output_per_million)}"

@@ -353,9 +353,18 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
     run = make_scored_run(dataset, model="baseline/random", metrics=["exact_match"])
     sent = {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]}
     html = page(client, "/runs/new/plan/", sent)
-    assert f'href="/runs/{run.pk}/">stored<' in html
-    assert html.count(">stored<") == 1
-    assert "stored" not in page(client, "/runs/new/plan/", {**sent, "system_prompt": "Be short."})
+    assert f'href="/runs/{run.pk}/">run {run.pk}<' in html
+    assert "1 result of 2 stored already" in html
+    others: list[dict[str, Any]] = [
+        {"system_prompt": "Be short."},
+        {"repeats": "2"},
+        {"given-sums": "", "metrics-sums": ["exact_match", "contains"]},
+    ]
+    for other in others:
+        assert "stored already" not in page(client, "/runs/new/plan/", {**sent, **other}), other
+    second = make_scored_run(dataset, model="baseline/empty", metrics=["exact_match", "contains"])
+    html = page(client, "/runs/new/plan/", sent)
+    assert f'href="/compare/?runs={run.pk},{second.pk}">Compare them' in html
 
 
 def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: Client, endpoint: Endpoint) -> None:

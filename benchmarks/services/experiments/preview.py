@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.engine.execution.subsets import outlooks
-from benchmarks.metrics.registered_metrics import is_score
+from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, OF_MODELS, Dataset, Run
 from benchmarks.presentation.numbers import points
 from benchmarks.services.experiments.requests import PlannedRun
@@ -28,7 +28,7 @@ FINER = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25)
 @dataclass(frozen=True, slots=True)
 class Cell:
     """What one run will give: the widest that its 95% interval can be, half of it, ``None`` of what is no score; and
-    the latest stored run that asked the same tasks in the same way."""
+    the latest stored run that asked the same tasks in the same way and was scored so."""
 
     half_width: float | None
     stored: int | None
@@ -80,6 +80,11 @@ class Preview:
     candidates: Sequence[Candidate]
     gaps: Sequence[Gap]
 
+    @property
+    def stored(self) -> list[int]:
+        """The runs that are stored already."""
+        return [cell.stored for candidate in self.candidates for cell in candidate.cells if cell.stored]
+
 
 def preview(planned: Sequence[PlannedRun]) -> Preview:
     """``planned`` are runs of one experiment, or a single run."""
@@ -120,8 +125,18 @@ def _half_width(request: Mapping[str, Any], n_tasks: int) -> float | None:
 
 
 def _stored(runs: Sequence[Run]) -> list[int | None]:
-    """For each run that is not stored yet: the latest completed one that asked the same tasks in the same way."""
-    columns = ("dataset_version_id", "model", "question_key", "answer_key", "limit", "only_task", "task_classes")
+    """For each run: the latest completed one that asked the same tasks in the same way, as often, and was scored in the
+    same way by all of its metrics; ``None`` if there is none."""
+    columns = (
+        "dataset_version_id",
+        "model",
+        "question_key",
+        "answer_key",
+        "limit",
+        "only_task",
+        "task_classes",
+        "repeats",
+    )
     same = Run.objects.filter(
         OF_MODELS,
         dataset_version__in={run.dataset_version_id for run in runs},
@@ -131,17 +146,26 @@ def _stored(runs: Sequence[Run]) -> list[int | None]:
         subset=None,
         target_half_width=None,
     )
-    latest: dict[tuple[Any, ...], int] = {}
-    for pk, *values in same.order_by("-pk").values_list("pk", *columns)[:MOST_READ]:
-        latest.setdefault(_key(values), pk)
-    return [_found(run, columns, latest) for run in runs]
+    found: dict[tuple[Any, ...] | None, list[tuple[int, list[str], Any]]] = {}
+    for pk, metrics, asked, *values in same.order_by("-pk").values_list("pk", "metrics", "asked", *columns)[:MOST_READ]:
+        found.setdefault(_key(values), []).append((pk, metrics, asked))
+    return [_latest(run, found.get(_asked(run, columns), ())) for run in runs]
 
 
-def _found(run: Run, columns: Iterable[str], latest: Mapping[tuple[Any, ...], int]) -> int | None:
+def _asked(run: Run, columns: Iterable[str]) -> tuple[Any, ...] | None:
     if run.subset or run.target_half_width is not None:
         return None
     run.note_asked()
-    return latest.get(_key([getattr(run, column) for column in columns]))
+    return _key([getattr(run, column) for column in columns])
+
+
+def _latest(run: Run, stored: Iterable[tuple[int, list[str], Any]]) -> int | None:
+    judged = [name for name in run.metrics if (metric := metric_named(name)) is None or metric.judged]
+    for pk, metrics, asked in stored:
+        alike = not judged or asked.get("score") == run.asked.get("score")
+        if alike and metrics[:1] == run.metrics[:1] and {*run.metrics} <= {*metrics}:
+            return pk
+    return None
 
 
 def _key(values: Iterable[Any]) -> tuple[Any, ...]:
