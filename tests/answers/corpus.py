@@ -5,6 +5,8 @@
 a metric or a canvas task class, to answers, and an answer to replies. `none` is a reply without a readable answer: it
 gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
 Paris"), the question is given, because a person reads it with the question.
+
+`unseen.yaml` is apart: its replies were labeled right or wrong before anybody read the rules, and no rule is written from them.
 """
 
 from __future__ import annotations
@@ -41,9 +43,39 @@ class Row:
     from_template: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UnseenReply:
+    reader: str
+    kind: str
+    question: str
+    expected: str
+    reply: str
+    right: bool
+    """Whether a careful person reads the reference as the answer of the reply."""
+
+
 @cache
 def corpus() -> tuple[Row, ...]:
     return tuple(row for part in PARTS for row in _rows(part))
+
+
+@cache
+def unseen() -> tuple[UnseenReply, ...]:
+    return tuple(
+        UnseenReply(reader, item["kind"], item["question"], item["expected"], reply, label == "right")
+        for reader, items in _content("unseen").items()
+        for item in items
+        for label in ("right", "wrong")
+        for reply in item[label]
+    )
+
+
+def unseen_reading(row: UnseenReply) -> str:
+    """Score a reply: "right", "wrongly right", "wrongly wrong", or "unreadable", which is a wrongly wrong without an answer."""
+    value = _score(row.reader, row.expected, row.reply, row.question)
+    if (value == 1) == row.right:
+        return "right"
+    return "unreadable" if value is None else "wrongly wrong" if row.right else "wrongly right"
 
 
 def reading(row: Row) -> str:
@@ -57,24 +89,26 @@ def reading(row: Row) -> str:
 def _readable(row: Row) -> bool | None:
     """Whether the reader reads the label in the reply; None if it reads nothing."""
     expected = row.expected if row.label == NO_ANSWER else row.label
-    if row.reader in REGISTERED_TASKS or row.reader == "phrase":
-        verdict = REGISTERED_TASKS.get(row.reader, Task).verdict(expected, row.reply)
-        if verdict.value is None or verdict.extracted == "not enough information":
-            return None
-        return verdict.value == 1 or (None if row.reader == "phrase" else False)
-    metric = REGISTERED_METRICS[row.reader]
-    assert isinstance(metric, DeterministicMetric)
-    score = metric.score(
-        Item(input=row.question, expected_output=expected, actual_output=row.reply, choices=row.choices)
-    )
-    if score.status is not ScoreStatus.SCORED:
-        assert score.status is ScoreStatus.UNPARSABLE, (row, score)
+    value = _score(row.reader, expected, row.reply, row.question, row.choices)
+    if value is None:
         return None
-    return score.value == 1 or (None if row.reader in {"exact_match", "contains"} else False)
+    return value == 1 or (None if row.reader in {"phrase", "exact_match", "contains"} else False)
+
+
+def _score(reader: str, expected: str, reply: str, question: str, choices: tuple[str, ...] = CHOICES) -> float | None:
+    """The score of a reply, 0 to 1; None if nothing is read in it."""
+    if reader in REGISTERED_TASKS or reader == "phrase":
+        verdict = REGISTERED_TASKS.get(reader, Task).verdict(expected, reply)
+        return None if verdict.extracted == "not enough information" else verdict.value
+    metric = REGISTERED_METRICS[reader]
+    assert isinstance(metric, DeterministicMetric)
+    score = metric.score(Item(input=question, expected_output=expected, actual_output=reply, choices=choices))
+    assert score.status in {ScoreStatus.SCORED, ScoreStatus.UNPARSABLE}, (reader, reply, score)
+    return score.value if score.status is ScoreStatus.SCORED else None
 
 
 def _rows(part: str) -> Iterator[Row]:
-    content: dict[str, Any] = yaml.safe_load((Path(__file__).parent / f"{part}.yaml").read_text(encoding="utf-8")) or {}
+    content = _content(part)
     templates, values = content.pop("templates", []), content.pop("values", {})
     for reader, labels in values.items():
         for label in labels:
@@ -87,6 +121,11 @@ def _rows(part: str) -> Iterator[Row]:
                 fields = fields | ({"choices": tuple(fields["choices"])} if "choices" in fields else {})
                 default = {"expected": "A"} if reader == "multiple_choice" else {}
                 yield Row(part, reader, _label(reader, label), **(default | fields))
+
+
+def _content(part: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((Path(__file__).parent / f"{part}.yaml").read_text(encoding="utf-8"))
+    return content
 
 
 def _label(reader: str, label: str) -> str:

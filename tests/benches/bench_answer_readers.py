@@ -3,6 +3,8 @@
 Prints, for each reader and part of `tests/answers`, the number of replies, the false positives (the reader reads
 something that the label does not say) and the false negatives (the label is an answer, the reader reads nothing).
 Fails if the plain part has any. `--show` also prints the replies.
+
+A second table has the errors on `unseen.yaml` by reader and by kind, never the replies: no rule is written from them.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import argparse
 import sys
 from collections import Counter
 
-from tests.answers.corpus import PARTS, corpus, reading
+from tests.answers.corpus import PARTS, corpus, reading, unseen, unseen_reading
 
 
 def main() -> int:
@@ -33,7 +35,24 @@ def main() -> int:
             wrong = [counts[reader, part, outcome] for outcome in ("false positive", "false negative")]
             cells += [f"{counts[reader, part, 'right'] + sum(wrong):,}", *map(str, wrong)]
         print(f"| {' | '.join(cells)} |")
+    print_unseen()
     return int(any(counts["all", "plain", outcome] for outcome in ("false positive", "false negative")))
+
+
+def print_unseen() -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in unseen():
+        outcome = unseen_reading(row)
+        label = "n right" if row.right else "n wrong"
+        counts.update(
+            (group, column) for group in (row.reader, f"kind: {row.kind}", "all") for column in (label, outcome)
+        )
+    columns = ("n right", "n wrong", "wrongly right", "wrongly wrong", "unreadable")
+    print("\n| unseen replies | " + " | ".join(columns) + " |")
+    print("|---" * (1 + len(columns)) + "|")
+    for group in dict.fromkeys(group for group, _ in counts if group != "all"):
+        print(f"| {group} | " + " | ".join(str(counts[group, column]) for column in columns) + " |")
+    print("| all | " + " | ".join(str(counts["all", column]) for column in columns) + " |")
 
 
 if __name__ == "__main__":
