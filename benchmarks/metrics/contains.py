@@ -1,17 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
 from benchmarks.metrics.extraction import reference_texts, same_spacing, whole_answer
+
+_NEGATION = re.compile(r"\b(?:not(?! only)|never|cannot|rather than|instead of)\b|n['’]t\b", re.IGNORECASE)
 
 
 class Contains(DeterministicMetric):
     """1 if the expected text occurs in the answer as whole words, ignoring case and spacing.
 
     Whole words: ``4`` is not in ``42`` or ``-4``, and ``no`` is not in ``know``. Thinking blocks, and "Answer:" before
-    the expected text and a full stop at its end, are not read.
+    the expected text and a full stop at its end, are not read. An occurrence right after a negation ("it isn't Paris",
+    "rather than Paris") does not count, unless the expected text has one.
     """
 
     name = "contains"
@@ -23,7 +27,8 @@ class Contains(DeterministicMetric):
         answer = whole_answer(item.actual_output)
         references = [same_spacing(text) for text in reference_texts(item.expected_output)]
         text, expected = same_spacing(answer.text), references[0]
-        if any(contains_words(text, words) for words in references):
+        stated = text if _NEGATION.search(expected) else _without_negated(text, references)
+        if any(contains_words(stated, words) for words in references):
             return scored(True, f"The answer contains “{shortened(expected)}”.", answer)
         if not answer.text:
             return scored(False, "The answer is empty.", answer)
@@ -33,6 +38,17 @@ class Contains(DeterministicMetric):
             answer,
             "Expected text not found",
         )
+
+
+def _without_negated(text: str, references: Sequence[str]) -> str:
+    """The text without the references that follow a negation with at most two words between."""
+    wanted = "|".join(re.escape(words) for words in references if words)
+    negated = re.compile(
+        rf"(?:{_NEGATION.pattern})(?:\s\w+){{0,2}}?[^\w.,;:!?]{{1,4}}(?:{wanted})(?!\w)"
+        rf"|(?<!\w)(?:{wanted}) (?:is|was|are|were|does|do|did|would|can)(?: not\b|n['’]t\b)",
+        re.IGNORECASE,
+    )
+    return negated.sub(" ", text) if wanted else text
 
 
 def contains_words(text: str, words: str) -> bool:

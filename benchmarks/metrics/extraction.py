@@ -24,11 +24,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tasks_app.tasks.reply import answer_body, layers, marked_answers, without_stop
+from tasks_app.tasks.reply import answer_body, deciding_body, layers, marked_answers, without_stop
 
 MAX_JSON_ATTEMPTS = 20
 """How many places of an answer are tried as the start of a JSON value. Each attempt is linear."""
 
+_REJECTED = re.compile(
+    r"\b(?:not|never|instead of|rather than)(?: \w+){0,2}\W{0,3}$|n't(?: \w+){0,2}\W{0,3}$", re.IGNORECASE
+)
 _BESIDE_PUNCTUATION = re.compile(r" ?([^\w\s]) ?")
 _EMBEDDED_START = re.compile(r"\{|(?m:^)\[")
 _BEFORE_MARK = frozenset({"the", "my", "final", "correct"})
@@ -85,7 +88,7 @@ def whole_answer(output: str) -> Extraction:
 
 def extract_text(output: str) -> Extraction:
     """The short answer of a text. The module docstring lists the rules in order."""
-    body = answer_body(output)
+    body = deciding_body(output)
     groups = marked_answers(body)
     strict = [group for group in groups if group[-1].kind != "sentence"]
     for group in (strict or groups)[:1]:
@@ -132,6 +135,9 @@ def extract_json(output: str) -> Extraction:
             return Extraction(block.text.strip(), How.FENCED_BLOCK)
     if body.startswith(("{", "[", '"')) and is_json(body):
         return Extraction(body, How.WHOLE_ANSWER)
+    for group in marked_answers(body)[:1]:
+        if group[-1].kind in {"line", "heading"} and group[-1].text.startswith(("{", "[")) and is_json(group[-1].text):
+            return Extraction(group[-1].text, How.ANSWER_LINE)
     embedded = _longest_json(body)
     return Extraction(embedded, How.EMBEDDED_JSON) if embedded else Extraction(body, How.WHOLE_ANSWER)
 
@@ -205,7 +211,8 @@ def _longest_json(body: str) -> str:
         except (ValueError, RecursionError):
             position = start.end()
             continue
-        longest = max(longest, body[start.start() : end], key=len)
+        if not _REJECTED.search(body[max(0, start.start() - 40) : start.start()]):
+            longest = max(longest, body[start.start() : end], key=len)
         position = end
     return longest
 

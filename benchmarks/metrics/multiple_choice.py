@@ -8,15 +8,18 @@ from functools import partial
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
 from benchmarks.metrics.contains import contains_words
 from benchmarks.metrics.extraction import Extraction, How, reference_texts, same_spacing
-from tasks_app.tasks.reply import answer_body, read_reply, unwrap
+from tasks_app.tasks.reply import deciding_body, read_reply, unwrap
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _ONLY_A_LETTER = re.compile(r"\(?([A-Za-z])[.):\]]{0,2}")
 _LISTED = re.compile(r"(?m)^\W{0,6}([A-Z])[*_]{0,2}[.):][^\n]*\n?")
 _NEGATED = re.compile(
-    r"\b(?:not|neither|nor|rather than|instead of)\b[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
-    r"|\b[A-Z]\)?(?: \w{1,20}){0,2} (?:is|are|was)(?: \w{1,20})? (?:incorrect|wrong|false|not)\b",
+    r"(?:\b(?:not|cannot|never|neither|nor|rather than|instead of|except|(?:every|any)thing but|all but)\b|n['’]t\b)"
+    r"[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
+    r"|\b[A-Z]\)?(?: \w{1,20}){0,2} (?:is|are|was)(?: \w{1,20})?"
+    r" (?:incorrect|wrong|false|not|out|excluded|eliminated|impossible|tempting)\b"
+    r"|\b[A-Z]\)? (?:can|may|might|must) be (?:excluded|eliminated|ruled out|discarded)\b",
     re.IGNORECASE,
 )
 _NAMED_LETTER = re.compile(
@@ -64,7 +67,7 @@ class MultipleChoice(DeterministicMetric):
 
 def _without_listing(output: str) -> str:
     """Leave out the options if the answer repeats them, each in its line."""
-    body = unicodedata.normalize("NFKC", answer_body(output))
+    body = unicodedata.normalize("NFKC", deciding_body(output))
     listed = _LISTED.findall(body)
     return _LISTED.sub("", body) if len(listed) > 1 and len(listed) == len(set(listed)) else body
 

@@ -38,13 +38,17 @@ _DASHES = str.maketrans(
 )
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?(?:\{([^{}]{1,50})\}|(\d))\s?(?:\{([^{}]{1,50})\}|(\d))")
 _MINUS = re.compile(r"(?<![\d)] )\b(?:minus|negative)\s(?=[\d.$€£¥])", re.IGNORECASE)
-_NEGATED = re.compile(r"(?:\b(?:not|never|cannot)|n't)\b[^.,;:!?\n]*?(?=\bbut\b|[,;:!?\n]|\.\D|$)", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|cannot|can not)|n't)\b[^.,;:!?\n]*?(?=\bbut\b|[,;:!?\n]|\.\D|$)", re.IGNORECASE
+)
 _CIRCUMSTANCE = re.compile(
     r"\b(?:in|per|for|of|from|after|with|at|on|over|within|by|every|each|than) (?:the |all )?$", re.IGNORECASE
 )
 _RESULT = re.compile(r"[=≈]|\bequals\b|\bis equal to\b")
 _NO_NUMBER = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])|\b\d{4}-\d\d-\d\d\b|±\s?[\d.,]+")
-_MAX_WORDS = 6
+_BOUND = re.compile(r"\b(more than|less than|fewer than|at least|at most|up to)\s(?:[$€£¥]\s?)?(?=\d)", re.IGNORECASE)
+_CJK_NUMBER = re.compile(r"(?<!\w)([一二三四五六七八九十两]{1,3})(?=[个個つ人名枚本只块]|\W|$)")
+_MAX_WORDS = 10
 """Number words are read in texts of at most this many words: in a longer text, "one" is a pronoun."""
 _LATEX_NOISE = re.compile(r"\\(?:[,;! ]|%|\$|text\{|mathrm\{)|\{,\}")
 
@@ -89,9 +93,12 @@ class Numeric(DeterministicMetric):
         if not expected:
             return not_applicable("The expected answer is neither a number nor a list of numbers.")
         given = {number.written for number in numbers_in(item.input)}
+        asked = item.input.lower()
         answers: dict[str, Sequence[Number]] = {}
 
         def find(text: str) -> set[str]:
+            if any(bound.lower() not in asked for bound in _BOUND.findall(text)):
+                return set()
             values = _lists_in(text) if len(expected) > 1 else [[number] for number in _answers_in(text, given)]
             answers.update({_shown(value): value for value in values})
             return {_shown(value) for value in values}
@@ -201,6 +208,7 @@ def _plain(text: str) -> str:
         .replace("\\times", "×")
         .replace("\\cdot", "·")
     )
+    text = _CJK_NUMBER.sub(lambda match: f" {numerals.cjk_number(match[1])} ", text)
     text = re.sub("([0-9])([¼½¾⅐-⅞])", r"\1 \2", text)
     text = _NO_NUMBER.sub(" ", text)
     return _MINUS.sub("-", unicodedata.normalize("NFKC", text).translate(_DASHES))

@@ -29,7 +29,7 @@ class TaskScore(DeterministicMetric):
         if task_class is None:
             return not_applicable(f"The task class {item.group!r} does not exist.")
         try:
-            verdict = task_class.verdict(item.expected_output, item.actual_output)
+            verdict = task_class.verdict(item.expected_output, item.actual_output, item.input)
         except Exception as error:  # a plug-in may raise anything, and that is not a wrong answer
             return metric_error(f"{task_class.__name__}.score failed: {type(error).__name__}: {error}")
         extracted = None if verdict.extracted is None else shortened(verdict.extracted, MAX_RECORDED)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 
-from tasks_app.tasks.numerals import numbers_in
-from tasks_app.tasks.reply import MAX_SEARCHED, Find, Reading, answer_body, marked_answers, read_reply, sentences
+from tasks_app.tasks.numerals import cjk_number, numbers_in
+from tasks_app.tasks.reply import MAX_SEARCHED, Find, Reading, deciding_body, marked_answers, read_reply, sentences
 from tasks_app.tasks.verdict import Verdict
 
 ABSTENTION = re.compile(
@@ -48,17 +49,24 @@ _NO = re.compile(
 )
 # "There is a small red circle", "the circle is still present"; not "whether there is".
 _PRESENT = re.compile(
-    rf"(?<!whether )(?<!if )(?:\bthere (?:is|are|exists?)|\bthere's|\b(?:canvas|it) (?:\w+ )?(?:has|contains|includes)"
-    rf"|\bi (?:can )?see)"
+    rf"(?<!whether )(?<!if )(?:\bthere (?:is|are|exists?|remains?)|\bthere's"
+    rf"|\b(?:canvas|it|list|picture|image|scene) (?:\w+ )?(?:has|contains|includes|shows)"
+    rf"|\bi (?:can |could )?(?:see|find|found|count|spot)|\b(?:shape|one|entry \d{1, 3}) is)"
     rf"(?: (?!no\b|not\b)\w+){{0,2}}? (?:an?|one|two|three|four|\d{{1,2}}) {_KIND}"
-    rf"|{_NOUN} (?:is|are) (?:indeed |still |also |now )?(?:present|there|(?:in|on) the canvas)\b"
+    rf"|{_NOUN} (?:is|are) (?:indeed |still |also |now )?(?:present|there|visible|left|listed|(?:in|on) the canvas)\b"
+    rf"|\b(?:an?|one) {_KIND} (?:exists|remains|appears|can be (?:seen|found))\b"
+    rf"|^indeed,? there (?:is|are)\b|^there (?:is|are) (?:indeed )?(?:one|such (?:a|an) \w+)\W*$"
 )
 # "No red circle", "there isn't a circle", "does not contain a circle", "the circle is not in the canvas".
 _ABSENT = re.compile(
-    rf"\bno {_OTHER}{_KIND}|{_NOUN} (?:does not|doesn't) exist"
-    rf"|(?:there (?:is|are)(?: not|n't)|(?:not|n't|cannot) (?:\w+ )?(?:see|find|contain|have|include))"
+    rf"\bno {_OTHER}{_KIND}(?! (?:was|were|is|are|has been|have been) (?:removed|changed|deleted|missing))"
+    rf"|{_NOUN} (?:does not|doesn't|no longer) exist"
+    rf"|\bnone of (?:the |these |those )?(?:\w+ )?{_NOUN} (?:is|are)\b|\bthere (?:is|are) none\b"
+    rf"|\b(?:so )?none (?:remains?|exists?|(?:is|are) (?:left|there|present))\b|\bbut not (?:an?|any) {_KIND}"
+    rf"|\b(?:all|every|the only) {_KIND} (?:was|were|has been|have been|is|are) (?:removed|deleted|gone)\b"
+    rf"|(?:there (?:is|are)(?: not|n't)|(?:not|n't|cannot) (?:\w+ )?(?:see|find|contain|have|include|show|spot))"
     rf" (?:an?|any) {_OTHER}{_KIND}"
-    rf"|{_NOUN} (?:is|are)(?: not|n't) (?:\w+ )?(?:present|there|(?:in|on) the canvas)\b"
+    rf"|{_NOUN} (?:is|are)(?: not|n't) (?:\w+ )?(?:present|there|listed|visible|left|(?:in|on) the canvas)\b"
 )
 
 # Numbers that are not counts: coordinates, sizes, ordinals, sums without a result, bounds.
@@ -105,6 +113,34 @@ _REASON = re.compile(r"\b(?:because|since|as (?:its?|the)|given|which)\b[^.;!?\n
 _OPPOSITES = ({"above", "below"}, {"left", "right"})
 _OPPOSITE = {"above": "below", "below": "above", "left": "right", "right": "left"}
 
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+# Words of Chinese and Japanese answers, the longer ones first; those without a meaning here are left out.
+_CJK_WORDS = {
+    **dict.fromkeys(("画布上", "图上", "画面上", "キャンバス上", "以上", "以下", "上記", "下記", "上述", "如下"), " "),
+    **dict.fromkeys(("没有", "沒有", "不存在", "いいえ", "ありません", "不是", "不对"), " no, "),
+    **dict.fromkeys(("是的", "存在する", "存在します", "存在", "あります", "はい", "对的", "正确"), " yes, "),
+    **dict.fromkeys(("左边", "左側", "左侧"), " left "), **dict.fromkeys(("右边", "右側", "右侧"), " right "),
+    **dict.fromkeys(("上方", "上边", "上側"), " above "), **dict.fromkeys(("下方", "下边", "下側"), " below "),
+    "左": " left ", "右": " right ", "上": " above ", "下": " below ",
+    **dict.fromkeys(("大きな", "大きい", "大的", "大"), " large "),
+    **dict.fromkeys(("小さな", "小さい", "小的", "小"), " small "),
+    **dict.fromkeys(("红色", "紅色", "赤色", "赤い", "红", "赤"), " red "),
+    **dict.fromkeys(("蓝色", "藍色", "青色", "青い", "蓝", "青"), " blue "),
+    **dict.fromkeys(("黄色い", "黄色", "黄"), " yellow "),
+    **dict.fromkeys(("绿色", "緑色", "緑の", "绿", "緑"), " green "),
+    **dict.fromkeys(("圆形", "圓形", "円形", "圆", "円"), " circle "),
+    **dict.fromkeys(("正方形", "方形", "四角形", "四角"), " square "), "三角形": " triangle ", "三角": " triangle ",
+}  # fmt: skip
+_CJK_WORD = re.compile("|".join(sorted(_CJK_WORDS, key=len, reverse=True)))
+_CJK_ALONE = {"有": "yes", "是": "yes", "对": "yes", "否": "no", "无": "no", "不": "no", "没": "no"}
+_CJK_NUMBER = re.compile(
+    r"([一二三四五六七八九十两零]{1,3})(?=[个個つ人枚只块]|\W|$)|(?<!\w)(?:没有|ありません|なし|ない)(?=\W|$)"
+)
+
+_FULL_NAME = re.compile(r"\b(?:small|large|big) (?:red|blue|yellow|green) (?:circle|square|triangle)\b")
+_ASKED_KIND = re.compile(rf"\bis there an? ({_KIND})")
+_ASKED_PAIR = re.compile(r"\bwhere is the ([a-z ]{3,60}?) relative to the ([a-z ]{3,60}?)\?")
+
 _SIZES = {"small": "small", "large": "large", "big": "large"}
 _COLORS = frozenset({"red", "blue", "yellow", "green"})
 _SHAPES = frozenset({"circle", "square", "triangle"})
@@ -112,7 +148,7 @@ _SHAPES = frozenset({"circle", "square", "triangle"})
 
 def judge_phrase(expected: str, actual: str) -> Verdict:
     """1 if the reply's answer contains the expected one, word by word; number words count as numbers."""
-    body = answer_body(actual)
+    body = deciding_body(actual)
     marked = next((group for group in marked_answers(body) if group[-1].kind != "sentence"), [])
     texts = [answer.text for answer in marked] or [body[-MAX_SEARCHED:]]
     answers = [
@@ -127,9 +163,14 @@ def judge_phrase(expected: str, actual: str) -> Verdict:
     return Verdict.of(0.0, shown, f"Does not contain {expected!r}.")
 
 
-def judge_yes_no(expected: str, actual: str) -> Verdict:
-    """1 if the reply says Yes or No, whichever is expected; "there is a circle" is Yes, "there is no circle" No."""
-    return _judge_single(expected.lower(), actual, yes_or_no, "yes or no", _swapped_answer)
+def judge_yes_no(expected: str, actual: str, question: str = "") -> Verdict:
+    """1 if the reply says Yes or No, whichever is expected; "there is a circle" is Yes, "there is no circle" No.
+
+    If the question asks for a kind of shape, presence of another kind says nothing.
+    """
+    asked = _ASKED_KIND.search(question.lower())
+    kind = _kind(asked.group(1)) if asked else None
+    return _judge_single(expected.lower(), actual, partial(yes_or_no, kind=kind), "yes or no", _swapped_answer)
 
 
 def judge_count(expected: str, actual: str) -> Verdict:
@@ -142,9 +183,14 @@ def judge_shape(expected: str, actual: str) -> Verdict:
     return _judge_single(expected.lower(), actual, shape_names, "a shape", _other_shape)
 
 
-def judge_directions(expected: str, actual: str) -> Verdict:
-    """Each expected direction is an equal share of 1; a wrong one subtracts ½; the score is at least 0."""
-    reading = read_reply(actual, directions)
+def judge_directions(expected: str, actual: str, question: str = "") -> Verdict:
+    """Each expected direction is an equal share of 1; a wrong one subtracts ½; the score is at least 0.
+
+    If the question names two shapes, a sentence about the second one's place is turned round, and one about others says
+    nothing.
+    """
+    asked = _ASKED_PAIR.search(question.lower())
+    reading = read_reply(actual, partial(directions, pair=asked.groups() if asked else None))
     if problem := _unreadable(reading, "a direction"):
         return problem
     (answer,) = reading.values
@@ -213,6 +259,9 @@ def words(text: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Lower case, without markup, with ASCII punctuation; "AboveLeft" is two words."""
+    if _CJK.search(text):
+        text = _CJK_ALONE.get(text.strip(" .。!！"), text)
+        text = _CJK_WORD.sub(lambda match: _CJK_WORDS[match.group()], text.replace("，", ", ").replace("、", ", "))
     text = _INNER_CAPITAL.sub(" ", unicodedata.normalize("NFKC", text).translate(_PUNCTUATION))
     return text.translate(_MARKUP).lower()
 
@@ -225,10 +274,11 @@ def _phrase(text: str) -> str:
     return f" {' '.join(parts)} "
 
 
-def yes_or_no(text: str) -> set[str]:
+def yes_or_no(text: str, kind: frozenset[str] | None = None) -> set[str]:
     """Find "yes" and "no" where they are answers: not the "no" of "no doubt".
 
-    One sentence, or a conclusion ("So there is no circle"), may also say it by presence.
+    One sentence, or a conclusion ("So there is no circle"), may also say it by presence of a shape with all attributes
+    of the `kind` that is asked for, or by absence of shapes with no others.
     """
     text = _plain(text)
     stated = _NEGATED.sub(" ", text)
@@ -237,11 +287,31 @@ def yes_or_no(text: str) -> set[str]:
         answers.add("no")
     parts = sentences(text)
     deciding = parts if answers or len(parts) == 1 else [part for part in parts if _CONCLUSION.match(part)]
-    absent = any(_ABSENT.search(part) for part in deciding)
-    present = any(_PRESENT.search(_ABSENT.sub(" ", part)) for part in deciding)
+    wanted = frozenset[str]() if kind is None else kind
+    absent = any(
+        kind is None or _kind(part[: match.end()]) <= wanted for part in deciding for match in _ABSENT.finditer(part)
+    )
+    stating = [_ABSENT.sub(" ", part) for part in deciding]
+    present = any(wanted <= _kind(part[: match.end()]) for part in stating for match in _PRESENT.finditer(part))
     if absent and not present:
         return answers | {"no"}
     return answers or ({"yes"} if present and not absent else set())
+
+
+def _kind(text: str) -> frozenset[str]:
+    """The attributes of the last shape in a text; none for one without any, or for no shape."""
+    attributes = set[str]()
+    named = False
+    for word in reversed(words(text)):
+        noun = word.removesuffix("s")
+        if not named and (noun in _SHAPES or noun == "shape"):
+            named = True
+            attributes |= {noun} & _SHAPES
+        elif named and (word in _SIZES or word in _COLORS):
+            attributes.add(_SIZES.get(word, word))
+        elif named:
+            break
+    return frozenset(attributes)
 
 
 def counts(text: str) -> set[str]:
@@ -249,6 +319,8 @@ def counts(text: str) -> set[str]:
 
     "7 shapes" is how many there are in all, which no question asks: it counts only if there is no other number.
     """
+    if _CJK.search(text):
+        text = _CJK_NUMBER.sub(lambda match: f" {cjk_number(match[1]) if match[1] else 0} ", text)
     text = _plain(text)
     return _counts_in(_ALL_SHAPES.sub(_without_number, text)) or _counts_in(text)
 
@@ -280,9 +352,12 @@ def _numbers(text: str) -> set[str]:
     return {str(number) for number, _ in numbers_in(words(_NOTHING.sub(" zero ", text))) if number is not None}
 
 
-def directions(text: str) -> set[str]:
-    """Find directions: "above left" is one value; opposite ones are two, as are those of different sentences."""
-    by_sentence = [named for part in sentences(_plain(text)) if (named := _directions_of_sentence(part))]
+def directions(text: str, pair: tuple[str, ...] | None = None) -> set[str]:
+    """Find directions: "above left" is one value; opposite ones are two, as are those of different sentences.
+
+    `pair` are the two shapes that the question names.
+    """
+    by_sentence = [named for part in sentences(_plain(text)) if (named := _directions_of_sentence(part, pair))]
     together = frozenset[str]().union(*by_sentence)
     if any(pair <= together for pair in _OPPOSITES):
         return {name for named in by_sentence for name in _joined(named)}
@@ -294,7 +369,18 @@ def _joined(named: frozenset[str]) -> Set[str]:
     return named if any(pair <= named for pair in _OPPOSITES) else {" ".join(sorted(named))}
 
 
-def _directions_of_sentence(sentence: str) -> frozenset[str]:
+def _directions_of_sentence(sentence: str, pair: tuple[str, ...] | None) -> frozenset[str]:
+    clause = re.split(r",? (?:so|hence|thus|therefore),? ", sentence)[-1]
+    named = _directions_named(clause) or _directions_named(sentence)
+    shapes = [match.group().replace("big ", "large ") for match in _FULL_NAME.finditer(clause)]
+    if pair is None or len(set(shapes)) < 2:
+        return named
+    if not set(shapes) <= set(pair):
+        return frozenset()
+    return named if shapes[0] == pair[0] else frozenset(_OPPOSITE[name] for name in named)
+
+
+def _directions_named(sentence: str) -> frozenset[str]:
     text = _NEGATED.sub(" ", _REASON.sub(" ", _NOT_A_DIRECTION.sub(" ", sentence)))
     return frozenset(
         _DIRECTION_WORDS[word] for word in words(_COMPOUND.sub(r"\1 \2", text)) if word in _DIRECTION_WORDS

@@ -60,7 +60,7 @@ class CoordinateTask(Task):
         return DIRECTIONS[i % len(DIRECTIONS)]
 
     def judge(self, expected: str, actual: str) -> Verdict:
-        return judge_directions(expected, actual)
+        return judge_directions(expected, actual, self.question)
 
     def _turned(self, pair: Pair) -> Pair:
         return pair if self.rng.random() < 0.5 else (pair[1], pair[0])

@@ -60,7 +60,7 @@ class ExistenceTask(Task):
         return ("Yes", "No")[i % 2]
 
     def judge(self, expected: str, actual: str) -> Verdict:
-        return judge_yes_no(expected, actual)
+        return judge_yes_no(expected, actual, self.question)
 
 
 def _open_forms(shapes: Sequence[Shape]) -> list[int]:

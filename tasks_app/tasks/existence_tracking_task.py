@@ -67,7 +67,7 @@ class ExistenceTrackingTask(Task):
         return ("Yes", "No")[i % 2]
 
     def judge(self, expected: str, actual: str) -> Verdict:
-        return judge_yes_no(expected, actual)
+        return judge_yes_no(expected, actual, self.question)
 
     def _draw(self, shapes: Sequence[Shape], answer: str, fixed: Collection[Kind]) -> tuple[int, list[Kind]] | None:
         """Draw a pattern, and the changes of the shape it is about. None if no form has both answers."""

@@ -11,6 +11,14 @@ _UNITS = [
 ]  # fmt: skip
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _VALUES = {word: value for value, word in enumerate(_UNITS)} | {word: 10 * i for i, word in enumerate(_TENS, start=2)}
+_CJK_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"两": 2}
+
+
+def cjk_number(text: str) -> int:
+    """A number of Chinese and Japanese digits, 0 to 99: "二十七" is 27."""
+    tens, ten, units = text.partition("十")
+    value = _CJK_DIGITS.get(units[-1:], 0)
+    return value + 10 * _CJK_DIGITS.get(tens[-1:], 1) if ten else _CJK_DIGITS.get(text[-1:], 0)
 
 
 def numbers_in(tokens: Sequence[str]) -> Iterator[tuple[Decimal | None, str]]:

@@ -1,14 +1,16 @@
 """Find the final answer in a model's reply. Replies are hostile input: reading takes linear time.
 
 A reader gives `read_reply` a function that finds the values in a short text. The rules here are the same for all
-readers: thinking is not part of the answer; a marked answer ("Answer: ...", `\\boxed{...}`, "the answer is ...") comes
-before everything else; the last mark counts if text stands between it and the one before it, otherwise both count and
-have to agree; without a mark, the beginning and the last sentence with a value have to agree. Nothing is guessed:
-values that contradict each other are all returned.
+readers: thinking is not part of the answer; a marked answer ("Answer: ...", `\\boxed{...}`, "the answer is ...")
+comes before everything else; the last mark counts if text stands between it and the one before it, otherwise both
+count and have to agree; of a JSON object, its "answer" or its only value is read; without a mark, the beginning and
+the last sentence with a value have to agree. Nothing is guessed: values that contradict each other are all
+returned.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Set
@@ -34,8 +36,9 @@ _THINKING_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning|thought)>", re.IGN
 
 _ANSWER = r"(?<![^\W_])(?:answer|antwort|réponse|respuesta)(?![^\W_])(?:[ \t]to[ \t][^.:=\n]{1,60}?)?[ \t*_`]{0,8}"
 _VERB = r"(?:is|ist|est|es|would[ \t]be|must[ \t]be|should[ \t]be|has[ \t]to[ \t]be)(?![^\W_])"
+_CJK_ANSWER = r"(?:答案|答え|正解|解答|回答)[ \t*_`]{0,8}(?:[是为為は](?!不)[ \t*_`]{0,8}[:：]?|[:：])"
 _MARK = re.compile(
-    rf"(?P<line>{_ANSWER}(?:{_VERB}[ \t*_`]{{0,8}})?[:：=][*_`]{{0,4}})"
+    rf"(?P<line>(?:{_ANSWER}(?:{_VERB}[ \t*_`]{{0,8}})?[:：=]|{_CJK_ANSWER})[*_`]{{0,4}})"
     r"|(?P<box>\\(?:boxed|fbox)[ \t]{0,8}\{)"
     # "The answer is Not in the text" gives an answer that begins so; "is not" and "is NOT" give none.
     rf"|(?P<sentence>{_ANSWER}{_VERB}(?![ \t]{{0,8}}(?-i:not|NOT)\b))"
@@ -48,6 +51,28 @@ _CONDITION = re.compile(
 _BETWEEN_MARKS = frozenset(
     {"the", "my", "so", "and", "or", "is", "thus", "therefore", "final", "correct", "hence", "answer"}
 )
+_CJK = "\u3040-\u30ff\u3400-\u9fff"
+_CJK_BORDER = re.compile(rf"(?<=[{_CJK}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9%])(?=[{_CJK}])")
+_CJK_NEGATED = re.compile(
+    r"(?:并?不是|并?非|而不是)[^，。、；！？\n]+|[^，。、；！？\n]{0,60}?(?:では(?:ありません|ない|なく)|じゃない)"
+)
+_CJK_COPULA = re.compile(r"(?:です|である|だ)?。")
+_QUOTED_LINES = re.compile(r"^[ \t]{0,3}>[ \t]?", re.MULTILINE)
+_TAGGED = re.compile(r"<(answer|final_answer)>([^<]{0,2000})</\1>", re.IGNORECASE)
+_STRUCK = re.compile(r"~~[^~\n]{1,500}~~")
+_LAST_OBJECT = re.compile(r"(?:\A|```(?:json)?\s*\n)\s*(\{[^`]{1,4000}\})\s*(?:\n```)?\s*\Z")
+_ANSWER_KEYS = ("answer", "final_answer", "finalanswer", "final answer", "result", "choice")
+# Not what a reply answers: "If there is one, the answer is yes.", "Yes would be wrong.", "I first thought of Tom".
+_UNSTATED = re.compile(
+    r"(?:^|(?<=[.!?]\s))(?:if (?!i\b|you\b|we\b)|suppose |assuming |let us assume |let's assume )"
+    r"[^.!?\n]{1,300}(?:[.!?]|$)"
+    r"|[^.,;:!?\n]{1,100} would (?:be|have been) (?:wrong|incorrect|false|too|tempting)\b"
+    r"|\b(?:I (?:first|initially|originally)|(?:at )?first,? I|initially,? I) (?:thought|had|counted|got|said|guessed)"
+    r"\b[^.,;!?\n]{1,200}"
+    r"|(?:^|(?<=[.!?]\s))[^.,;:!?\n]{1,60} at first(?: glance)?\b(?=,)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TICKED, _CROSSED = re.compile(r"[✓✔✅☑]"), re.compile(r"[✗✘❌✕]")
 _SENTENCE_END = re.compile(r"[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+")
 _QUESTION = re.compile(r"[^.!?\n]{0,300}\?")
 _REMARK = re.compile(r"\((?!or\b)[^()]{0,500}\)")
@@ -59,6 +84,7 @@ _OWN_STOP = re.compile(r"(?:\.\.|(?<![^\W_])[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2}){1,8
 """What at the end of a text has a stop that is not that of a sentence: "..." and "U.S."."""
 _WRAPPERS = (
     *(("**", "**"), ("__", "__"), ("`", "`"), ("*", "*"), ("_", "_"), ('"', '"'), ("“", "”"), ("„", "“"), ("'", "'")),
+    *(("「", "」"), ("『", "』"), ("<b>", "</b>"), ("<strong>", "</strong>")),
     *(("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("<", ">")),
 )
 
@@ -87,6 +113,51 @@ def answer_body(output: str) -> str:
     """Return the answer without thinking blocks, control characters and bidirectional marks, in NFC, stripped."""
     text = _LINE_END.sub("\n", without_thinking(output))
     return unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).strip()
+
+
+def deciding_body(output: str) -> str:
+    """Return what of `answer_body` says the answer: inside `<answer>` tags, the answer of a JSON object, the ticked
+    one of ticked and crossed lines; else all of it. Quotation marks of lines, text struck through, conditions and what
+    a Chinese or Japanese clause negates are left out."""
+    body = answer_body(output)
+    if len(body) > MAX_SEARCHED:
+        body = body[-MAX_SEARCHED:] if "\n" in body[-MAX_SEARCHED:] else body
+    lines = [line for line in body.split("\n") if line.strip()]
+    if lines and all(line.lstrip().startswith(">") for line in lines):
+        body = _QUOTED_LINES.sub("", body).strip()
+    if tagged := _TAGGED.findall(body):
+        body = tagged[-1][1].strip()
+    if (answer := _answer_of_object(body)) is not None:
+        body = answer
+    ticked = [line for line in body.split("\n") if _TICKED.search(line)]
+    if len(ticked) == 1 and _CROSSED.search(body) and not _CROSSED.search(ticked[0]):
+        body = _TICKED.sub("", ticked[0]).strip()
+    body = _UNSTATED.sub(" ", _STRUCK.sub(" ", body)).strip()
+    if not re.search(f"[{_CJK}。]", body):
+        return body
+    body = _CJK_COPULA.sub(". ", _CJK_NEGATED.sub(" ", body))
+    return _CJK_BORDER.sub(" ", re.sub(r"です$", "", body.strip())).strip()
+
+
+def _answer_of_object(body: str) -> str | None:
+    """The answer in the JSON object that a body is or ends with, in a fence; None if there is none."""
+    found = _LAST_OBJECT.search(body)
+    if found is None:
+        return None
+    try:
+        data = json.loads(found.group(1))
+    except (ValueError, RecursionError):
+        return None
+    folded = {str(key).strip().casefold(): value for key, value in data.items()}
+    keys = [key for key in _ANSWER_KEYS if key in folded]
+    if not keys and len(folded) != 1:
+        return None
+    value = folded[keys[0]] if keys else next(iter(folded.values()))
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if isinstance(value, list) and not any(isinstance(entry, dict | list) for entry in value):
+        return ", ".join(map(str, value))
+    return None if isinstance(value, dict | list) else "" if value is None else str(value).strip()
 
 
 def without_thinking(output: str) -> str:
@@ -129,7 +200,7 @@ def marked_answers(body: str) -> list[list[MarkedAnswer]]:
 
 def read_reply(output: str, find: Find) -> Reading:
     """Return the final answer of a reply, by the rules at the top of this module."""
-    body = answer_body(output)
+    body = deciding_body(output)
     for group in marked_answers(body):
         values = frozenset[str]().union(*(_values_of_passage(answer.text, find) for answer in group))
         if values or group[-1].kind != "sentence":  # "the answer is" may begin any sentence, "Answer:" announces one
@@ -158,7 +229,7 @@ def layers(text: str) -> list[str]:
 
 def without_stop(text: str) -> str:
     """The text without the full stop at its end; "U.S." and "..." keep their dots."""
-    return text if _OWN_STOP.search(text[-30:]) else text.removesuffix(".").rstrip()
+    return text if _OWN_STOP.search(text[-30:]) else text.removesuffix("。").removesuffix(".").rstrip()
 
 
 def sentences(text: str) -> list[str]:

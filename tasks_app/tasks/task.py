@@ -73,6 +73,8 @@ class Task:
         self.description: str | None = None
         """Text that the questions are about: alone, or, for the names in `loader.ADDED_TO_DESCRIPTION`, added to a
         description of the canvas."""
+        self.question = ""
+        """What was asked, if known when a reply is judged: a sentence about another shape does not answer it."""
         self.difficulty: dict[str, int] = {}
         """What makes the evaluated question hard, as numbers, e.g. {"tracking_steps": 3}."""
 
@@ -122,9 +124,13 @@ class Task:
         return Asked(questions, task.description, dict(task.difficulty))
 
     @classmethod
-    def verdict(cls, expected: Answer, actual: str) -> Verdict:
-        """Judge a reply, by the class's own `score` if it has one. Raises `TaskError` for a score outside [0, 1]."""
+    def verdict(cls, expected: Answer, actual: str, question: str = "") -> Verdict:
+        """Judge a reply, by the class's own `score` if it has one. `question` is what was asked, if known.
+
+        Raises `TaskError` for a score outside [0, 1].
+        """
         task = cls()
+        task.question = question
         if cls.score is Task.score:
             return task.judge(str(expected).strip(), actual)
         with NamedTemporaryFile("w", suffix=".json") as file:

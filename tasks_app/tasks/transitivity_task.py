@@ -65,7 +65,7 @@ class TransitivityTask(Task):
         return ANSWERS[i % len(ANSWERS)]
 
     def judge(self, expected: str, actual: str) -> Verdict:
-        return judge_directions(expected, actual)
+        return judge_directions(expected, actual, self.question)
 
     def _tell(self, axis: int, answer: str, question: Link, linked: Linked, n_shapes: int) -> list[Question]:
         """Describe the links, and ask about the asked pair and, as examples, one pair on each axis."""

@@ -1,12 +1,14 @@
 """Replies of models with what a careful person reads in them, and what the readers of answers make of them.
 
 `plain.yaml`: styles of chat models. `small_model.yaml`: replies of the model of `make local-llm`, labeled by hand.
-`adversarial.yaml`: contradictions, negations, quotations, injected answers, other scripts. Each maps a reader, which is
+`adversarial.yaml`: contradictions, negations, quotations, injected answers, other scripts.
+`development.yaml`: kinds that readers misread. Each maps a reader, which is
 a metric or a canvas task class, to answers, and an answer to replies. `none` is a reply without a readable answer: it
 gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
 Paris"), the question is given, because a person reads it with the question.
 
-`unseen.yaml` is apart: its replies were labeled right or wrong before anybody read the rules, and no rule is written from them.
+`unseen.yaml` is apart: its replies were labeled right or wrong before the rules were read, and no rule is
+written from them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tasks_app.tasks.task import Task
 
-PARTS = ("plain", "small_model", "adversarial")
+PARTS = ("plain", "small_model", "adversarial", "development")
 CHOICES = ("London", "Paris", "Rome", "New York")
 NO_ANSWER = "none"
 
@@ -71,7 +73,7 @@ def unseen() -> tuple[UnseenReply, ...]:
 
 
 def unseen_reading(row: UnseenReply) -> str:
-    """Score a reply: "right", "wrongly right", "wrongly wrong", or "unreadable", which is a wrongly wrong without an answer."""
+    """Score a reply: "right", "wrongly right", "wrongly wrong", or "unreadable", a right reply without an answer."""
     value = _score(row.reader, row.expected, row.reply, row.question)
     if (value == 1) == row.right:
         return "right"
@@ -98,7 +100,7 @@ def _readable(row: Row) -> bool | None:
 def _score(reader: str, expected: str, reply: str, question: str, choices: tuple[str, ...] = CHOICES) -> float | None:
     """The score of a reply, 0 to 1; None if nothing is read in it."""
     if reader in REGISTERED_TASKS or reader == "phrase":
-        verdict = REGISTERED_TASKS.get(reader, Task).verdict(expected, reply)
+        verdict = REGISTERED_TASKS.get(reader, Task).verdict(expected, reply, question)
         return None if verdict.extracted == "not enough information" else verdict.value
     metric = REGISTERED_METRICS[reader]
     assert isinstance(metric, DeterministicMetric)

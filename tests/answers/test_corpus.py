@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from tests.answers.corpus import Row, corpus, reading
+from tests.answers.corpus import Row, corpus, reading, unseen, unseen_reading
 
 MISREAD = {
     ("small_model", "existence"): (0, 1),
-    ("small_model", "existence_tracking"): (0, 2),
     ("small_model", "count"): (1, 0),
-    ("small_model", "coordinate"): (3, 0),
-    ("small_model", "transitivity"): (4, 1),
+    ("small_model", "transitivity"): (0, 2),
+    ("small_model", "existence_tracking"): (0, 2),
     ("small_model", "shuffle_tracking"): (2, 0),
-    ("small_model", "exact_match"): (0, 4),
+    ("small_model", "exact_match"): (0, 2),
     ("small_model", "numeric"): (4, 1),
     ("small_model", "multiple_choice"): (2, 0),
-    ("adversarial", "existence"): (7, 6),
+    ("adversarial", "existence"): (3, 4),
     ("adversarial", "count"): (0, 7),
-    ("adversarial", "coordinate"): (1, 2),
+    ("adversarial", "coordinate"): (1, 1),
     ("adversarial", "shuffle_tracking"): (0, 1),
     ("adversarial", "phrase"): (1, 0),
-    ("adversarial", "exact_match"): (0, 5),
+    ("adversarial", "exact_match"): (0, 1),
     ("adversarial", "contains"): (1, 0),
-    ("adversarial", "numeric"): (1, 5),
+    ("adversarial", "numeric"): (1, 4),
     ("adversarial", "multiple_choice"): (0, 2),
+    ("development", "existence"): (1, 2),
+    ("development", "count"): (0, 1),
+    ("development", "numeric"): (1, 0),
 }
 """The most false positives and false negatives. Record lower numbers here, and their sums in docs/statistics.md."""
 
@@ -40,6 +42,14 @@ def test_no_more_replies_are_misread_than_recorded() -> None:
         false_positives, false_negatives = MISREAD.get((part, reader), (0, 0))
         assert counts[part, reader, "false positive"] <= false_positives, (part, reader)
         assert counts[part, reader, "false negative"] <= false_negatives, (part, reader)
+
+
+def test_no_more_unseen_replies_are_scored_wrongly_than_recorded() -> None:
+    """The first figures, before any rule was changed: 21 wrongly right and 72 wrongly wrong."""
+    counts = Counter(map(unseen_reading, unseen()))
+    assert len(unseen()) >= 300
+    assert counts["wrongly right"] <= 6
+    assert counts["wrongly wrong"] + counts["unreadable"] <= 18
 
 
 def test_a_wrong_label_is_noticed() -> None:
