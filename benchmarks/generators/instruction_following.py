@@ -77,7 +77,7 @@ def _make(random: KeyedRandom, level: int, family: str) -> Task:
         total = len(sentences) + ("ends_with" in constraints)
         constraints["sentences"] = {"min": total, "max": total}
     if "words" in constraints:
-        total, around = len(reference.split()), (12, 5, 2)[level - 1]
+        total, around = sum(any(map(str.isalnum, word)) for word in reference.split()), (12, 5, 2)[level - 1]
         constraints["words"] = {"min": total - around, "max": total + around}
     rules = "\n".join(f"- {_told(name, value)}" for name, value in constraints.items())
     return {

@@ -19,7 +19,7 @@ _SECTION = r"^[ \t]{{0,20}}[#*_>]{{0,6}}[ \t]{{0,20}}{}[ \t]?\d"
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 _COUNTS: dict[str, Callable[[str], int]] = {
-    "words": lambda text: len(text.split()),
+    "words": lambda text: sum(any(map(str.isalnum, word)) for word in text.split()),
     "characters": len,
     "sentences": lambda text: max(len(_SENTENCE_END.findall(text)), 1 if text else 0),
     "paragraphs": lambda text: sum(bool(part.strip()) for part in _BLANK_LINE.split(text)),
@@ -28,7 +28,7 @@ _COUNTS: dict[str, Callable[[str], int]] = {
     "placeholders": lambda text: len(_PLACEHOLDER.findall(text)),
     "capital_words": lambda text: sum(word.isupper() for word in text.split()),
 }
-"""Constraint → how many of these a text has."""
+"""Constraint → how many of these a text has. A word has a letter or a digit: a dash or the mark of a list is none."""
 _CHECKS: dict[str, tuple[str, Callable[[str], bool]]] = {
     "no_commas": ("contains a comma", lambda text: not re.search("[,，、]", text)),
     "json": ("is not JSON", lambda text: is_json(extract_json(text).text)),

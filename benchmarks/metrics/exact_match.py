@@ -21,6 +21,10 @@ _BEFORE_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _AFTER_ANSWER = re.compile(r"[*_`\"”]{0,3}\s+(?:is|are|was|were|has|had|comes?|stands?|did|does|[a-z]+ed|[a-z]{3,}s)\b")
+_IT_IS = re.compile(
+    r"[-*•]\s|no, |answer:|(?:no, )?(?:i (?:think|believe) (?:that )?)?(?:it|that)(?: is|['’]s| would be)\b",
+    re.IGNORECASE,
+)
 _NO_THEN = re.compile(r"^no[,:]\s", re.IGNORECASE)
 _CONTRAST = re.compile(r",? but |;\s|, so ", re.IGNORECASE)
 _EXPLANATION = re.compile(r",? (?:because|since) | \(")
@@ -75,7 +79,7 @@ def _says(text: str, references: Iterable[str], question: str) -> bool:
         return False
     sentence = _CONTRAST.split(parts[-1])[-1]
     sentence = _EXPLANATION.split(unwrap(sentence), maxsplit=1)[0]
-    known = _SAYS_NOTHING | set(_stems(question))
+    asked = set(_stems(question)) - _SAYS_NOTHING
     for wanted in references:
         before, found, after = sentence.partition(wanted)
         if not wanted or not found or before[-1:].isalnum() or after[:1].isalnum() or wanted in after:
@@ -86,7 +90,8 @@ def _says(text: str, references: Iterable[str], question: str) -> bool:
         follows = bool(_AFTER_ANSWER.match(after)) or after[:1] == "," or not re.search(r"\w", after)
         ends = bool(_BEFORE_ANSWER.search(before.rstrip() + (" " if before[-1:].isspace() else "")))
         rest = f"{_NO_THEN.sub('', before)} {after}"
-        if ((first and follows) or ends) and set(_stems(rest)) <= known:
+        said = set(_stems(rest))
+        if ((first and follows) or ends) and said <= asked | _SAYS_NOTHING and (said & asked or _IT_IS.match(before)):
             return True
     return False
 

@@ -17,6 +17,10 @@ STEP = 40
 """How many more labels the sentences speak of."""
 
 
+UNRELIABLE = 0.2
+"""From this share of wrong answers passed or of right ones failed, a judge is not called usable as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
     """``finding`` decides, ``basis`` says on what it rests, ``advice`` what to do. ``more`` labels are advised."""
@@ -62,24 +66,28 @@ def judge_verdict(
         if corrected
         else ""
     )
+    worst = max(wrong / total for wrong, total in ((lenient, lenient + neither), (strict, strict + both)) if total)
     if leaning:
         finding = f"Usable after correction: this judge is {leaning}."
+    elif worst >= UNRELIABLE:
+        finding = "Usable only after correction: this judge errs often."
     elif lenient + strict:
         finding = "Usable: this judge errs, but is not significantly lenient or strict."
     else:
         finding = "Usable: this judge agrees with people on every labeled answer."
-    return JudgeVerdict(finding, errors + reliable, advice, bool(leaning), more)
+    return JudgeVerdict(finding, errors + reliable, advice, bool(leaning) or worst >= UNRELIABLE, more)
 
 
 def judged_by(judge_model: str, with_people: Interval | None, on_known: float | None) -> str:
     """Who gave a score and what is known of it: ``judged by openai/judge, not calibrated``.
 
     ``with_people`` is the share of labeled answers with the verdict of people, which counts from ``ENOUGH`` of them on;
-    ``on_known`` is the share of right verdicts on answers with known truth.
+    ``on_known`` is the share of right verdicts on answers with known truth. The lower one is said.
     """
     judge = f"judged by {listed(judges_named(judge_model))}" if judge_model else "judged"
-    if with_people is not None and with_people.mean is not None and with_people.n >= ENOUGH:
-        return f"{judge}, calibrated: agrees with people on {with_people.mean:.0%} of {number(with_people.n)} answers"
+    people = with_people.mean if with_people is not None and with_people.n >= ENOUGH else None
+    if with_people is not None and people is not None and (on_known is None or people <= on_known):
+        return f"{judge}, calibrated: agrees with people on {people:.0%} of {number(with_people.n)} answers"
     if on_known is not None:
         return f"{judge}, calibrated: right on {on_known:.0%} of known answers"
     return f"{judge}, not calibrated"

@@ -55,6 +55,7 @@ def test_a_judge_is_tried_once_and_the_trial_is_paid_and_shown(endpoint: Endpoin
         (FAULTS["not_found_404"], 1, "Check the model's name"),
         (FAULTS["bad_request_400"], 1, "messages: too few"),
         ("I cannot say.", 2, "gave no verdict"),
+        ('{"score": 0.8, "reason": "right"}', 1, "0.8 on a scale of 0 to 10"),
         (Reply("", finish_reason="length"), 2, "Raise `judge.max_tokens`"),
     ],
 )

@@ -53,6 +53,16 @@ def test_the_prompt_states_every_constraint_that_is_checked() -> None:
         assert stated == dict(task.constraints), task.id
 
 
+def test_every_reference_has_as_many_words_as_its_task_asks_for_without_dashes() -> None:
+    """Counted apart from the metric: runs of letters and digits between spaces, once marks of lists are gone."""
+    asked = [task for task in tasks() if "words" in task.constraints]
+    assert len(asked) >= 30
+    for task in asked:
+        counted = re.sub(r"(?m)^\s*[-*•]\s", "", str(task.expected_output)).split()
+        n_words = sum(bool(re.search(r"\w", word)) for word in counted)
+        assert task.constraints["words"]["min"] <= n_words <= task.constraints["words"]["max"], task.id
+
+
 def test_every_kind_of_constraint_but_json_occurs_often() -> None:
     used = [name for task in tasks() for name in task.constraints]
     assert min(used.count(name) for name in {*_EXACT.values(), *_SWITCHES.values(), "words", "case", "include"}) >= 30

@@ -55,7 +55,8 @@ def test_exact_match():
         ("27.4", "27.40", 0),
         ("paris", "Paris", 0),
         ("Paris!", "Paris", 0),
-        ("It is Paris", "Paris", 0),
+        ("It is Paris", "Paris", 1),
+        ("In Paris", "Paris", 0),
         ("", "Paris", 0),
     ):
         assert ExactMatch().score(item(actual, expected)).value == value, actual

@@ -136,6 +136,7 @@ def test_the_verdict_says_what_to_do() -> None:
         ((20, 2, 3, 10), "lenient", good, "Too few labels: label 5 more.", True),
         ((38, 2, 10, 30), "lenient", good, "Usable after correction: this judge is lenient.", True),
         ((38, 2, 1, 39), "", good, "Usable: this judge errs, but is not significantly lenient or strict.", False),
+        ((70, 10, 11, 10), "", good, "Usable only after correction: this judge errs often.", True),
         ((40, 0, 0, 40), "", good, "Usable: this judge agrees with people on every labeled answer.", False),
         ((20, 20, 20, 20), "", useless, "Not usable", True),
         ((80, 0, 0, 0), "", equal, "Not decided", True),
