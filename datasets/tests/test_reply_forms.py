@@ -162,3 +162,17 @@ def test_no_reference_is_read_as_another_one(slug: str) -> None:
                     .value
                 )
                 assert value == (other == reference), (reference, other, form)
+
+
+def test_patterns_of_prose_read_usual_heads_and_remarks_and_no_second_answer() -> None:
+    found = [each for each in references("rag-faithfulness") if each[2] == "regex"]
+    assert len(found) >= 20
+    for task, reference, name in found:
+        before, mark, line = reference.rpartition("Answer:")
+        assert mark, task.id
+        for head in ("Final answer:", "**Answer:**", "### Answer\n", "### Final answer\n\n", "**Final Answer**:"):
+            for remark in ("", "\n\nLet me know if you have more questions!", "\nPlease ask if you need the passage."):
+                reply = f"{before}{head} {line.strip()}{remark}"
+                assert is_right(name, item(task, reference, reply)), (task.id, reply)
+        for second in ("\n\nAnswer: something else", "\n\nActually, it is 99.", "\n\nLet me know.\n\nAnswer: 7"):
+            assert not is_right(name, item(task, reference, reference + second)), (task.id, second)
