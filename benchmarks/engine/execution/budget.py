@@ -106,13 +106,15 @@ def money_left(run: Run) -> float | None:
 class WorstCase:
     """The most that the requests of one run can cost; 0 for a run without a budget.
 
-    A byte-level tokenizer never makes more tokens than bytes, and ``max_tokens`` bounds every reply. Not counted are
-    the tool results that a dataset simulates. A run with a budget has known prices and ``max_tokens``; its request
-    checks that.
+    A byte-level tokenizer never makes more tokens than bytes, and ``max_tokens`` bounds every reply. Not counted
+    are the tool results that a dataset simulates. An endpoint that reports more tokens than that raises all later
+    estimates by the highest factor seen, so that only what was reserved before can cost more than was reserved. A
+    run with a budget has known prices and ``max_tokens``; its request checks that.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._factor = 1.0
         self._price = price_of(run.model)
         self._judges = [
             (price_of(name), judge_parameters(run, name).max_tokens) for name in judges_named(run.judge_model)
@@ -120,8 +122,17 @@ class WorstCase:
         self._user_price = price_of(run.user_model or run.model)
         self._user_tokens = most_tokens(run.user_model) if run.user_model else 0
 
+    def observe(self, prompt: Prompt, tokens_in: int | None, tokens_out: int | None) -> None:
+        """Note what the endpoint reported for a question; unknown counts say nothing."""
+        cost, most = self._price.cost(tokens_in, tokens_out), self._asking(prompt)
+        if cost and most:
+            self._factor = max(self._factor, cost / most)
+
     def asking(self, prompt: Prompt) -> float:
-        """The most that a question can cost until it is answered."""
+        """The most that a question can cost until it is answered, by what the endpoint reported so far."""
+        return self._factor * self._asking(prompt)
+
+    def _asking(self, prompt: Prompt) -> float:
         if self._run.budget_in_force is None:
             return 0.0
         steps = prompt.most_requests

@@ -255,6 +255,9 @@ class RunExecutor:
         judged = [unit for unit in batch if isinstance(unit, Judged)]
         self.in_progress -= sum(isinstance(unit, Aborted) for unit in batch)
         if answers:
+            for answer in answers:
+                if answer.replies:
+                    self.worst_case.observe(answer.question.prompt, answer.tokens_in, answer.tokens_out)
             scored, broken = all_then_each(lambda some: [self.scorer.score(answer) for answer in some], answers)
             scored += [_not_stored(answer, error) for answer, error in broken]
             # Stored before a judge is called: a judge that fails must not cost the answer again. A worker that dies
