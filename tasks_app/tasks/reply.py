@@ -118,10 +118,10 @@ def answer_body(output: str) -> str:
 def deciding_body(output: str) -> str:
     """Return what of `answer_body` says the answer: inside `<answer>` tags, the answer of a JSON object, the ticked
     one of ticked and crossed lines; else all of it. Quotation marks of lines, text struck through, conditions and what
-    a Chinese or Japanese clause negates are left out."""
+    a Chinese or Japanese clause negates are left out. A very long body is returned whole."""
     body = answer_body(output)
     if len(body) > MAX_SEARCHED:
-        body = body[-MAX_SEARCHED:] if "\n" in body[-MAX_SEARCHED:] else body
+        return body
     lines = [line for line in body.split("\n") if line.strip()]
     if lines and all(line.lstrip().startswith(">") for line in lines):
         body = _QUOTED_LINES.sub("", body).strip()
@@ -132,7 +132,8 @@ def deciding_body(output: str) -> str:
     ticked = [line for line in body.split("\n") if _TICKED.search(line)]
     if len(ticked) == 1 and _CROSSED.search(body) and not _CROSSED.search(ticked[0]):
         body = _TICKED.sub("", ticked[0]).strip()
-    body = _UNSTATED.sub(" ", _STRUCK.sub(" ", body)).strip()
+    if len(body) <= MAX_READ:  # the patterns look ahead up to hundreds of characters at each place
+        body = _UNSTATED.sub(" ", _STRUCK.sub(" ", body)).strip()
     if not re.search(f"[{_CJK}。]", body):
         return body
     body = _CJK_COPULA.sub(". ", _CJK_NEGATED.sub(" ", body))
